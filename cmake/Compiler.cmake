@@ -1,0 +1,27 @@
+# Refuses compilers that miscompile coroutines, with the reason, and finds ccache and lld.
+
+set(compiler "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+set(remedy "Use clang 19: `./dev build`, or `cmake --preset release`, or -DCMAKE_CXX_COMPILER=clang++-19 in an empty build directory.")
+
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  message(FATAL_ERROR
+    "Stint is not built with g++ (found ${compiler}).\n"
+    "g++ 12 destroys temporaries twice in coroutines: an aggregate, a lambda with captures or a class-type conditional "
+    "in an expression with co_await is a double free, silent without a sanitizer; and symmetric transfer overflows the "
+    "stack below -O2. No later g++ has been tried.\n${remedy}")
+elseif(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR CMAKE_CXX_COMPILER_VERSION VERSION_LESS 19)
+  message(FATAL_ERROR "Stint is built and tested with clang 19 only (found ${compiler}).\n${remedy}")
+endif()
+
+find_program(STINT_CCACHE ccache)
+mark_as_advanced(STINT_CCACHE)
+if(STINT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # The two concessions that ccache asks for before it caches what uses a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${STINT_CCACHE})
+endif()
+
+find_program(STINT_LLD NAMES ld.lld-19 ld.lld)
+mark_as_advanced(STINT_LLD)
+if(STINT_LLD)
+  add_link_options(--ld-path=${STINT_LLD})
+endif()

@@ -58,12 +58,14 @@ function(stint_gtest target)
   set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/${target}_labels.cmake)
   file(WRITE ${labels_file} "if(tests)\n  set_tests_properties(\${tests} PROPERTIES LABELS \"${arg_LABELS}\")\nendif()\nunset(tests)\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
+  add_dependencies(tests ${target})
   if("tsan" IN_LIST arg_LABELS)
     add_dependencies(tsan_tests ${target})
   endif()
 endfunction()
 
-# What the tsan stage builds: the programs whose tests carry the label.
+# All test programs; and what the tsan stage builds, those whose tests carry the label.
+add_custom_target(tests)
 add_custom_target(tsan_tests)
 
 function(stint_layer name)

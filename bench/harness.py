@@ -1,0 +1,297 @@
+"""Builds the benchmark programs, runs them in turns and measures the noise around them.
+
+A program is called as `program BENCH key=value…` and prints one JSON line per sample:
+{"bench", "peer", "value", "unit", "params"}. What differs between programs is hidden behind `Program.command`.
+"""
+import dataclasses
+import json
+import os
+import pathlib
+import platform
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PEERS = ROOT / "bench" / "peers"
+CARGO_REGISTRY = pathlib.Path("/usr/share/cargo/registry")  # where Debian puts the sources of crates
+GO_PACKAGES = pathlib.Path("/usr/share/gocode")  # and those of Go packages
+
+
+class Skip(Exception):
+    """A program that cannot be had here; says why and what would help."""
+
+    def __init__(self, why, remedy):
+        super().__init__(why)
+        self.why, self.remedy = why, remedy
+
+
+def first_line(command):
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    except OSError:
+        return ""
+    return (done.stdout or done.stderr).strip().split("\n")[0]
+
+
+def compile_once(output, sources, commands, remedy, cwd=None, env=None):
+    """Runs `commands` unless `output` is newer than its sources and was made by the same commands."""
+    stamp = output.with_name(output.name + ".command")
+    recipe = json.dumps(commands)
+    newest = max(source.stat().st_mtime for source in sources)
+    if output.exists() and output.stat().st_mtime > newest and stamp.exists() and stamp.read_text() == recipe:
+        return
+    output.parent.mkdir(parents=True, exist_ok=True)
+    for command in commands:
+        done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
+        if done.returncode:
+            lines = (done.stderr or done.stdout).strip().split("\n")
+            errors = [line for line in lines if "error" in line] or lines[-1:]
+            raise Skip(f"does not build: {errors[0][:200]}", remedy)
+    stamp.write_text(recipe)
+
+
+class Program:
+    """What a row of a table runs. `prepare` builds it, or raises Skip."""
+
+    name = ""
+    slow_to_build = False
+
+    def prepare(self, build):
+        raise NotImplementedError
+
+    def built(self, build):
+        """True if prepare() would have little to do."""
+        return True
+
+    def command(self):
+        raise NotImplementedError
+
+    def version(self):
+        return ""
+
+
+class Ours(Program):
+    """Built by CMake with everything else; never by this script."""
+
+    name = "stint"
+
+    def __init__(self, target, path=None):
+        self.path = pathlib.Path(path) if path else ROOT / "build" / "release" / target
+
+    def prepare(self, build):
+        if not self.path.exists():
+            raise Skip(f"{self.path} is not there", "./dev build release")
+
+    def command(self):
+        return [str(self.path)]
+
+
+class CppPeer(Program):
+    """One C++ file, compiled as our release preset compiles ours."""
+
+    def __init__(self, source, name, boost=False):
+        self.source, self.name, self.boost = PEERS / "cpp" / source, name, boost
+        self.slow_to_build = boost
+        self.output = None
+
+    def built(self, build):
+        return (build / self.source.stem).exists()
+
+    def prepare(self, build):
+        remedy = "apt-get install clang-19" + (" libboost1.81-dev" if self.boost else "")
+        if not shutil.which("clang++-19"):
+            raise Skip("clang++-19 is not installed", remedy)
+        self.output = build / self.source.stem
+        command = ["clang++-19", "-std=c++20", "-O2", "-pthread", "-o", str(self.output), str(self.source)]
+        compile_once(self.output, [self.source, PEERS / "cpp" / "peer.hpp"], [command], remedy)
+
+    def command(self):
+        return [str(self.output)]
+
+    def version(self):
+        if not self.boost:
+            return first_line(["clang++-19", "--version"])
+        header = pathlib.Path("/usr/include/boost/version.hpp")
+        found = re.search(r'BOOST_LIB_VERSION "(.*)"', header.read_text()) if header.exists() else None
+        return f"Boost {found[1]}" if found else ""
+
+
+class GoPeer(Program):
+    name = "go"
+    remedy = "apt-get install golang-go golang-golang-x-sync-dev"
+
+    def __init__(self):
+        self.go, self.output = None, None
+
+    @staticmethod
+    def newest():
+        """The newest compiler there is: one that the user installed beside Debian's is the stronger peer."""
+        def age(go):
+            found = re.search(r"go(\d+)\.(\d+)", first_line([go, "version"]))
+            return (int(found[1]), int(found[2])) if found else (0, 0)
+
+        found = [go for go in (shutil.which("go"), "/usr/bin/go") if go and os.path.exists(go)]
+        return max(found, key=age, default=None)
+
+    def prepare(self, build):
+        self.go = self.newest()
+        if self.go is None:
+            raise Skip("no Go compiler", self.remedy)
+        if not (GO_PACKAGES / "src/golang.org/x/sync/semaphore").exists():
+            raise Skip("golang.org/x/sync is not installed", self.remedy)
+        self.output = build / "go_peers"
+        sources = sorted((PEERS / "go").glob("*.go"))
+        env = dict(os.environ, GO111MODULE="off", GOPATH=str(GO_PACKAGES), GOCACHE=str(build / "go-cache"),
+                   GOTOOLCHAIN="local", GOFLAGS="")
+        command = [self.go, "build", "-o", str(self.output)] + [str(source) for source in sources]
+        compile_once(self.output, sources, [command], self.remedy, env=env)
+
+    def command(self):
+        return [str(self.output)]
+
+    def version(self):
+        return first_line([self.go, "version"])
+
+
+class TokioPeer(Program):
+    name = "tokio"
+    slow_to_build = True
+    remedy = "apt-get install cargo rustc librust-tokio-dev"
+
+    def __init__(self):
+        self.output = None
+
+    def built(self, build):
+        return (build / "tokio_peers").exists()
+
+    def prepare(self, build):
+        if not shutil.which("cargo"):
+            raise Skip("no cargo", self.remedy)
+        if not list(CARGO_REGISTRY.glob("tokio-1.*")):
+            raise Skip("tokio's sources are not installed", self.remedy)
+        self.output = build / "tokio_peers"
+        crate = PEERS / "rust"
+        copy = build / "tokio-source"  # cargo writes a lock file beside its manifest
+        copy.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(crate, copy, dirs_exist_ok=True)
+        config = build / "cargo-debian.toml"
+        config.write_text('[source.crates-io]\nreplace-with = "debian"\n'
+                          f'[source.debian]\ndirectory = "{CARGO_REGISTRY}"\n')
+        cargo = ["cargo", "--config", str(config), "build", "--release", "--offline", "--quiet"]
+        env = dict(os.environ, CARGO_TARGET_DIR=str(build / "tokio-target"))
+        take = ["cp", str(build / "tokio-target/release/tokio_peers"), str(self.output)]
+        sources = [crate / "Cargo.toml"] + sorted((crate / "src").glob("*.rs"))
+        compile_once(self.output, sources, [cargo, take], self.remedy, cwd=copy, env=env)
+
+    def command(self):
+        return [str(self.output)]
+
+    def version(self):
+        crate = max(CARGO_REGISTRY.glob("tokio-1.*")).name
+        return f"{crate}, {first_line(['rustc', '--version'])}"
+
+
+class AsyncioPeer(Program):
+    """The system's Python, not one that comes first on PATH: it is what Debian's users have."""
+
+    name = "asyncio"
+    python = "/usr/bin/python3"
+
+    def prepare(self, build):
+        if not os.path.exists(self.python):
+            raise Skip(f"no {self.python}", "apt-get install python3")
+        version = re.search(r"(\d+)\.(\d+)", first_line([self.python, "--version"]))
+        if (int(version[1]), int(version[2])) < (3, 11):
+            raise Skip("asyncio.timeout needs Python 3.11", "use Debian 12 or later")
+
+    def command(self):
+        return [self.python, str(PEERS / "py" / "peer.py")]
+
+    def version(self):
+        return first_line([self.python, "--version"])
+
+
+@dataclasses.dataclass
+class Run:
+    """One process: the samples it printed, by bench, or why it failed."""
+
+    samples: dict
+    other_cores: float
+    wall_s: float
+    error: str = ""
+
+
+def busy_seconds():
+    """Processor seconds since boot that were not idle."""
+    with open("/proc/stat") as stat:
+        fields = [int(field) for field in stat.readline().split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
+
+
+def own_seconds():
+    total = 0.0
+    for who in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF):
+        usage = resource.getrusage(who)
+        total += usage.ru_utime + usage.ru_stime
+    return total
+
+
+def run_once(command, timeout_s):
+    """Runs one process to its end. `other_cores` is how many cores were kept busy by anything else meanwhile."""
+    busy, own, start = busy_seconds(), own_seconds(), time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
+    error = ""
+    try:
+        out, err = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, err = process.communicate()
+        error = f"still running after {timeout_s} s"
+    wall = max(time.monotonic() - start, 1e-9)
+    other = (busy_seconds() - busy - (own_seconds() - own)) / wall
+    other = min(max(other, 0.0), float(os.cpu_count()))  # the kernel counts in ticks: short runs are rough
+    if process.returncode and not error:
+        last = err.strip().split("\n")[-1]
+        error = f"exit {process.returncode}: {last[:200]}"
+    samples = {}
+    for line in out.splitlines():
+        if line.startswith("{"):
+            sample = json.loads(line)
+            samples.setdefault(sample["bench"], []).append(float(sample["value"]))
+    return Run(samples, round(other, 2), round(wall, 3), error)
+
+
+def available_gib():
+    with open("/proc/meminfo") as meminfo:
+        found = re.search(r"MemAvailable:\s+(\d+)", meminfo.read())
+    return int(found[1]) / 2**20 if found else 0.0
+
+
+def machine():
+    def field(path, pattern):
+        try:
+            found = re.search(pattern, pathlib.Path(path).read_text())
+        except OSError:
+            return ""
+        return found[1] if found else ""
+
+    return {
+        "cpu": field("/proc/cpuinfo", r"model name\s*:\s*(.*)"),
+        "cores": os.cpu_count(),
+        "mem_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "kernel": platform.release(),
+        "os": field("/etc/os-release", r'PRETTY_NAME="(.*)"'),
+        "libc": " ".join(platform.libc_ver()),
+    }
+
+
+def commit():
+    """The commit that was measured; `+` if the tree differed from it."""
+    head = first_line(["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"])
+    changed = first_line(["git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no"])
+    return head + ("+" if changed else "")

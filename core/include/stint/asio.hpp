@@ -1,0 +1,284 @@
+/// The edge to Asio.
+///
+/// `Reactor`: an executor on one `io_context` and one thread (the one that made it).
+/// `use_task`: a completion token for tasks: `auto [ec, n] = co_await socket.async_read_some(buffer, use_task);`
+/// `async_acquire`, `async_run`: the other way, the library's operations for programs that are built on Asio, with any
+/// completion token. Their cancellation slots work; who is cancelled sees `operation_aborted`.
+#pragma once
+
+#include "stint/scope.hpp"
+#include "stint/semaphore.hpp"
+
+#include <boost/asio/associated_allocator.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <atomic>
+#include <tuple>
+
+namespace stint {
+
+namespace asio = boost::asio;
+
+/// With its own `io_context` it is run by `run_until` or `run`. Attached to a program's own, it is run by whoever runs
+/// that, on one thread.
+class Reactor final : public Executor {
+ public:
+  static constexpr int kResumesPerPoll = 256;  // a poll is a system call of about 0.5 µs: 2 ns per resume
+  static constexpr int kHandlersPerPoll = 256;
+
+  Reactor();
+  /// Attaches to `io`, which must outlive it and be run by this thread only.
+  explicit Reactor(asio::io_context& io);
+  ~Reactor();  // on its own thread; destroys every frame, and every Asio operation of its own context first
+
+  asio::io_context& io() noexcept { return io_; }
+  [[nodiscard]] bool post_quietly(Runnable& runnable) noexcept override;
+  void wake() noexcept override;
+  TimePoint now() const noexcept override { return Clock::now(); }
+
+  /// Runs until `done()`, which is asked between batches and before every sleep.
+  template <class Done>
+  void run_until(Done done) {
+    STINT_ASSERT(own_ && is_current());
+    while (!done()) {
+      if (!run_batch()) {
+        if (done()) return;
+        sleep();
+      }
+      poll();
+    }
+  }
+  /// Runs until nothing is left in the scope.
+  void run(const Scope& scope) {
+    run_until([&scope] { return scope.idle(); });
+  }
+  std::uint64_t wakes() const noexcept { return wakes_.load(std::memory_order_relaxed); }
+
+ private:
+  class Context : public asio::io_context {
+   public:
+    using execution_context::shutdown;  // destroys the handlers, keeps the services
+    using io_context::io_context;
+  };
+  /// Gives the one wake-up in flight its memory, so that post() never allocates.
+  template <class T>
+  struct WakeMemory {
+    using value_type = T;
+    explicit WakeMemory(Reactor& owner) noexcept : reactor(&owner) {}
+    template <class U>
+    WakeMemory(const WakeMemory<U>& other) noexcept : reactor(other.reactor) {}  // NOLINT: as allocators do
+    T* allocate(std::size_t count) noexcept {
+      STINT_ASSERT(count * sizeof(T) <= sizeof(reactor->wake_memory_));
+      return reinterpret_cast<T*>(reactor->wake_memory_);
+    }
+    void deallocate(T*, std::size_t) noexcept {}
+    friend bool operator==(const WakeMemory&, const WakeMemory&) = default;
+    Reactor* reactor;
+  };
+  struct Wake {
+    using allocator_type = WakeMemory<void>;
+    allocator_type get_allocator() const noexcept { return allocator_type(*reactor); }
+    void operator()() const noexcept { reactor->woken(); }
+    Reactor* reactor;
+  };
+
+  void woken() noexcept;
+  bool run_batch() noexcept;
+  void take_inbox() noexcept;
+  void poll();
+  void sleep();
+  void set_alarm();
+
+  std::unique_ptr<Context> own_;
+  asio::io_context& io_;
+  std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work_;
+  std::unique_ptr<asio::steady_timer> alarm_;  // for the earliest timer of the wheel
+  TimePoint alarm_at_ = TimePoint::max();
+  Runnable* head_ = nullptr;  // own thread's queue, FIFO
+  Runnable** tail_ = &head_;
+  std::shared_ptr<bool> alive_;             // attached only: shared with handlers that outlive the reactor
+  bool running_batch_ = false;              // attached only
+  std::atomic<Runnable*> inbox_ = nullptr;  // other threads' posts, newest first
+  std::atomic<bool> wake_in_flight_ = false;
+  std::atomic<std::uint32_t> posting_ = 0;  // other threads inside post_quietly() … wake()
+  std::atomic<std::uint64_t> wakes_ = 0;
+  alignas(std::max_align_t) std::byte wake_memory_[128];
+};
+
+struct UseTask {};
+inline constexpr UseTask use_task;
+
+/// One Asio operation as a leaf. A cancel is emitted on the operation's thread and the chain stops only after the
+/// handler has run, so no frame dies with an operation in flight. Gives the handler's arguments as a tuple.
+template <class Start, class... Args>
+class AsioOperation final : public Leaf {
+ public:
+  explicit AsioOperation(Start start) : start_(std::move(start)) {}
+  void await_suspend(std::coroutine_handle<>) {
+    if (!park()) return;
+    try {
+      start_(Handler{this});
+    } catch (...) {
+      unpark();  // the frame goes on with the exception: nothing may point at this leaf
+      throw;
+    }
+  }
+  std::tuple<Args...> await_resume() { return std::move(*result_); }
+
+ private:
+  struct Handler {
+    using cancellation_slot_type = asio::cancellation_slot;
+    cancellation_slot_type get_cancellation_slot() const noexcept { return operation->signal_.slot(); }
+    void operator()(Args... args) const {
+      operation->result_.emplace(std::move(args)...);
+      operation->complete();
+    }
+    AsioOperation* operation;
+  };
+  void cancel() noexcept override {
+    // After the handler the slot may still name a socket that is gone.
+    if (!result_) signal_.emit(asio::cancellation_type::terminal);
+  }
+
+  Start start_;
+  asio::cancellation_signal signal_;
+  std::optional<std::tuple<Args...>> result_;
+};
+
+[[nodiscard]] boost::system::error_code to_error_code(const Error& error) noexcept;
+
+namespace detail {
+
+/// A semaphore's waiter whose end is a completion handler. Owns itself until the handler runs.
+template <class Handler>
+class AsioAcquire final : public Acquire, private Wakeable {
+ public:
+  static void start(Handler handler, Semaphore& semaphore, std::uint32_t units) {
+    auto* const self = new AsioAcquire(std::move(handler), semaphore, units);
+    if (self->enter() != State::waiting) return self->wake();
+    auto slot = asio::get_associated_cancellation_slot(self->handler_);
+    if (slot.is_connected()) {
+      slot.assign([self](asio::cancellation_type) {
+        if (self->withdraw(State::stopped)) self->wake();
+      });
+    }
+  }
+
+ private:
+  AsioAcquire(Handler handler, Semaphore& semaphore, std::uint32_t units)
+      : Acquire(semaphore, units), handler_(std::move(handler)), work_(asio::get_associated_executor(handler_)) {}
+  void decided(Wakes& wakes) noexcept override { wakes.owe(*this); }
+  void wake() noexcept override {
+    auto executor = asio::get_associated_executor(handler_);
+    asio::post(executor, [self = std::unique_ptr<AsioAcquire>(this)]() mutable {
+      auto slot = asio::get_associated_cancellation_slot(self->handler_);
+      if (slot.is_connected()) slot.clear();
+      Result<Permit> result = self->await_resume();
+      Handler handler = std::move(self->handler_);
+      self.reset();
+      if (result) {
+        std::move(handler)(boost::system::error_code(), std::move(*result));
+      } else {
+        std::move(handler)(to_error_code(result.error()), Permit());
+      }
+    });
+  }
+
+  Handler handler_;
+  asio::executor_work_guard<asio::associated_executor_t<Handler>> work_;
+};
+
+/// A task of a scope whose end is a completion handler.
+template <class T, class Handler>
+class AsioRun {
+ public:
+  using Outcome = Flat<T>;
+  static void start(Handler handler, Scope& scope, Task<T> task) {
+    auto state = std::make_shared<AsioRun>(std::move(handler));
+    auto slot = asio::get_associated_cancellation_slot(state->handler_);
+    if (slot.is_connected()) {
+      slot.assign([weak = std::weak_ptr(state)](asio::cancellation_type) {
+        const auto running = weak.lock();
+        if (running && running->inner_ != nullptr) running->inner_->cancel();
+      });
+    }
+    // shared_ptr: the frame and, until it has run, the cancellation slot.
+    if (!scope.spawn(carry(std::move(state), std::move(task)))) STINT_ASSERT(!scope.cancelled());
+  }
+  explicit AsioRun(Handler handler) : handler_(std::move(handler)), work_(asio::get_associated_executor(handler_)) {}
+  ~AsioRun() {
+    if (!done_) finish(std::unexpected(Error(Errc::cancelled)));
+  }
+
+ private:
+  static Task<> carry(std::shared_ptr<AsioRun> self, Task<T> task) {
+    auto body = [&](Scope& inner) -> Task<T> {
+      self->inner_ = &inner;
+      co_return co_await std::move(task);
+    };
+    auto outcome = co_await with_scope(std::ref(body));
+    self->inner_ = nullptr;
+    self->finish(std::move(outcome));
+  }
+  void finish(Outcome outcome) {
+    done_ = true;
+    auto executor = asio::get_associated_executor(handler_);
+    asio::post(executor,
+               [handler = std::move(handler_), work = std::move(work_), outcome = std::move(outcome)]() mutable {
+                 const auto code = outcome ? boost::system::error_code() : to_error_code(outcome.error());
+                 std::move(handler)(code, std::move(outcome));
+               });
+  }
+
+  Handler handler_;
+  asio::executor_work_guard<asio::associated_executor_t<Handler>> work_;
+  Scope* inner_ = nullptr;
+  bool done_ = false;
+};
+
+}  // namespace detail
+
+/// `async_acquire(semaphore, units, token)`, completes with `void(error_code, Permit)` on the token's executor. From
+/// any thread; its cancellation slot must be emitted on the thread that started it. The semaphore must outlive it.
+template <class Token>
+auto async_acquire(Semaphore& semaphore, std::uint32_t units, Token&& token) {
+  return asio::async_initiate<Token, void(boost::system::error_code, Permit)>(
+      [](auto handler, Semaphore* from, std::uint32_t count) {
+        detail::AsioAcquire<decltype(handler)>::start(std::move(handler), *from, count);
+      },
+      token, &semaphore, units);
+}
+
+/// `async_run(scope, task, token)`: runs a task as a child of `scope` and completes with
+/// `void(error_code, Result<T>)`. The way to every other operation of the library; on the scope's thread.
+template <class T, class Token>
+auto async_run(Scope& scope, Task<T> task, Token&& token) {
+  return asio::async_initiate<Token, void(boost::system::error_code, detail::Flat<T>)>(
+      [](auto handler, Scope* owner, Task<T> work) {
+        detail::AsioRun<T, decltype(handler)>::start(std::move(handler), *owner, std::move(work));
+      },
+      token, &scope, std::move(task));
+}
+
+}  // namespace stint
+
+template <class... Args>
+struct boost::asio::async_result<stint::UseTask, void(Args...)> {
+  template <class Initiation, class... Inputs>
+  static auto initiate(Initiation initiation, stint::UseTask, Inputs... inputs) {
+    auto start = [initiation = std::move(initiation), ... inputs = std::move(inputs)](auto handler) mutable {
+      std::move(initiation)(std::move(handler), std::move(inputs)...);
+    };
+    return stint::AsioOperation<decltype(start), std::decay_t<Args>...>(std::move(start));
+  }
+};

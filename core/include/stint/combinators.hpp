@@ -1,0 +1,292 @@
+/// Work beneath one await: `race`, `all`, `select`, `with_deadline`, `finally_do`, `shield`.
+/// Each is a leaf to the chain that awaits it and a catcher to the chains beneath: a stop that travels up from below
+/// ends here, where the frames are destroyed. Each completes only when everything beneath it is gone.
+#pragma once
+
+#include "stint/detail/branch.hpp"
+
+#include <tuple>
+#include <vector>
+
+namespace stint {
+
+/// `co_await with_deadline(deadline, task)` → what the task gives, or `Errc::timed_out` if it had to be stopped at the
+/// deadline. Not started if the deadline has passed. A result that is there in time wins.
+class WithDeadlineBase : public detail::Combinator, private Timer {
+ protected:
+  explicit WithDeadlineBase(Deadline deadline) noexcept : deadline_(deadline) {}
+  ~WithDeadlineBase() = default;
+  /// Null if there is nothing to begin: stopped already, or too late.
+  CancelToken* begin() noexcept;
+  bool too_late() const noexcept { return too_late_; }
+  [[nodiscard]] static Error timed_out();
+
+ private:
+  void branch_ended(Chain& branch, End end) noexcept override;
+  void fire() noexcept override { token_->cancel(Reason::deadline); }
+
+  Deadline deadline_;
+  std::optional<CancelToken> token_;
+  bool too_late_ = false;
+};
+template <class T>
+class WithDeadline final : public WithDeadlineBase {
+ public:
+  WithDeadline(Deadline deadline, Task<T> task) noexcept : WithDeadlineBase(deadline), branch_(std::move(task)) {}
+  bool await_suspend(std::coroutine_handle<>) noexcept {
+    CancelToken* const beneath = begin();
+    if (beneath != nullptr) branch_.start(*this, *beneath);
+    return !too_late();
+  }
+  detail::Flat<T> await_resume() {
+    if (!branch_.finished()) return std::unexpected(timed_out());
+    if constexpr (std::is_void_v<T>) {
+      branch_.take();
+      return {};
+    } else {
+      return branch_.take();
+    }
+  }
+
+ private:
+  detail::Branch<T> branch_;
+};
+template <class T>
+[[nodiscard]] WithDeadline<T> with_deadline(Deadline deadline, Task<T> task) noexcept {
+  return {deadline, std::move(task)};
+}
+
+/// What `race` and `all` share: several branches under one token.
+template <class... Ts>
+class Branches : public detail::Combinator {
+ public:
+  void await_suspend(std::coroutine_handle<>) noexcept {
+    if (!park()) return;
+    token_.emplace(token());
+    std::apply([this](auto&... branch) { (branch.start(*this, *token_), ...); }, branches_);
+  }
+
+ protected:
+  explicit Branches(Task<Ts>... tasks) noexcept : branches_(std::move(tasks)...) {}
+  ~Branches() = default;
+  void one_ended() noexcept {
+    if (--running_ == 0) complete();
+  }
+
+  std::optional<CancelToken> token_;
+  std::tuple<detail::Branch<Ts>...> branches_;
+  std::size_t running_ = sizeof...(Ts);
+};
+
+/// `co_await race(a, b, …)` → variant (void as monostate); the first to finish wins, the others are stopped and gone
+/// before the result is seen. An exception counts as a finish.
+template <class... Ts>
+class Race final : public Branches<Ts...> {
+ public:
+  explicit Race(Task<Ts>... tasks) noexcept : Branches<Ts...>(std::move(tasks)...) {}
+  std::variant<detail::Regular<Ts>...> await_resume() { return take(std::index_sequence_for<Ts...>()); }
+
+ private:
+  using Winner = std::variant<detail::Regular<Ts>...>;
+  void branch_ended(Chain& branch, End end) noexcept override {
+    if (end == End::finished && first_ == nullptr) {
+      first_ = &branch;
+      this->token_->cancel(Reason::lost_race);
+    }
+    this->one_ended();
+  }
+  template <std::size_t... Is>
+  Winner take(std::index_sequence<Is...>) {
+    std::optional<Winner> winner;
+    const auto pick = [&]<std::size_t I>() {
+      auto& branch = std::get<I>(this->branches_);
+      if (first_ == &branch) winner.emplace(std::in_place_index<I>, branch.take_regular());
+    };
+    (pick.template operator()<Is>(), ...);
+    return std::move(*winner);
+  }
+
+  Chain* first_ = nullptr;
+};
+template <class... Ts>
+[[nodiscard]] Race<Ts...> race(Task<Ts>... tasks) noexcept {
+  return Race<Ts...>(std::move(tasks)...);
+}
+
+/// `co_await all(a, b, …)` → a tuple of what they give (void as monostate). The first that throws or gives a failure
+/// stops the others. If any of them gives a `Result`, so does `all`: a tuple of the values, or the first failure.
+template <class... Ts>
+class All final : public Branches<Ts...> {
+  template <class T>
+  struct Value {
+    using type = detail::Regular<T>;
+  };
+  template <class T>
+  struct Value<Result<T>> {
+    using type = detail::Regular<T>;
+  };
+  using Values = std::tuple<typename Value<Ts>::type...>;
+  static constexpr bool kFallible = (detail::IsResult<Ts>::value || ...);
+
+ public:
+  using Outcome = std::conditional_t<kFallible, Result<Values>, Values>;
+
+  explicit All(Task<Ts>... tasks) noexcept : Branches<Ts...>(std::move(tasks)...) {}
+  Outcome await_resume() {
+    std::optional<Error> error;
+    std::apply([&](auto&... branch) { (check(branch, error), ...); }, this->branches_);
+    if constexpr (kFallible) {
+      if (error) return std::unexpected(std::move(*error));
+    }
+    return std::apply([](auto&... branch) { return Values(value(branch)...); }, this->branches_);
+  }
+
+ private:
+  template <class T>
+  void check(detail::Branch<T>& branch, std::optional<Error>& error) {
+    if (&branch != first_bad_) return;
+    if (branch.threw()) branch.take();
+    if constexpr (detail::IsResult<T>::value) error = branch.take().error();
+  }
+  template <class T>
+  static typename Value<T>::type value(detail::Branch<T>& branch) {
+    if constexpr (std::is_same_v<T, Result<void>>) {
+      return {};
+    } else if constexpr (detail::IsResult<T>::value) {
+      return *branch.take();
+    } else {
+      return branch.take_regular();
+    }
+  }
+  void branch_ended(Chain& branch, End end) noexcept override {
+    if (end == End::finished && first_bad_ == nullptr && is_bad(branch)) {
+      first_bad_ = &branch;
+      this->token_->cancel(Reason::sibling_failed);
+    }
+    this->one_ended();
+  }
+  bool is_bad(Chain& ended) noexcept {
+    return std::apply(
+        [&ended](auto&... branch) { return ((&branch == &ended && (branch.threw() || branch.failed())) || ...); },
+        this->branches_);
+  }
+
+  Chain* first_bad_ = nullptr;
+};
+template <class... Ts>
+[[nodiscard]] All<Ts...> all(Task<Ts>... tasks) noexcept {
+  return All<Ts...>(std::move(tasks)...);
+}
+
+/// Any awaitable as a task.
+template <class Awaitable>
+auto awaited(Awaitable awaitable) -> Task<decltype(std::declval<Awaitable&>().await_resume())> {
+  co_return co_await awaitable;
+}
+
+/// `co_await select(semaphore.acquire(), cancelled(other), sleep_for(5s))` → variant of the first that is ready; the
+/// others are withdrawn, and what they had won goes back. If several are ready at once, the earliest named wins.
+template <class... Awaitables>
+[[nodiscard]] auto select(Awaitables... awaitables) {
+  return race(awaited(std::move(awaitables))...);
+}
+
+/// `co_await cancelled(token)`: until somebody cancels `token`, which need not be the waiter's own (that one stops it).
+/// The token must outlive the wait.
+class Cancelled final : public Leaf {
+ public:
+  explicit Cancelled(CancelToken& token) noexcept : watched_(token) {}
+  Cancelled(Cancelled&& other) noexcept : watched_(other.watched_) {}
+  void await_suspend(std::coroutine_handle<>) noexcept;
+  Reason await_resume() const noexcept { return watched_.reason(); }
+
+ private:
+  /// Stands in the watched token's list like a chain whose leaf completes at once.
+  class Watch final : public Chain {
+   public:
+    void start(CancelToken& token, Leaf& leaf) noexcept {
+      attach(token);
+      parked = &leaf;
+    }
+    void run() noexcept override {}
+    void ended(End) noexcept override {}
+    void threw(std::exception_ptr) noexcept override {}
+    void abandon() noexcept override { unlink(); }
+  };
+  void cancel() noexcept override {
+    if (!watch_.linked()) return;  // queued already
+    watch_.unlink();
+    complete();
+  }
+
+  CancelToken& watched_;
+  Watch watch_;
+};
+[[nodiscard]] inline Cancelled cancelled(CancelToken& token) noexcept { return Cancelled(token); }
+
+/// `co_await finally_do(body, cleanup, grace)`: `cleanup` runs after `body` however that ended, also if the body never
+/// began, shielded from every cancel but its own deadline of `grace`. Then the body's end passes on: its result, its
+/// exception, or the stop. An exception of the cleanup wins over the body's result.
+class FinallyDoBase : public detail::Combinator, private Timer {
+ public:
+  void await_suspend(std::coroutine_handle<>) noexcept;
+
+ protected:
+  FinallyDoBase(Task<> cleanup, Duration grace) noexcept : grace_(grace), cleanup_(std::move(cleanup)) {}
+  ~FinallyDoBase() = default;
+  virtual void start_body(CancelToken& token) noexcept = 0;
+  void take_cleanup() {
+    if (cleanup_.finished()) cleanup_.take();
+  }
+
+ private:
+  void branch_ended(Chain& branch, End end) noexcept override;
+  void fire() noexcept override { shield_->cancel(Reason::deadline); }
+
+  Duration grace_;
+  std::optional<CancelToken> shield_;
+  detail::Branch<void> cleanup_;
+};
+template <class T>
+class FinallyDo final : public FinallyDoBase {
+ public:
+  FinallyDo(Task<T> body, Task<> cleanup, Duration grace) noexcept
+      : FinallyDoBase(std::move(cleanup), grace), body_(std::move(body)) {}
+  T await_resume() {
+    take_cleanup();
+    return body_.take();
+  }
+
+ private:
+  void start_body(CancelToken& token) noexcept override { body_.start(*this, token); }
+  detail::Branch<T> body_;
+};
+template <class T>
+[[nodiscard]] FinallyDo<T> finally_do(Task<T> body, Task<> cleanup, Duration grace) noexcept {
+  return {std::move(body), std::move(cleanup), grace};
+}
+
+/// `co_await shield(task)`: no cancel from above reaches the task, and it has no deadline: it must end by itself. A
+/// stop that came meanwhile takes effect when it has ended.
+template <class T>
+class Shield final : public detail::Combinator {
+ public:
+  explicit Shield(Task<T> task) noexcept : branch_(std::move(task)) {}
+  void await_suspend(std::coroutine_handle<>) noexcept {
+    park_shielded();
+    shield_.emplace(executor());
+    branch_.start(*this, *shield_);
+  }
+  T await_resume() { return branch_.take(); }
+
+ private:
+  void branch_ended(Chain&, End) noexcept override { complete(); }
+  std::optional<CancelToken> shield_;
+  detail::Branch<T> branch_;
+};
+template <class T>
+[[nodiscard]] Shield<T> shield(Task<T> task) noexcept {
+  return Shield<T>(std::move(task));
+}
+
+}  // namespace stint

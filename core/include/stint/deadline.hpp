@@ -1,0 +1,38 @@
+/// `Deadline`: an absolute moment after which work is no longer wanted. A value: pass it down, shorten it, never extend
+/// it.
+#pragma once
+
+#include "stint/time.hpp"
+
+#include <algorithm>
+#include <compare>
+
+namespace stint {
+
+class Deadline {
+ public:
+  constexpr Deadline() noexcept = default;  ///< never
+  constexpr explicit Deadline(TimePoint when) noexcept : when_(when) {}
+  static constexpr Deadline never() noexcept { return {}; }
+  /// Saturates: a timeout of `Duration::max()` is `never()`, one that is not positive has passed already.
+  static constexpr Deadline after(TimePoint now, Duration timeout) noexcept {
+    return timeout >= TimePoint::max() - now ? never() : Deadline(now + timeout);
+  }
+
+  constexpr TimePoint when() const noexcept { return when_; }
+  constexpr bool is_never() const noexcept { return when_ == TimePoint::max(); }
+  constexpr bool passed(TimePoint now) const noexcept { return now >= when_; }
+  /// What is left; zero once it has passed, `Duration::max()` for never.
+  constexpr Duration remaining(TimePoint now) const noexcept {
+    return is_never() ? Duration::max() : std::max(when_ - now, Duration::zero());
+  }
+  /// The earlier of the two: how a callee shortens what it was given.
+  constexpr Deadline sooner(Deadline other) const noexcept { return when_ <= other.when_ ? *this : other; }
+
+  friend constexpr auto operator<=>(Deadline, Deadline) noexcept = default;
+
+ private:
+  TimePoint when_ = TimePoint::max();
+};
+
+}  // namespace stint

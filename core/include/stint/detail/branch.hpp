@@ -1,0 +1,109 @@
+/// The chains that owners start: `Branch` beneath a combinator, `Child` beneath a scope.
+#pragma once
+
+#include "stint/error.hpp"
+#include "stint/task.hpp"
+
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <variant>
+
+namespace stint::detail {
+
+template <class T>
+struct IsResult : std::false_type {};
+template <class T>
+struct IsResult<Result<T>> : std::true_type {};
+
+/// `Result<T>`, but a `Result` stays what it is.
+template <class T>
+using Flat = std::conditional_t<IsResult<T>::value, T, Result<T>>;
+
+/// What takes the place of void in a tuple or variant.
+template <class T>
+using Regular = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+/// Hears of the end of the branches that it owns.
+class BranchOwner {
+ public:
+  virtual void branch_ended(Chain& branch, End end) noexcept = 0;
+
+ protected:
+  BranchOwner() = default;
+  ~BranchOwner() = default;
+};
+
+/// A chain whose root frame is a task.
+template <class T>
+class Branch final : public Chain {
+ public:
+  Branch(Task<T> task) noexcept : root_(task.release()) {}  // NOLINT: made in place inside tuples
+  ~Branch() {
+    if (root_) destroy_frames(root_);
+  }
+  Branch(const Branch&) = delete;
+  Branch& operator=(const Branch&) = delete;
+
+  void start(BranchOwner& owner, CancelToken& token) noexcept {
+    owner_ = &owner;
+    attach(token);
+    executor().post(*this);
+  }
+  bool finished() const noexcept { return finished_; }
+  bool threw() const noexcept { return thrown_ != nullptr; }
+  /// Finished with a value that is a failure.
+  bool failed() const noexcept {
+    if constexpr (IsResult<T>::value) {
+      return finished_ && !thrown_ && !root_.promise().value.has_value();
+    } else {
+      return false;
+    }
+  }
+  T take() {
+    if (thrown_) std::rethrow_exception(thrown_);
+    return root_.promise().take();
+  }
+  Regular<T> take_regular() {
+    if constexpr (std::is_void_v<T>) {
+      take();
+      return {};
+    } else {
+      return take();
+    }
+  }
+
+ private:
+  void run() noexcept override {
+    if (token().cancelled()) return ended(End::stopped);
+    root_.promise().chain = this;
+    root_.resume();
+  }
+  void ended(End end) noexcept override {
+    finished_ = end == End::finished;
+    if (!finished_) destroy_frames(std::exchange(root_, {}));
+    unlink();
+    owner_->branch_ended(*this, end);
+  }
+  void threw(std::exception_ptr error) noexcept override { thrown_ = std::move(error); }
+  void abandon() noexcept override {
+    unlink();
+    destroy_frames(std::exchange(root_, {}));
+  }
+
+  BranchOwner* owner_ = nullptr;
+  std::coroutine_handle<Promise<T>> root_;
+  std::exception_ptr thrown_;
+  bool finished_ = false;
+};
+
+/// A leaf that waits for the branches beneath it. Cancels reach them through the token tree, so its own `cancel` has
+/// nothing to do; it completes when everything beneath it is gone.
+class Combinator : public Leaf, protected BranchOwner {
+ protected:
+  Combinator() = default;
+  ~Combinator() = default;
+  void cancel() noexcept final {}
+};
+
+}  // namespace stint::detail

@@ -1,0 +1,73 @@
+/// Circular, doubly linked, intrusive: what is linked owns its hook, so linking never allocates and unlinking is O(1).
+#pragma once
+
+namespace stint::detail {
+
+/// A hook. Unlinked it points at itself, so that unlink() needs no test and may be repeated.
+/// One Tag per list that an object can be in.
+template <class Tag>
+class Link {
+ public:
+  Link() noexcept = default;
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+  ~Link() { unlink(); }
+
+  bool linked() const noexcept { return next_ != this; }
+  Link* next() const noexcept { return next_; }
+  Link* prev() const noexcept { return prev_; }
+  void insert_before(Link& link) noexcept {
+    link.prev_ = prev_;
+    link.next_ = this;
+    prev_->next_ = &link;
+    prev_ = &link;
+  }
+  void unlink() noexcept {
+    prev_->next_ = next_;
+    next_->prev_ = prev_;
+    next_ = prev_ = this;
+  }
+
+ private:
+  template <class T, class U>
+  friend class List;
+  Link* next_ = this;
+  Link* prev_ = this;
+};
+
+template <class T, class Tag = T>
+class List {
+ public:
+  bool empty() const noexcept { return !head_.linked(); }
+  T& front() const noexcept { return static_cast<T&>(*head_.next()); }
+  T& back() const noexcept { return static_cast<T&>(*head_.prev()); }
+  Link<Tag>* first() const noexcept { return head_.next(); }
+  const Link<Tag>* end() const noexcept { return &head_; }
+  void push_back(T& item) noexcept { head_.insert_before(static_cast<Link<Tag>&>(item)); }
+  void push_front(T& item) noexcept { head_.next()->insert_before(static_cast<Link<Tag>&>(item)); }
+  /// Moves everything of `other` to the end of this one.
+  void splice_back(List& other) noexcept {
+    if (other.empty()) return;
+    Link<Tag>* const first = other.head_.next_;
+    Link<Tag>* const last = other.head_.prev_;
+    other.head_.next_ = other.head_.prev_ = &other.head_;
+    first->prev_ = head_.prev_;
+    head_.prev_->next_ = first;
+    last->next_ = &head_;
+    head_.prev_ = last;
+  }
+  /// `visit` must not unlink anything but the item that it is given.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (Link<Tag>* link = head_.next(); link != &head_;) {
+      Link<Tag>* const following = link->next();
+      visit(static_cast<T&>(*link));
+      link = following;
+    }
+  }
+
+ private:
+  Link<Tag> head_;
+};
+
+}  // namespace stint::detail

@@ -1,0 +1,108 @@
+/// Expected failures as values: `Result<T>` is a value or an `Error`.
+///
+/// An error says what failed (`code`), whether it may be tried again (`retry`), a sentence for a person (`what`) and,
+/// if there is one, the error beneath it (`cause`). Small to move: one word besides the code, text only where there is
+/// any. Cancellation is not an error on its way up; it becomes `Errc::cancelled` only where somebody asks how work
+/// ended.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace stint {
+
+enum class Errc : std::uint8_t {
+  cancelled,    ///< somebody stopped the work
+  timed_out,    ///< a deadline passed
+  closed,       ///< the thing is shut, and will not open again
+  invalid,      ///< the request can never be met
+  full,         ///< no room now; later there may be
+  exhausted,    ///< a budget has nothing left
+  unavailable,  ///< the other side can't be reached or is overloaded
+  conflict,     ///< somebody else was first
+  denied,       ///< not allowed
+  failed,       ///< the work itself failed
+};
+
+/// Whether the failed operation may be repeated, as far as who reports it can tell.
+enum class Retry : std::uint8_t {
+  never,    ///< repeating can't help, or must not happen
+  safe,     ///< it did not take place, or may take place twice without harm
+  unknown,  ///< it may have taken place: repeat only what is idempotent
+};
+
+[[nodiscard]] std::string_view to_string(Errc code) noexcept;
+[[nodiscard]] std::string_view to_string(Retry retry) noexcept;
+
+class Error {
+ public:
+  using Duration = std::chrono::steady_clock::duration;
+
+  Error(Errc code) noexcept : code_(code) {}  // NOLINT: an Errc is an Error without a story
+  Error(Errc code, std::string what) : Error(code, Retry::never, std::move(what)) {}
+  Error(Errc code, Retry retry, std::string what = {});
+  Error(const Error& other);
+  Error(Error&&) noexcept = default;
+  Error& operator=(const Error& other);
+  Error& operator=(Error&&) noexcept = default;
+  ~Error() = default;
+
+  [[nodiscard]] Errc code() const noexcept { return code_; }
+  [[nodiscard]] Retry retry() const noexcept { return retry_; }
+  [[nodiscard]] std::string_view what() const noexcept;  ///< the code's name if nobody wrote a sentence
+  [[nodiscard]] const Error* cause() const noexcept;
+  /// What the other side asked for, counted from the moment the error was made.
+  [[nodiscard]] std::optional<Duration> retry_after() const noexcept;
+
+  Error&& because(Error cause) &&;
+  Error&& after(Duration retry_after) &&;
+  /// "what: cause: its cause".
+  [[nodiscard]] std::string describe() const;
+
+  friend bool operator==(const Error& error, Errc code) noexcept { return error.code_ == code; }
+
+ private:
+  struct Details {
+    std::string what;
+    std::optional<Duration> retry_after;
+    std::unique_ptr<Error> cause;
+  };
+  Details& details();
+
+  Errc code_;
+  Retry retry_ = Retry::never;
+  std::unique_ptr<Details> details_;
+};
+
+template <class T = void>
+using Result = std::expected<T, Error>;
+
+[[nodiscard]] inline std::unexpected<Error> fail(Error error) { return std::unexpected<Error>(std::move(error)); }
+[[nodiscard]] inline std::unexpected<Error> fail(Errc code, std::string what) {
+  return std::unexpected<Error>(Error(code, std::move(what)));
+}
+
+}  // namespace stint
+
+#define STINT_CONCAT_INNER(a, b) a##b
+#define STINT_CONCAT(a, b) STINT_CONCAT_INNER(a, b)
+#define STINT_TRY_AS(temporary, leave, declaration, ...)                               \
+  auto temporary = (__VA_ARGS__);                                                      \
+  if (!temporary) leave std::unexpected<::stint::Error>(std::move(temporary).error()); \
+  declaration = *std::move(temporary)
+#define STINT_CHECK_AS(temporary, leave, ...) \
+  if (auto temporary = (__VA_ARGS__); !temporary) leave std::unexpected<::stint::Error>(std::move(temporary).error())
+
+/// `STINT_TRY(auto x, f());` takes the value or returns the error. The CO_ forms are for coroutines.
+#define STINT_TRY(declaration, ...) STINT_TRY_AS(STINT_CONCAT(stint_try_, __LINE__), return, declaration, __VA_ARGS__)
+#define STINT_CO_TRY(declaration, ...) \
+  STINT_TRY_AS(STINT_CONCAT(stint_try_, __LINE__), co_return, declaration, __VA_ARGS__)
+/// The same for a `Result<>`, whose value is nothing.
+#define STINT_CHECK(...) STINT_CHECK_AS(STINT_CONCAT(stint_try_, __LINE__), return, __VA_ARGS__)
+#define STINT_CO_CHECK(...) STINT_CHECK_AS(STINT_CONCAT(stint_try_, __LINE__), co_return, __VA_ARGS__)

@@ -1,0 +1,145 @@
+/// Where coroutines run: a queue of runnables, a clock and a timer wheel, all bound to one thread (the one that made
+/// it). `post` and `now` may be called from any thread; everything else only from the executor's own.
+///
+/// Two implementations: the reactor (`stint/asio.hpp`) and the simulator (`stint/testing.hpp`). The destructor destroys
+/// every frame that is queued or parked, so that what they hold comes home; semaphores and pools must outlive it.
+#pragma once
+
+#include "stint/assert.hpp"
+#include "stint/detail/timer_wheel.hpp"
+#include "stint/time.hpp"
+
+#include <atomic>
+#include <optional>
+
+namespace stint {
+
+class Chain;
+
+/// Something to run once. It lives in a coroutine frame; a queue only links it, so posting never allocates.
+class Runnable {
+ public:
+  virtual void run() noexcept = 0;
+  Runnable* next_queued = nullptr;  // belongs to the queue that holds it
+
+ protected:
+  Runnable() = default;
+  ~Runnable() = default;
+};
+
+/// An owner of coroutine frames that an executor must empty before it goes.
+class ExecutorRoot : public detail::Link<ExecutorRoot> {
+ public:
+  virtual void abandon() noexcept = 0;
+
+ protected:
+  ExecutorRoot() = default;
+  ~ExecutorRoot() = default;
+};
+
+/// What is woken after a lock was let go.
+class Wakeable {
+ public:
+  virtual void wake() noexcept = 0;
+
+ protected:
+  Wakeable() = default;
+  ~Wakeable() = default;
+};
+
+class Executor : public Wakeable {
+ public:
+  static constexpr Duration kTick = std::chrono::milliseconds(1);
+  static constexpr int kCancelsPerBatch = 1024;  // about 0.1 ms: I/O waits no longer for a cancel of very many
+
+  void post(Runnable& runnable) noexcept {
+    if (post_quietly(runnable)) wake();
+  }
+  /// Queues without waking, so that it may be called under a lock: a wake-up is a system call. If true, the executor
+  /// sleeps and the caller owes it exactly one `wake()`, until which it can't be destroyed.
+  [[nodiscard]] virtual bool post_quietly(Runnable& runnable) noexcept = 0;
+
+  virtual TimePoint now() const noexcept = 0;
+  bool is_current() const noexcept { return owner_ == &thread_mark_; }
+
+  void arm(Timer& timer, TimePoint when) noexcept;
+  void disarm(Timer& timer) noexcept { timer.unlink(); }
+
+  void enroll(ExecutorRoot& root) noexcept { roots_.push_back(root); }
+  bool closing() const noexcept { return closing_; }
+  /// True while the run loop is inside a runnable, that is, in a coroutine's frame.
+  bool inside() const noexcept { return inside_; }
+
+ protected:
+  Executor() noexcept : cancel_walk_(*this) {}
+  ~Executor() { STINT_ASSERT(roots_.empty()); }
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// For the destructor of an implementation, after it has forgotten its queue: destroys every frame, parked or queued.
+  /// post_quietly() must ignore everything from here on.
+  void abandon_all() noexcept;
+  void mark_closing() noexcept { closing_ = true; }
+  void set_inside(bool inside) noexcept { inside_ = inside; }
+
+  void fire_due(TimePoint now) noexcept { wheel_.advance(tick_at(now)); }
+  std::optional<TimePoint> next_timer() noexcept;
+  void set_epoch(TimePoint epoch) noexcept { epoch_ = epoch; }
+
+ private:
+  friend class CancelToken;
+  /// Tells the leaves of cancelled chains, a batch at a time.
+  class CancelWalk final : public Runnable {
+   public:
+    explicit CancelWalk(Executor& executor) noexcept : executor_(executor) {}
+    void run() noexcept override;
+    void start() noexcept;
+
+   private:
+    Executor& executor_;
+    bool queued_ = false;
+  };
+
+  TimerWheel::Tick tick_at(TimePoint time) const noexcept {
+    return time < epoch_ ? 0 : static_cast<TimerWheel::Tick>((time - epoch_) / kTick);
+  }
+
+  static inline thread_local constinit char thread_mark_ = 0;  // its address names the thread
+  const char* const owner_ = &thread_mark_;
+  TimePoint epoch_{};
+  TimerWheel wheel_;
+  detail::List<ExecutorRoot> roots_;
+  detail::List<Chain> cancelled_;  // chains that were cancelled and whose leaves have not been told yet
+  CancelWalk cancel_walk_;
+  bool closing_ = false;
+  bool inside_ = false;
+};
+
+/// Collects the wake-ups that are owed while a lock is held, and does them when it goes out of scope: declare it before
+/// the lock.
+class Wakes {
+ public:
+  static constexpr int kMost = 32;  // one per grant of a batch
+
+  Wakes() noexcept {}  // NOLINT: the array stays uninitialised on purpose
+  ~Wakes() { flush(); }
+  Wakes(const Wakes&) = delete;
+  Wakes& operator=(const Wakes&) = delete;
+
+  void post(Executor& executor, Runnable& runnable) noexcept {
+    if (executor.post_quietly(runnable)) owe(executor);
+  }
+  void owe(Wakeable& wakeable) noexcept {
+    STINT_ASSERT(count_ < kMost);
+    owed_[count_++] = &wakeable;
+  }
+  void flush() noexcept {
+    while (count_ > 0) owed_[--count_]->wake();
+  }
+
+ private:
+  int count_ = 0;
+  Wakeable* owed_[kMost];
+};
+
+}  // namespace stint

@@ -1,0 +1,231 @@
+/// The single owner of work: children are spawned into a scope, cancelled together, and gone before it ends.
+///
+/// Scopes nest by `with_scope` only. A stop destroys frames, so a scope must not be a coroutine's local: only the root
+/// scope of an executor has a public constructor, and that asserts that no frame is running.
+/// A cancelled scope stops every descendant in one propagation. `cancel` may be called from any thread; everything else
+/// belongs to the executor's thread. A child that fails or throws cancels its siblings, unless the options say
+/// otherwise.
+#pragma once
+
+#include "stint/combinators.hpp"
+#include "stint/detail/branch.hpp"
+
+#include <atomic>
+#include <string>
+
+namespace stint {
+
+struct ScopeOptions {
+  ScopeOptions() noexcept {}  // NOLINT: not an aggregate, so that it may stand in a co_await expression
+  Deadline deadline;
+  Budget* budget = nullptr;     ///< must outlive the scope; null: the parent's
+  bool cancel_on_error = true;  ///< the first failure cancels the siblings
+};
+
+class Scope : public CancelToken {
+ public:
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+  /// Starts a child. False, and the task is destroyed unstarted, if the scope is closed. A child of a cancelled scope
+  /// is never started.
+  bool spawn(Task<> task) { return spawn_child<void>(std::move(task)); }
+  bool spawn(Task<Result<>> task) { return spawn_child<Result<>>(std::move(task)); }
+
+  /// From any thread: from another than the executor's it posts one request, and the first one counts.
+  void cancel(Reason reason = Reason::user, std::string cause = {}) noexcept;
+  /// Refuses new children from here on; those that run are not touched.
+  void close() noexcept { closed_ = true; }
+
+  /// `co_await scope.join()`: until no child is left, also of those that are spawned meanwhile. For a coroutine that is
+  /// not itself a child of the scope. Any number may wait.
+  class Join;
+  [[nodiscard]] Join join() noexcept;
+
+  bool idle() const noexcept { return running_ == 0 && !request_.pending.load(std::memory_order_acquire); }
+  std::size_t running() const noexcept { return running_; }
+  /// The first failure or exception of a child.
+  const std::optional<Error>& error() const noexcept { return error_; }
+  std::exception_ptr exception() const noexcept { return exception_; }
+
+  /// How a cancelled scope looks to who asks: `timed_out` if a deadline did it, else `cancelled`, with the cause.
+  [[nodiscard]] Error stop_error() const;
+
+ protected:
+  explicit Scope(Executor& executor) noexcept : CancelToken(executor) {}
+  Scope(CancelToken& parent, const ScopeOptions& options) noexcept;
+  ~Scope();
+
+  void fail(Error error) noexcept;
+  void fail(std::exception_ptr exception) noexcept;
+  void abandon_children() noexcept;
+  void check_idle() noexcept;
+
+ private:
+  template <class T>
+  class Child;
+  template <class Open>
+  friend class WithScope;
+  struct CancelRequest final : Runnable {
+    explicit CancelRequest(Scope& owner) noexcept : scope(owner) {}
+    void run() noexcept override;
+    Scope& scope;
+    Reason reason = Reason::none;
+    std::string cause;
+    std::atomic<bool> pending = false;  // queued: keeps the scope from being idle
+  };
+
+  template <class T>
+  bool spawn_child(Task<T> task);
+
+  CancelRequest request_{*this};
+  detail::List<Join> joiners_;
+  Runnable* on_idle_ = nullptr;  // the with_scope that waits for its own
+  std::size_t running_ = 0;
+  std::optional<Error> error_;
+  std::exception_ptr exception_;
+  bool closed_ = false;
+  bool cancel_on_error_ = true;
+};
+
+/// The top of an executor's tree. Must be idle, or its executor gone, when it is destroyed.
+class RootScope final : public Scope, private ExecutorRoot {
+ public:
+  explicit RootScope(Executor& executor) noexcept;
+  ~RootScope();
+
+ private:
+  void abandon() noexcept override;
+};
+
+class Scope::Join final : public Leaf, public detail::Link<Scope::Join> {
+ public:
+  explicit Join(Scope& scope) noexcept : scope_(scope) {}
+  void await_suspend(std::coroutine_handle<>) noexcept {
+    if (!park()) return;
+    scope_.joiners_.push_back(*this);
+    scope_.check_idle();
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  friend class Scope;
+  void cancel() noexcept override {
+    if (!linked()) return;  // idle was seen, and this is queued
+    unlink();
+    complete();
+  }
+  Scope& scope_;
+};
+inline Scope::Join Scope::join() noexcept { return Join(*this); }
+
+/// Owns itself while its scope knows it.
+template <class T>
+class Scope::Child final : public Chain {
+ public:
+  Child(Scope& scope, Task<T> task) noexcept : root_(task.release()) { attach(scope); }
+
+ private:
+  Scope& scope() const noexcept { return static_cast<Scope&>(token()); }
+  void run() noexcept override {
+    if (token().cancelled()) return ended(End::stopped);
+    root_.promise().chain = this;
+    root_.resume();
+  }
+  void ended(End end) noexcept override {
+    Scope& owner = scope();
+    if constexpr (detail::IsResult<T>::value) {
+      if (end == End::finished && root_.promise().has(PromiseBase::kValue) && !root_.promise().value) {
+        owner.fail(std::move(root_.promise().value).error());
+      }
+    }
+    abandon();
+    --owner.running_;
+    owner.check_idle();
+  }
+  void threw(std::exception_ptr error) noexcept override { scope().fail(std::move(error)); }
+  void abandon() noexcept override {
+    destroy_frames(root_);
+    delete this;
+  }
+
+  std::coroutine_handle<Promise<T>> root_;
+};
+
+template <class T>
+bool Scope::spawn_child(Task<T> task) {
+  STINT_ASSERT(executor_->is_current());
+  if (closed_) return false;
+  auto child = std::make_unique<Child<T>>(*this, std::move(task));
+  ++running_;
+  executor_->post(*child.release());
+  return true;
+}
+
+/// `co_await with_scope(open)`, `co_await with_scope(options, open)`: runs `open(scope)`, a task, and whatever it
+/// spawns, and ends when all of it has ended. Gives what `open` gives, or the first failure of a child, or `cancelled`
+/// / `timed_out` if this very scope was cancelled or its deadline passed. A stop from above passes through. Rethrows
+/// the first exception. `open` is called once and lives until the end.
+template <class Open>
+class WithScope final : public detail::Combinator, private Timer {
+ public:
+  using T = typename std::invoke_result_t<Open&, Scope&>::value_type;
+
+  WithScope(ScopeOptions options, Open open) : options_(options), open_(std::move(open)) {}
+  void await_suspend(std::coroutine_handle<>) {
+    if (!park()) return;
+    scope_.emplace(token(), options_);
+    try {
+      body_.emplace(open_(*scope_));
+    } catch (...) {
+      unpark();  // the frame goes on with the exception
+      throw;
+    }
+    if (!options_.deadline.is_never()) executor().arm(*this, options_.deadline.when());
+    ++scope_->running_;
+    body_->start(*this, *scope_);
+  }
+  detail::Flat<T> await_resume() {
+    if (body_->threw()) body_->take();
+    if (scope_->exception()) std::rethrow_exception(scope_->exception());
+    if (scope_->error()) return std::unexpected(*scope_->error());
+    if (!body_->finished() || scope_->reason() == Reason::deadline) return std::unexpected(scope_->stop_error());
+    if constexpr (std::is_void_v<T>) {
+      return {};
+    } else {
+      return body_->take();
+    }
+  }
+
+ private:
+  class Inner final : public Scope {
+   public:
+    Inner(CancelToken& parent, const ScopeOptions& options) noexcept : Scope(parent, options) {}
+  };
+  void branch_ended(Chain&, End) noexcept override {
+    if ((body_->threw() || body_->failed()) && scope_->cancel_on_error_) {
+      scope_->CancelToken::cancel(Reason::sibling_failed);
+    }
+    --scope_->running_;
+    scope_->on_idle_ = this;
+    scope_->check_idle();
+  }
+  void fire() noexcept override {
+    if (!scope_->idle()) scope_->CancelToken::cancel(Reason::deadline);
+  }
+
+  ScopeOptions options_;
+  Open open_;
+  std::optional<detail::Branch<T>> body_;
+  std::optional<Inner> scope_;  // destroyed before the body, whose locals its children may use
+};
+template <class Open>
+[[nodiscard]] WithScope<Open> with_scope(Open open) {
+  return WithScope<Open>({}, std::move(open));
+}
+template <class Open>
+[[nodiscard]] WithScope<Open> with_scope(ScopeOptions options, Open open) {
+  return WithScope<Open>(options, std::move(open));
+}
+
+}  // namespace stint

@@ -1,0 +1,344 @@
+/// Counts units of one scarce thing: session slots, connections, model tokens.
+///
+/// Strictly FIFO within a priority, and nobody barges, not even `try_acquire`: a large request at the head delays small
+/// ones behind it, up to `bypass_max` of them; starvation is worse. Higher priorities go first, but a lower one is
+/// passed over at most `passed_over_max` times in a row. Thread-safe. Waiters resume on their own executor, never under
+/// the lock; a waiter lives in its coroutine's frame, so waiting allocates nothing. A cancel that comes before the
+/// waiter sees its permit wins, and the permit goes to the next in line. Must outlive its permits, its waiters and
+/// their executors' last grant: the destructor asserts that nobody waits and nothing is held.
+#pragma once
+
+#include "stint/error.hpp"
+#include "stint/task.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stint {
+
+class Semaphore;
+
+/// A held share of a semaphore; gives it back when destroyed, on any thread.
+class [[nodiscard]] Permit {
+ public:
+  Permit() noexcept = default;  ///< holds nothing
+  Permit(Permit&& other) noexcept
+      : semaphore_(std::exchange(other.semaphore_, nullptr)),
+        units_(std::exchange(other.units_, 0)),
+        holder_(other.holder_) {}
+  /// Gives back what it held before.
+  Permit& operator=(Permit&& other) noexcept;
+  ~Permit() {
+    if (semaphore_ != nullptr) give_back();
+  }
+
+  [[nodiscard]] std::uint32_t units() const noexcept { return units_; }
+  [[nodiscard]] const Semaphore* semaphore() const noexcept { return semaphore_; }
+  explicit operator bool() const noexcept { return units_ != 0; }
+
+  /// Gives everything back now.
+  void release() noexcept {
+    if (semaphore_ != nullptr) give_back();
+  }
+  /// Gives `units` of it back; `Errc::invalid`, and nothing changes, if it holds fewer.
+  Result<> release(std::uint32_t units);
+  /// Parts with `units` of it (0 gives an empty permit); `Errc::invalid` if it holds fewer.
+  Result<Permit> split(std::uint32_t units);
+  /// Takes over another of the same semaphore; `Errc::invalid`, and nothing changes, otherwise.
+  Result<> merge(Permit&& other);
+  /// Removes its units for good: the capacity shrinks by them.
+  void forget() noexcept;
+  /// Lets go of the units without giving them back; who holds the number owes `Semaphore::release(units)`.
+  std::uint32_t detach() noexcept;
+
+ private:
+  friend class Semaphore;
+  friend class Acquire;
+  Permit(Semaphore& semaphore, std::uint32_t units, std::uint32_t holder) noexcept
+      : semaphore_(&semaphore), units_(units), holder_(holder) {}
+  inline void give_back() noexcept;
+
+  Semaphore* semaphore_ = nullptr;
+  std::uint32_t units_ = 0;
+  std::uint32_t holder_ = 0;  // its place in the list of holders, if that is kept
+};
+
+/// What is asked for, beyond the number of units.
+struct AcquireOptions {
+  AcquireOptions() noexcept {}  // NOLINT: not an aggregate, so that it may stand in a co_await expression
+  std::uint32_t units = 1;
+  int priority = 0;        ///< kPriorityMin … kPriorityMax; higher goes first
+  std::string_view label;  ///< who asks, for listings; must live until the wait is over (a held permit keeps a copy)
+};
+
+/// The wait for a permit: `co_await semaphore.acquire()` → Result<Permit>.
+class [[nodiscard]] Acquire : public Leaf, public detail::Link<Acquire> {
+ public:
+  Acquire(Semaphore& semaphore, std::uint32_t units, int priority = 0) noexcept
+      : semaphore_(semaphore), units_(units), priority_(static_cast<std::int8_t>(std::clamp(priority, -128, 127))) {}
+  Acquire(Acquire&& other) noexcept;  // before it is awaited only
+  ~Acquire() {
+    if (undelivered_) take_back();
+  }
+
+  inline bool await_ready() noexcept;
+  bool await_suspend(std::coroutine_handle<>) noexcept { return park() ? !line_up() : true; }
+  inline Result<Permit> await_resume() noexcept;
+
+ protected:
+  // Written under the semaphore's lock while `waiting`; whoever moves it on has decided the wait, and completes it.
+  enum class State : std::uint8_t { idle, waiting, granted, stopped, timed_out, closed, invalid };
+
+  bool line_up() noexcept;
+  State enter() noexcept;
+  bool withdraw(State why) noexcept;
+  void give_up(State why) noexcept;
+  [[nodiscard]] Error failure() const;
+  Permit hand_over() noexcept;
+  State state() const noexcept { return state_; }
+  /// The wait was decided; under the semaphore's lock. Queues it where it belongs.
+  virtual void decided(Wakes& wakes) noexcept { wakes.post(executor(), *this); }
+
+ private:
+  friend class Semaphore;
+  friend class LabelledAcquire;
+  friend class Mutex;
+  void cancel() noexcept final { give_up(State::stopped); }
+  void take_back() noexcept;
+
+  Semaphore& semaphore_;
+  const std::uint32_t units_;
+  State state_ = State::idle;
+  std::int8_t priority_;
+  bool undelivered_ = false;  // own thread only: destroyed like this, the wait must be taken back
+  bool labelled_ = false;     // this is a LabelledAcquire
+};
+
+/// The same with a moment after which the answer is `Errc::timed_out`. What is free is had even if that has passed.
+class [[nodiscard]] TimedAcquire final : public Acquire, private Timer {
+ public:
+  TimedAcquire(Semaphore& semaphore, std::uint32_t units, TimePoint deadline) noexcept
+      : Acquire(semaphore, units), deadline_(deadline) {}
+  TimedAcquire(TimedAcquire&& other) noexcept : Acquire(std::move(other)), deadline_(other.deadline_) {}
+  bool await_suspend(std::coroutine_handle<>) noexcept;
+
+ private:
+  void fire() noexcept override { give_up(State::timed_out); }
+  TimePoint deadline_;
+};
+
+/// The same with a priority, a label and, if wanted, a moment: for limits that people look at.
+class [[nodiscard]] LabelledAcquire final : public Acquire, private Timer {
+ public:
+  LabelledAcquire(Semaphore& semaphore, const AcquireOptions& options, Deadline deadline) noexcept
+      : Acquire(semaphore, options.units, options.priority), label_(options.label), deadline_(deadline) {
+    labelled_ = true;
+  }
+  LabelledAcquire(LabelledAcquire&& other) noexcept
+      : Acquire(std::move(other)), label_(other.label_), deadline_(other.deadline_) {
+    labelled_ = true;
+  }
+  bool await_suspend(std::coroutine_handle<>) noexcept;
+
+ private:
+  friend class Semaphore;
+  void fire() noexcept override { give_up(State::timed_out); }
+  std::string_view label_;
+  Deadline deadline_;
+  TimePoint since_{};
+};
+
+class Semaphore {
+ public:
+  static constexpr std::uint32_t kCapacityMax = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint32_t kUnlimited = kCapacityMax;
+  static constexpr int kPriorityMin = -4, kPriorityMax = 3;
+  static constexpr int kBypassScanMax = 64;  // how far past the head a grant looks for one that fits
+
+  struct Options {
+    Options() noexcept {}                // NOLINT: not an aggregate, so that it may stand in a co_await expression
+    std::uint32_t bypass_max = 0;        ///< how many may overtake a head that does not fit, before it goes first again
+    std::uint32_t passed_over_max = 16;  ///< how often in a row higher priorities may go before a lower one
+    std::uint32_t initially_held = 0;    ///< units that are out from the start; see `adopt`
+    bool track_holders = false;          ///< keep a list of who holds what since when; every operation takes the lock
+    const Executor* clock = nullptr;     ///< for the holders' ages; null: the steady clock
+  };
+  struct Holder {
+    std::string label;
+    std::uint32_t units = 0;
+    TimePoint since;
+  };
+  struct Waiter {
+    std::string label;
+    std::uint32_t units = 0;
+    int priority = 0;
+    std::optional<TimePoint> since;  // known for labelled requests only
+  };
+
+  /// Asserts that `capacity` is in 0 … kCapacityMax. 0 is a semaphore that is paused.
+  Semaphore(std::string name, std::int64_t capacity, const Options& options = Options());
+  Semaphore(std::string name, std::floating_point auto capacity, const Options& options = Options()) = delete;
+  ~Semaphore();
+  Semaphore(const Semaphore&) = delete;
+  Semaphore& operator=(const Semaphore&) = delete;
+
+  /// Fails with `invalid` if `units` is 0 or can never be had, with `closed` after close().
+  [[nodiscard]] Acquire acquire(std::uint32_t units = 1) noexcept { return {*this, units}; }
+  [[nodiscard]] TimedAcquire acquire_until(TimePoint deadline, std::uint32_t units = 1) noexcept {
+    return {*this, units, deadline};
+  }
+  [[nodiscard]] LabelledAcquire acquire(const AcquireOptions& options, Deadline deadline = {}) noexcept {
+    return {*this, options, deadline};
+  }
+  /// Never barges: nothing while anybody waits.
+  [[nodiscard]] std::optional<Permit> try_acquire(std::uint32_t units = 1) noexcept {
+    if (units != 0 && take_fast(units)) return Permit(*this, units, 0);
+    return try_slow(units, {});
+  }
+  [[nodiscard]] std::optional<Permit> try_acquire(const AcquireOptions& options) noexcept {
+    return try_slow(options.units, options.label);
+  }
+  /// Takes over `units` that were held initially or detached. The caller vouches for them.
+  [[nodiscard]] Permit adopt(std::uint32_t units) noexcept { return {*this, units, 0}; }
+  /// Gives back detached units. `Errc::invalid`, and nothing changes, if more than were out would come back.
+  Result<> release(std::uint32_t units);
+
+  /// Absolute; never blocks or preempts. Below what is held it makes a debt that returning permits repay first.
+  /// 0 pauses; otherwise waiters that ask for more than `capacity` fail with `invalid`.
+  /// `Errc::invalid` if `capacity` is out of range.
+  Result<> set_capacity(std::int64_t capacity);
+  /// Waiters and newcomers get `closed`; permits that are out stay good and can be given back. May be repeated.
+  void close() noexcept;
+
+  /// Free units; negative: debt.
+  [[nodiscard]] std::int64_t available() const noexcept { return word_.load(std::memory_order_relaxed) >> 1; }
+  [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool closed() const noexcept;
+  [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.load(std::memory_order_relaxed); }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  /// Highest priority first, in order of arrival within one; at most `limit`.
+  [[nodiscard]] std::vector<Waiter> waiters(std::size_t limit = 1000) const;
+  /// Empty unless `track_holders`.
+  [[nodiscard]] std::vector<Holder> holders() const;
+
+ protected:
+  bool regrants_on_leave_ = true;  // must-fail tests turn it off
+
+ private:
+  friend class Acquire;
+  friend class LabelledAcquire;
+  friend class Mutex;
+  friend class Permit;
+  using State = Acquire::State;
+  using Lock = std::unique_lock<std::mutex>;
+  static constexpr std::int64_t kSlow = 1;
+  static constexpr int kClasses = kPriorityMax - kPriorityMin + 1;
+
+  bool swap(std::int64_t& expected, std::int64_t wanted, std::memory_order order) noexcept {
+    return word_.compare_exchange_weak(expected, wanted, order, std::memory_order_relaxed);
+  }
+  bool take_fast(std::int64_t units) noexcept {
+    std::int64_t word = word_.load(std::memory_order_relaxed);
+    while ((word & kSlow) == 0 && word >= 2 * units) {
+      if (swap(word, word - 2 * units, std::memory_order_acquire)) return true;
+    }
+    return false;
+  }
+  bool add_fast(std::int64_t units) noexcept {
+    std::int64_t word = word_.load(std::memory_order_relaxed);
+    while ((word & kSlow) == 0) {
+      if (swap(word, word + 2 * units, std::memory_order_release)) return true;
+    }
+    return false;
+  }
+  void give_back(std::uint32_t units, std::uint32_t holder) noexcept {
+    if (!add_fast(units)) give_back_slow(units, holder);
+  }
+
+  // Under the lock.
+  State line_up(Acquire& waiter) noexcept;
+  State take_or_link(Acquire& waiter) noexcept;
+  void add_units(std::int64_t units) noexcept;
+  Acquire* next_to_grant(std::int64_t free) noexcept;
+  Acquire* bypasser(const Acquire& head, std::int64_t free) noexcept;
+  Acquire* head() const noexcept;
+  int head_class() const noexcept;
+  void link(Acquire& waiter) noexcept;
+  void unlink(Acquire& waiter) noexcept;
+  void grant(Acquire& waiter, std::int64_t& free, Wakes& wakes) noexcept;
+  void decide(Acquire& waiter, State state, Wakes& wakes) noexcept;
+  void settle(Lock& lock, Wakes& wakes) noexcept;
+  void fail_impossible(Lock& lock, Wakes& wakes) noexcept;
+  void resize(Lock& lock, Wakes& wakes, std::uint32_t capacity, std::int64_t free_change) noexcept;
+  void breathe(Lock& lock, Wakes& wakes) noexcept;
+  bool impossible(std::uint32_t units) const noexcept;
+  std::uint32_t add_holder(const Acquire* waiter, std::string_view label, std::uint32_t units) noexcept;
+  void remove_holder(std::uint32_t holder) noexcept;
+
+  void give_back_slow(std::uint32_t units, std::uint32_t holder) noexcept;
+  bool leave(Acquire& waiter, State why) noexcept;
+  std::optional<Permit> try_slow(std::uint32_t units, std::string_view label) noexcept;
+  void forget(std::uint32_t units, std::uint32_t holder) noexcept;
+  std::uint32_t split_holder(std::uint32_t holder, std::uint32_t units) noexcept;
+  void merge_holder(std::uint32_t into, std::uint32_t from) noexcept;
+  TimePoint clock_now() const noexcept { return clock_ != nullptr ? clock_->now() : Clock::now(); }
+
+  std::atomic<std::int64_t> word_;  // 2 × free units (may be negative) + kSlow
+  std::atomic<std::uint32_t> capacity_;
+  std::atomic<std::uint32_t> waiting_ = 0;
+  mutable std::mutex mutex_;
+  std::array<detail::List<Acquire>, kClasses> lines_;  // by priority
+  std::array<std::uint32_t, kClasses> passed_over_{};  // grants to higher priorities since the last to this one
+  std::uint32_t occupied_ = 0;                         // one bit per line with somebody in it
+  std::uint32_t bypassed_ = 0;                         // how many have overtaken the present head
+  const Acquire* bypassed_head_ = nullptr;
+  std::uint32_t settling_ = 0;  // releasers between two batches: the destructor waits for them
+  const std::uint32_t bypass_max_;
+  const std::uint32_t passed_over_max_;
+  const bool tracks_;
+  bool closed_ = false;
+  const Executor* const clock_;
+  std::vector<Holder> holders_;  // by holder number less one; units 0: free place
+  std::vector<std::uint32_t> free_holders_;
+  const std::string name_;
+};
+
+inline void Permit::give_back() noexcept {
+  std::exchange(semaphore_, nullptr)->give_back(std::exchange(units_, 0), holder_);
+}
+inline Permit& Permit::operator=(Permit&& other) noexcept {
+  Permit old(std::move(*this));
+  semaphore_ = std::exchange(other.semaphore_, nullptr);
+  units_ = std::exchange(other.units_, 0);
+  holder_ = other.holder_;
+  return *this;
+}
+
+inline Acquire::Acquire(Acquire&& other) noexcept
+    : semaphore_(other.semaphore_), units_(other.units_), priority_(other.priority_) {
+  STINT_ASSERT(other.state_ == State::idle);
+}
+
+/// What is free is had without suspending, if nobody waits and nobody has cancelled.
+inline bool Acquire::await_ready() noexcept {
+  if (units_ == 0 || token().cancelled() || !semaphore_.take_fast(units_)) return false;
+  state_ = State::granted;
+  return true;
+}
+
+inline Result<Permit> Acquire::await_resume() noexcept {
+  undelivered_ = false;
+  if (state_ != State::granted) return std::unexpected(failure());
+  return hand_over();
+}
+
+}  // namespace stint

@@ -1,0 +1,226 @@
+/// `Task<T>`: a lazy coroutine that runs when awaited and resumes its awaiter by symmetric transfer.
+/// Await it in the expression that makes it, or give it to a scope or a combinator. Owns its frame; move-only.
+///
+/// A frame's promise has two words: its chain, and the `Task` object in the awaiting frame (which knows both frames).
+/// Exceptions pass through awaits; a stop does not: it destroys the frames (see `stint/cancel.hpp`), so code after an
+/// await may never run, and destructors are all that is sure to.
+#pragma once
+
+#include "stint/cancel.hpp"
+
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace stint {
+
+template <class T = void>
+class Task;
+
+/// The awaiting side of a task; lives in the frame that awaits.
+struct TaskLink {
+  std::coroutine_handle<> child;
+  std::coroutine_handle<> parent;
+};
+
+struct CurrentToken {};
+
+struct PromiseBase {
+  PromiseBase() noexcept : chain(nullptr) {}
+  ~PromiseBase() {
+    if (has(kThrew)) thrown.~exception_ptr();
+  }
+  PromiseBase(const PromiseBase&) = delete;
+  PromiseBase& operator=(const PromiseBase&) = delete;
+
+  struct Final {
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> handle) const noexcept {
+      PromiseBase& promise = handle.promise();
+      if (const TaskLink* link = promise.awaiter()) return link->parent;
+      promise.chain->ended(End::finished);  // may destroy this frame
+      return std::noop_coroutine();
+    }
+    void await_resume() const noexcept {}
+  };
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+  Final final_suspend() const noexcept { return {}; }
+  void unhandled_exception() noexcept {
+    if (awaiter() == nullptr) return chain->threw(std::current_exception());
+    new (&thrown) std::exception_ptr(std::current_exception());  // a frame that ends needs its chain no more
+    mark(kThrew);
+  }
+
+  template <class Awaitable>
+  decltype(auto) await_transform(Awaitable&& awaitable) noexcept {
+    if constexpr (std::is_base_of_v<Leaf, std::remove_cvref_t<Awaitable>>) awaitable.bind(*this);
+    return static_cast<Awaitable&&>(awaitable);
+  }
+  auto await_transform(CurrentToken) noexcept {
+    struct Ready {
+      bool await_ready() const noexcept { return true; }
+      void await_suspend(std::coroutine_handle<>) const noexcept {}
+      CancelToken& await_resume() const noexcept { return token; }
+      CancelToken& token;
+    };
+    return Ready{chain->token()};
+  }
+
+  // The low bits of the awaiter's address, which are free, say how the frame ended.
+  static constexpr std::uintptr_t kThrew = 1, kValue = 2, kBits = 3;
+  bool has(std::uintptr_t bit) const noexcept { return (awaiter_bits & bit) != 0; }
+  void mark(std::uintptr_t bit) noexcept { awaiter_bits |= bit; }
+  TaskLink* awaiter() const noexcept { return reinterpret_cast<TaskLink*>(awaiter_bits & ~kBits); }
+  void rethrow() const {
+    if (has(kThrew)) std::rethrow_exception(thrown);
+  }
+
+  union {
+    Chain* chain;               // inherited by every frame that this one awaits
+    std::exception_ptr thrown;  // if kThrew
+  };
+  std::uintptr_t awaiter_bits = 0;  // no awaiter: the root of its chain
+};
+
+/// Every promise is a PromiseBase at the same place in its frame, so that a leaf need not know the type.
+inline PromiseBase& promise_of(std::coroutine_handle<> handle) noexcept {
+  return std::coroutine_handle<PromiseBase>::from_address(handle.address()).promise();
+}
+
+template <class T>
+struct Promise : PromiseBase {
+  static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__, "promise_of() needs the common place in the frame");
+  Promise() noexcept {}
+  ~Promise() {
+    if (has(kValue)) value.~T();
+  }
+  Task<T> get_return_object() noexcept;
+  template <class U = T>
+    requires std::is_constructible_v<T, U&&>
+  void return_value(U&& result) noexcept(std::is_nothrow_constructible_v<T, U&&>) {
+    new (&value) T(std::forward<U>(result));
+    mark(kValue);
+  }
+  T take() {
+    rethrow();
+    return std::move(value);
+  }
+  union {
+    T value;  // if kValue
+  };
+};
+
+template <>
+struct Promise<void> : PromiseBase {
+  Task<void> get_return_object() noexcept;
+  void return_void() const noexcept {}
+  void take() const { rethrow(); }
+};
+
+template <class T>
+class [[nodiscard]] Task : private TaskLink {
+ public:
+  using promise_type = Promise<T>;
+  using value_type = T;
+
+  Task() noexcept = default;
+  explicit Task(std::coroutine_handle<promise_type> handle) noexcept : TaskLink{handle, {}} {}
+  Task(Task&& other) noexcept : TaskLink{std::exchange(other.child, {}), {}} {}
+  Task& operator=(Task&& other) noexcept {
+    std::swap(child, other.child);
+    return *this;
+  }
+  ~Task() {
+    if (child) child.destroy();
+  }
+
+  bool await_ready() const noexcept { return false; }
+  template <class Awaiting>
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Awaiting> awaiting) noexcept {
+    promise().chain = awaiting.promise().chain;
+    promise().awaiter_bits = reinterpret_cast<std::uintptr_t>(static_cast<TaskLink*>(this));
+    parent = awaiting;
+    return child;
+  }
+  T await_resume() { return promise().take(); }
+
+  /// Gives up the frame to who will run it as the root of a chain.
+  std::coroutine_handle<promise_type> release() noexcept {
+    return std::coroutine_handle<promise_type>::from_address(std::exchange(child, {}).address());
+  }
+
+ private:
+  promise_type& promise() const noexcept {
+    return std::coroutine_handle<promise_type>::from_address(child.address()).promise();
+  }
+};
+
+template <class T>
+Task<T> Promise<T>::get_return_object() noexcept {
+  return Task<T>(std::coroutine_handle<Promise>::from_promise(*this));
+}
+inline Task<void> Promise<void>::get_return_object() noexcept {
+  return Task<void>(std::coroutine_handle<Promise>::from_promise(*this));
+}
+
+inline Chain& Leaf::chain() const noexcept { return *promise_of(awaiting_).chain; }
+inline void Leaf::bind(PromiseBase& promise) noexcept {
+  awaiting_ = std::coroutine_handle<PromiseBase>::from_promise(promise);
+}
+inline void Leaf::park_shielded() noexcept { chain().parked = this; }
+inline bool Leaf::park() noexcept {
+  park_shielded();
+  if (!token().cancelled()) return true;
+  complete();
+  return false;
+}
+
+/// `CancelToken& token = co_await current_token();` never suspends.
+[[nodiscard]] inline CurrentToken current_token() noexcept { return {}; }
+
+/// `co_await yield()`: goes to the back of the run queue.
+class Yield final : public Leaf {
+ public:
+  void await_suspend(std::coroutine_handle<>) noexcept {
+    if (park()) complete();
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  void cancel() noexcept override {}  // queued already
+};
+[[nodiscard]] inline Yield yield() noexcept { return {}; }
+
+/// `co_await sleep_until(when)`, `co_await sleep_for(duration)`: never early, at most a tick (1 ms) and a batch late.
+class Sleep final : public Leaf, private Timer {
+ public:
+  explicit Sleep(TimePoint when) noexcept : when_(when) {}
+  explicit Sleep(Duration duration) noexcept : duration_(duration), relative_(true) {}
+  void await_suspend(std::coroutine_handle<>) noexcept {
+    if (!park()) return;
+    Executor& on = executor();
+    on.arm(*this, relative_ ? Deadline::after(on.now(), duration_).when() : when_);
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  void fire() noexcept override { complete(); }
+  void cancel() noexcept override {
+    if (!linked()) return;  // fired, and queued
+    executor().disarm(*this);
+    complete();
+  }
+  union {
+    TimePoint when_;
+    Duration duration_;
+  };
+  bool relative_ = false;
+};
+[[nodiscard]] inline Sleep sleep_until(TimePoint when) noexcept { return Sleep(when); }
+[[nodiscard]] inline Sleep sleep_for(Duration duration) noexcept { return Sleep(duration); }
+
+}  // namespace stint

@@ -1,0 +1,99 @@
+/// The simulator: an executor with a virtual clock, which runs what is ready in an order drawn from a seed.
+/// One thread. Time passes only when nothing is ready, and then jumps to the next timer; a test that waits an hour
+/// takes no time, and a failing seed is its own reproduction.
+#pragma once
+
+#include "stint/executor.hpp"
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+namespace stint {
+
+class Simulator final : public Executor {
+ public:
+  /// `Order::seeded` draws the next runnable at random; `Order::fifo` is that of the reactor.
+  enum class Order : std::uint8_t { seeded, fifo };
+
+  explicit Simulator(std::uint64_t seed = 0, Order order = Order::seeded) : random_(seed), order_(order) {}
+  ~Simulator() {
+    mark_closing();
+    ready_.clear();
+    abandon_all();
+  }
+
+  /// Own thread only: the simulator has no other.
+  [[nodiscard]] bool post_quietly(Runnable& runnable) noexcept override {
+    if (!closing()) ready_.push_back(&runnable);
+    return false;
+  }
+  void wake() noexcept override {}
+  TimePoint now() const noexcept override { return now_; }
+  std::mt19937_64& random() noexcept { return random_; }
+
+  /// Runs one runnable or jumps the clock; false when nothing is left to do.
+  bool step() {
+    if (ready_.empty()) {
+      const auto next = next_timer();
+      return next && advance_to(*next);
+    }
+    run_one();
+    return true;
+  }
+  /// Runs what is ready, and what that makes ready, without letting time pass.
+  void run_ready() {
+    while (!ready_.empty()) run_one();
+  }
+  /// Runs everything, jumping the clock as needed, until nothing is left to do.
+  void settle() {
+    while (step()) {
+    }
+  }
+  /// Lets `duration` pass, and does what falls due on the way, in order.
+  void advance(Duration duration) {
+    const TimePoint until = now_ + duration;
+    run_ready();
+    for (auto next = next_timer(); next && *next <= until; next = next_timer()) {
+      advance_to(*next);
+      run_ready();
+    }
+    advance_to(until);
+    run_ready();
+  }
+  /// False if the simulation came to rest before `done`: somebody waits for what never comes.
+  template <class Done>
+  [[nodiscard]] bool run_until(Done done) {
+    while (!done()) {
+      if (!step()) return false;
+    }
+    return true;
+  }
+
+ private:
+  void run_one() {
+    const std::size_t at = order_ == Order::fifo ? 0 : random_() % ready_.size();
+    if (order_ == Order::fifo) {
+      std::rotate(ready_.begin(), ready_.begin() + 1, ready_.end());
+    } else {
+      std::swap(ready_[at], ready_.back());
+    }
+    Runnable* const runnable = ready_.back();
+    ready_.pop_back();
+    set_inside(true);
+    runnable->run();
+    set_inside(false);
+  }
+  bool advance_to(TimePoint time) {
+    now_ = std::max(now_, time);
+    fire_due(now_);
+    return true;
+  }
+
+  std::mt19937_64 random_;
+  Order order_;
+  TimePoint now_{};
+  std::vector<Runnable*> ready_;
+};
+
+}  // namespace stint

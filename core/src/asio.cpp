@@ -1,0 +1,146 @@
+#include "stint/asio.hpp"
+
+#include <thread>
+
+namespace stint {
+
+Reactor::Reactor() : own_(std::make_unique<Context>(1)), io_(*own_), alarm_(std::make_unique<asio::steady_timer>(io_)) {
+  work_.emplace(io_.get_executor());
+  set_epoch(Clock::now());
+}
+
+Reactor::Reactor(asio::io_context& io)
+    : io_(io), alarm_(std::make_unique<asio::steady_timer>(io_)), alive_(std::make_shared<bool>(true)) {
+  set_epoch(Clock::now());
+}
+
+Reactor::~Reactor() {
+  STINT_ASSERT(is_current());
+  mark_closing();
+  head_ = nullptr;
+  if (own_) own_->shutdown();  // the handlers point into frames, so they go first
+  abandon_all();
+  while (posting_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+  if (alive_) *alive_ = false;
+}
+
+bool Reactor::post_quietly(Runnable& runnable) noexcept {
+  if (is_current()) {
+    if (closing()) return false;
+    const bool was_empty = head_ == nullptr;
+    runnable.next_queued = nullptr;
+    *tail_ = &runnable;
+    tail_ = &runnable.next_queued;
+    if (own_ || !was_empty || running_batch_ || wake_in_flight_.exchange(true, std::memory_order_seq_cst)) return false;
+    posting_.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+  posting_.fetch_add(1, std::memory_order_relaxed);  // before the push: what is pushed may end the reactor
+  Runnable* newest = inbox_.load(std::memory_order_relaxed);
+  do {
+    runnable.next_queued = newest;
+  } while (!inbox_.compare_exchange_weak(newest, &runnable, std::memory_order_seq_cst, std::memory_order_relaxed));
+  // Who finds the inbox empty wakes Asio. A wake-up in flight will do: it clears the flag before the inbox is read.
+  if (newest == nullptr && !wake_in_flight_.exchange(true, std::memory_order_seq_cst)) return true;
+  posting_.fetch_sub(1, std::memory_order_release);
+  return false;
+}
+
+void Reactor::wake() noexcept {
+  wakes_.fetch_add(1, std::memory_order_relaxed);
+  if (own_) {
+    asio::post(io_, Wake{this});
+  } else {
+    asio::post(io_, [this, alive = alive_] {
+      if (*alive) woken();
+    });
+  }
+  posting_.fetch_sub(1, std::memory_order_release);
+}
+
+/// An own context's loop goes on by itself; an attached one has no other moment to run what is ready.
+void Reactor::woken() noexcept {
+  wake_in_flight_.store(false, std::memory_order_seq_cst);
+  if (own_) return;
+  running_batch_ = true;
+  const bool more = run_batch();
+  running_batch_ = false;
+  if (more) {
+    if (!wake_in_flight_.exchange(true, std::memory_order_seq_cst)) {
+      posting_.fetch_add(1, std::memory_order_relaxed);
+      wake();
+    }
+  } else {
+    set_alarm();
+  }
+}
+
+void Reactor::take_inbox() noexcept {
+  Runnable* newest = inbox_.exchange(nullptr, std::memory_order_seq_cst);
+  if (newest == nullptr) return;
+  Runnable* oldest = nullptr;
+  Runnable** const last = &newest->next_queued;
+  while (newest != nullptr) {
+    Runnable* const older = std::exchange(newest->next_queued, oldest);
+    oldest = std::exchange(newest, older);
+  }
+  *tail_ = oldest;
+  tail_ = last;
+}
+
+/// One batch of resumes and the timers that are due; then it is I/O's turn, so that neither side starves the other.
+/// False if nothing is left to run.
+bool Reactor::run_batch() noexcept {
+  take_inbox();
+  set_inside(true);
+  for (int resumes = 0; head_ != nullptr && resumes < kResumesPerPoll; ++resumes) {
+    Runnable* const runnable = head_;
+    head_ = runnable->next_queued;
+    if (head_ == nullptr) tail_ = &head_;
+    runnable->run();
+  }
+  set_inside(false);
+  fire_due(now());
+  return head_ != nullptr || inbox_.load(std::memory_order_seq_cst) != nullptr;
+}
+
+void Reactor::poll() {
+  for (int handlers = 0; handlers < kHandlersPerPoll && io_.poll_one() != 0; ++handlers) {
+  }
+}
+
+void Reactor::set_alarm() {
+  const auto next = next_timer();
+  if (!next || *next == alarm_at_) return;
+  alarm_at_ = *next;
+  alarm_->expires_at(*next);
+  alarm_->async_wait([this, alive = alive_](boost::system::error_code error) {
+    if (error || (alive && !*alive)) return;
+    alarm_at_ = TimePoint::max();
+    if (!own_) woken();
+  });
+}
+
+/// Until the next timer, handler or wake-up.
+void Reactor::sleep() {
+  set_alarm();
+  io_.run_one();
+}
+
+boost::system::error_code to_error_code(const Error& error) noexcept {
+  switch (error.code()) {
+    case Errc::cancelled: return asio::error::operation_aborted;
+    case Errc::timed_out: return asio::error::timed_out;
+    case Errc::closed: return asio::error::shut_down;
+    case Errc::invalid: return asio::error::invalid_argument;
+    case Errc::full: return asio::error::no_buffer_space;
+    case Errc::exhausted: return asio::error::no_memory;
+    case Errc::unavailable: return asio::error::connection_refused;
+    case Errc::conflict: return asio::error::already_started;
+    case Errc::denied: return asio::error::access_denied;
+    case Errc::failed: return asio::error::fault;
+  }
+  return asio::error::fault;
+}
+
+}  // namespace stint

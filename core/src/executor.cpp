@@ -1,0 +1,31 @@
+#include "stint/executor.hpp"
+
+#include "stint/cancel.hpp"
+
+namespace stint {
+
+void Executor::arm(Timer& timer, TimePoint when) noexcept {
+  STINT_ASSERT(is_current());
+  // Rounded up: never early.
+  wheel_.arm(timer, when > TimePoint::max() - kTick ? ~TimerWheel::Tick{0} >> 1 : tick_at(when + kTick - Duration(1)));
+}
+
+std::optional<TimePoint> Executor::next_timer() noexcept {
+  const auto tick = wheel_.next_tick();
+  return tick ? std::optional(epoch_ + static_cast<Duration::rep>(*tick) * kTick) : std::nullopt;
+}
+
+void Executor::abandon_all() noexcept {
+  while (!cancelled_.empty()) {  // back to their owners, who are about to go
+    Chain& chain = cancelled_.front();
+    chain.unlink();
+    chain.token().chains_.push_back(chain);
+  }
+  while (!roots_.empty()) {
+    ExecutorRoot& root = roots_.front();
+    root.unlink();
+    root.abandon();
+  }
+}
+
+}  // namespace stint

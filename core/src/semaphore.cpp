@@ -1,0 +1,489 @@
+// Invariants, all under the lock:
+// 1. kSlow is set while, and only while, somebody waits, the semaphore is closed, or holders are tracked. While it is
+//    set, word_ changes only under the lock; while it is clear, only by compare-and-swap. So nobody can take a unit
+//    past the line.
+// 2. The head of the line does not fit into what is free: every change of the line, of what is free or of the capacity
+//    ends with settle(). Between two batches of a settle() it may fit; nobody else can take what is meant for it.
+// 3. A waiter is in a line while, and only while, its state is `waiting`.
+// 4. A waiter is queued at its executor under the lock that decided it, and the executor woken after it. So whoever
+// sees
+//    it decided knows that it is queued, and a dying executor, whose frames take the lock, can't race with a grant.
+// 5. free = capacity − held. A debt is a negative free.
+#include "stint/semaphore.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <thread>
+
+namespace stint {
+namespace {
+
+constexpr int kGrantsPerBatch = Wakes::kMost;  // then the lock is let go for a moment
+
+}  // namespace
+
+Semaphore::Semaphore(std::string name, std::int64_t capacity, const Options& options)
+    : word_(2 * (capacity - std::int64_t{options.initially_held}) + (options.track_holders ? kSlow : 0)),
+      capacity_(static_cast<std::uint32_t>(capacity)),
+      bypass_max_(options.bypass_max),
+      passed_over_max_(options.passed_over_max),
+      tracks_(options.track_holders),
+      clock_(options.clock),
+      name_(std::move(name)) {
+  STINT_ASSERT(capacity >= 0 && capacity <= std::int64_t{kCapacityMax});
+}
+
+Semaphore::~Semaphore() {
+  Lock lock(mutex_);
+  while (settling_ != 0) {
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+  }
+  STINT_ASSERT(occupied_ == 0 && "somebody still waits for this semaphore");
+  STINT_ASSERT(available() == capacity() && "a permit of this semaphore is still out");
+}
+
+// ---- The line ------------------------------------------------------------------------------------------------------
+
+bool Semaphore::impossible(std::uint32_t units) const noexcept {
+  const std::uint32_t most = capacity();
+  return units == 0 || (most != 0 && units > most);
+}
+
+void Semaphore::link(Acquire& waiter) noexcept {
+  const int line = waiter.priority_ - kPriorityMin;
+  lines_[static_cast<std::size_t>(line)].push_back(waiter);
+  occupied_ |= 1U << line;
+  waiting_.store(waiting_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  waiter.state_ = State::waiting;
+}
+
+void Semaphore::unlink(Acquire& waiter) noexcept {
+  const auto line = static_cast<std::size_t>(waiter.priority_ - kPriorityMin);
+  static_cast<detail::Link<Acquire>&>(waiter).unlink();
+  if (lines_[line].empty()) {
+    occupied_ &= ~(1U << line);
+    passed_over_[line] = 0;
+  }
+  if (bypassed_head_ == &waiter) bypassed_head_ = nullptr;
+  waiting_.store(waiting_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+}
+
+/// The highest priority that waits, unless a lower one has been passed over often enough.
+int Semaphore::head_class() const noexcept {
+  const int highest = static_cast<int>(std::bit_width(occupied_)) - 1;
+  int chosen = highest;
+  std::uint32_t longest = passed_over_max_;
+  for (std::uint32_t lower = occupied_ & ~(1U << highest); lower != 0; lower &= lower - 1) {
+    const int line = std::countr_zero(lower);
+    if (passed_over_[static_cast<std::size_t>(line)] < longest) continue;
+    longest = passed_over_[static_cast<std::size_t>(line)];
+    chosen = line;
+  }
+  return chosen;
+}
+
+Acquire* Semaphore::head() const noexcept {
+  return occupied_ == 0 ? nullptr : &lines_[static_cast<std::size_t>(head_class())].front();
+}
+
+/// One behind the head that fits, if the head's patience lasts.
+Acquire* Semaphore::bypasser(const Acquire& head, std::int64_t free) noexcept {
+  if (bypassed_head_ != &head) {
+    bypassed_head_ = &head;
+    bypassed_ = 0;
+  }
+  if (bypassed_ >= bypass_max_ || free <= 0) return nullptr;
+  int looked = 0;
+  for (int line = kClasses - 1; line >= 0; --line) {
+    const auto& waiters = lines_[static_cast<std::size_t>(line)];
+    for (auto* link = waiters.first(); link != waiters.end(); link = link->next()) {
+      auto& waiter = static_cast<Acquire&>(*link);
+      if (waiter.units_ <= free) return &waiter;
+      if (++looked == kBypassScanMax) return nullptr;
+    }
+  }
+  return nullptr;
+}
+
+Acquire* Semaphore::next_to_grant(std::int64_t free) noexcept {
+  Acquire* const first = head();
+  if (first == nullptr || first->units_ <= free) return first;
+  return bypass_max_ == 0 ? nullptr : bypasser(*first, free);
+}
+
+void Semaphore::decide(Acquire& waiter, State state, Wakes& wakes) noexcept {
+  unlink(waiter);
+  waiter.state_ = state;
+  waiter.decided(wakes);  // its thread may run and destroy it at once
+}
+
+void Semaphore::grant(Acquire& waiter, std::int64_t& free, Wakes& wakes) noexcept {
+  const auto line = static_cast<std::size_t>(waiter.priority_ - kPriorityMin);
+  if (const std::uint32_t lower = occupied_ & ((1U << line) - 1); lower != 0) {
+    for (std::size_t i = 0; i < line; ++i) passed_over_[i] += (lower >> i) & 1U;
+  }
+  passed_over_[line] = 0;
+  if (bypassed_head_ != nullptr && bypassed_head_ != &waiter) ++bypassed_;
+  free -= waiter.units_;
+  decide(waiter, State::granted, wakes);
+}
+
+/// Lets go of the lock for a moment, so that neither the system calls of many wake-ups nor other threads wait for it.
+void Semaphore::breathe(Lock& lock, Wakes& wakes) noexcept {
+  ++settling_;
+  lock.unlock();
+  wakes.flush();
+  lock.lock();
+  --settling_;
+}
+
+void Semaphore::settle(Lock& lock, Wakes& wakes) noexcept {
+  while (true) {
+    std::int64_t free = word_.load(std::memory_order_relaxed) >> 1;
+    Acquire* waiter = next_to_grant(free);
+    for (int granted = 0; waiter != nullptr && granted < kGrantsPerBatch; ++granted) {
+      grant(*waiter, free, wakes);
+      waiter = next_to_grant(free);
+    }
+    STINT_ASSERT(free <= std::int64_t{capacity()});
+    const bool slow = closed_ || tracks_ || occupied_ != 0;
+    word_.store(2 * free + (slow ? kSlow : 0), std::memory_order_release);
+    if (waiter == nullptr) return;
+    breathe(lock, wakes);
+  }
+}
+
+Semaphore::State Semaphore::line_up(Acquire& waiter) noexcept {
+  Wakes wakes;
+  Lock lock(mutex_);
+  if (closed_) return State::closed;
+  if (impossible(waiter.units_)) return State::invalid;
+  if (waiter.priority_ < kPriorityMin || waiter.priority_ > kPriorityMax) return State::invalid;
+  if (const State state = take_or_link(waiter); state != State::waiting) return state;
+  // Who comes last is granted at once only past a head that lets others by, or as the new head.
+  if (bypass_max_ != 0 || head() == &waiter) settle(lock, wakes);
+  return State::waiting;
+}
+
+Semaphore::State Semaphore::take_or_link(Acquire& waiter) noexcept {
+  const std::int64_t wanted = 2 * std::int64_t{waiter.units_};
+  std::int64_t word = word_.load(std::memory_order_relaxed);
+  while ((word & kSlow) == 0) {  // a release may still come by without the lock
+    const bool fits = word >= wanted;
+    if (!swap(word, fits ? word - wanted : word | kSlow, std::memory_order_acquire)) continue;
+    if (fits) return State::granted;
+    word |= kSlow;
+  }
+  if (occupied_ == 0 && word - kSlow >= wanted) {
+    word_.store(word - wanted, std::memory_order_relaxed);
+    return State::granted;
+  }
+  link(waiter);
+  return State::waiting;
+}
+
+void Semaphore::add_units(std::int64_t units) noexcept {
+  if (!add_fast(units)) word_.store(word_.load(std::memory_order_relaxed) + 2 * units, std::memory_order_relaxed);
+}
+
+void Semaphore::give_back_slow(std::uint32_t units, std::uint32_t holder) noexcept {
+  Wakes wakes;
+  Lock lock(mutex_);
+  if (holder != 0) remove_holder(holder);
+  if (add_fast(units)) return;  // the line emptied meanwhile
+  add_units(units);
+  settle(lock, wakes);
+}
+
+/// The one place where a wait ends without a grant by its own side: false if it was decided before.
+bool Semaphore::leave(Acquire& waiter, State why) noexcept {
+  Wakes wakes;
+  Lock lock(mutex_);
+  if (waiter.state_ != State::waiting) return false;
+  const bool first = &lines_[static_cast<std::size_t>(waiter.priority_ - kPriorityMin)].front() == &waiter;
+  unlink(waiter);
+  waiter.state_ = why;
+  // The head may have blocked smaller ones behind it.
+  if (((first || bypass_max_ != 0) && regrants_on_leave_) || occupied_ == 0) settle(lock, wakes);
+  return true;
+}
+
+std::optional<Permit> Semaphore::try_slow(std::uint32_t units, std::string_view label) noexcept {
+  if (units == 0) return std::nullopt;
+  if (!tracks_) return take_fast(units) ? std::optional(Permit(*this, units, 0)) : std::nullopt;
+  const Lock lock(mutex_);
+  const std::int64_t word = word_.load(std::memory_order_relaxed);
+  if (closed_ || occupied_ != 0 || (word >> 1) < std::int64_t{units}) return std::nullopt;
+  word_.store(word - 2 * std::int64_t{units}, std::memory_order_relaxed);
+  return Permit(*this, units, add_holder(nullptr, label, units));
+}
+
+// ---- Resize and close ----------------------------------------------------------------------------------------------
+
+Result<> Semaphore::release(std::uint32_t units) {
+  Wakes wakes;
+  Lock lock(mutex_);
+  std::int64_t word = word_.load(std::memory_order_relaxed);
+  do {
+    if ((word >> 1) + std::int64_t{units} > std::int64_t{capacity()}) {
+      return fail(Errc::invalid,
+                  "semaphore '" + name_ + "': " + std::to_string(units) + " units given back, but fewer were out");
+    }
+  } while ((word & kSlow) == 0 && !swap(word, word + 2 * std::int64_t{units}, std::memory_order_release));
+  if ((word & kSlow) == 0) return {};
+  add_units(units);
+  settle(lock, wakes);
+  return {};
+}
+
+void Semaphore::fail_impossible(Lock& lock, Wakes& wakes) noexcept {
+  int decided = 0;
+  for (int line = 0; line < kClasses; ++line) {
+    const auto& waiters = lines_[static_cast<std::size_t>(line)];
+    for (auto* link = waiters.first(); link != waiters.end();) {
+      auto& waiter = static_cast<Acquire&>(*link);
+      link = link->next();
+      if (!impossible(waiter.units_)) continue;
+      decide(waiter, State::invalid, wakes);
+      if (++decided % kGrantsPerBatch != 0) continue;
+      breathe(lock, wakes);
+      link = waiters.first();  // others may have come and gone: begin again; what was decided is out of the line
+    }
+  }
+}
+
+void Semaphore::resize(Lock& lock, Wakes& wakes, std::uint32_t capacity, std::int64_t free_change) noexcept {
+  const bool stricter = capacity < this->capacity() || this->capacity() == 0;  // 0 lets everything wait
+  capacity_.store(capacity, std::memory_order_relaxed);
+  add_units(free_change);
+  if (occupied_ == 0) return;
+  if (stricter) fail_impossible(lock, wakes);
+  settle(lock, wakes);
+}
+
+Result<> Semaphore::set_capacity(std::int64_t capacity) {
+  if (capacity < 0 || capacity > std::int64_t{kCapacityMax}) {
+    return fail(Errc::invalid, "semaphore '" + name_ + "': capacity " + std::to_string(capacity) +
+                                   " is not within 0 and " + std::to_string(kCapacityMax));
+  }
+  Wakes wakes;
+  Lock lock(mutex_);
+  resize(lock, wakes, static_cast<std::uint32_t>(capacity), capacity - std::int64_t{this->capacity()});
+  return {};
+}
+
+void Semaphore::forget(std::uint32_t units, std::uint32_t holder) noexcept {
+  Wakes wakes;
+  Lock lock(mutex_);
+  if (holder != 0) remove_holder(holder);
+  const std::uint32_t before = capacity();
+  const std::uint32_t after = before - std::min(before, units);
+  resize(lock, wakes, after, std::int64_t{units} - std::int64_t{before - after});
+}
+
+void Semaphore::close() noexcept {
+  Wakes wakes;
+  Lock lock(mutex_);
+  closed_ = true;
+  word_.fetch_or(kSlow, std::memory_order_relaxed);
+  while (occupied_ != 0) {
+    for (int decided = 0; occupied_ != 0 && decided < kGrantsPerBatch; ++decided) decide(*head(), State::closed, wakes);
+    if (occupied_ != 0) breathe(lock, wakes);
+  }
+}
+
+bool Semaphore::closed() const noexcept {
+  const Lock lock(mutex_);
+  return closed_;
+}
+
+// ---- Listings ------------------------------------------------------------------------------------------------------
+
+std::vector<Semaphore::Waiter> Semaphore::waiters(std::size_t limit) const {
+  const Lock lock(mutex_);
+  std::vector<Waiter> found;
+  for (int line = kClasses - 1; line >= 0; --line) {
+    const auto& waiters = lines_[static_cast<std::size_t>(line)];
+    for (auto* link = waiters.first(); link != waiters.end() && found.size() < limit; link = link->next()) {
+      const auto& waiter = static_cast<const Acquire&>(*link);
+      Waiter& entry = found.emplace_back();
+      entry.units = waiter.units_;
+      entry.priority = waiter.priority_;
+      if (!waiter.labelled_) continue;
+      const auto& labelled = static_cast<const LabelledAcquire&>(waiter);
+      entry.label = labelled.label_;
+      entry.since = labelled.since_;
+    }
+  }
+  return found;
+}
+
+std::vector<Semaphore::Holder> Semaphore::holders() const {
+  const Lock lock(mutex_);
+  std::vector<Holder> found;
+  std::ranges::copy_if(holders_, std::back_inserter(found), [](const Holder& holder) { return holder.units != 0; });
+  return found;
+}
+
+std::uint32_t Semaphore::add_holder(const Acquire* waiter, std::string_view label, std::uint32_t units) noexcept {
+  if (waiter != nullptr && waiter->labelled_) label = static_cast<const LabelledAcquire&>(*waiter).label_;
+  if (free_holders_.empty()) {
+    holders_.emplace_back();
+    free_holders_.push_back(static_cast<std::uint32_t>(holders_.size()));
+  }
+  const std::uint32_t holder = free_holders_.back();
+  free_holders_.pop_back();
+  holders_[holder - 1] = Holder{std::string(label), units, clock_now()};
+  return holder;
+}
+
+void Semaphore::remove_holder(std::uint32_t holder) noexcept {
+  holders_[holder - 1] = Holder{};
+  free_holders_.push_back(holder);
+}
+
+std::uint32_t Semaphore::split_holder(std::uint32_t holder, std::uint32_t units) noexcept {
+  const Lock lock(mutex_);
+  const Holder before = holders_[holder - 1];
+  const std::uint32_t part = add_holder(nullptr, before.label, units);
+  holders_[part - 1].since = before.since;
+  holders_[holder - 1].units -= units;
+  if (holders_[holder - 1].units == 0) remove_holder(holder);
+  return part;
+}
+
+void Semaphore::merge_holder(std::uint32_t into, std::uint32_t from) noexcept {
+  const Lock lock(mutex_);
+  holders_[into - 1].units += holders_[from - 1].units;
+  remove_holder(from);
+}
+
+// ---- Permit --------------------------------------------------------------------------------------------------------
+
+Result<Permit> Permit::split(std::uint32_t units) {
+  if (units > units_) {
+    return fail(Errc::invalid,
+                "a permit of " + std::to_string(units_) + " units can't part with " + std::to_string(units));
+  }
+  if (units == 0) return Permit();
+  if (units == units_) return std::move(*this);
+  const std::uint32_t holder = holder_ != 0 ? semaphore_->split_holder(holder_, units) : 0;
+  units_ -= units;
+  return Permit(*semaphore_, units, holder);
+}
+
+Result<> Permit::release(std::uint32_t units) {
+  STINT_TRY(const Permit part, split(units));
+  return {};
+}
+
+Result<> Permit::merge(Permit&& other) {
+  if (!other) return {};
+  if (semaphore_ == nullptr) {
+    *this = std::move(other);
+    return {};
+  }
+  if (semaphore_ != other.semaphore_) {
+    return fail(Errc::invalid,
+                "permits of '" + semaphore_->name() + "' and '" + other.semaphore_->name() + "' can't be merged");
+  }
+  if (holder_ != 0 && other.holder_ != 0) {
+    semaphore_->merge_holder(holder_, other.holder_);
+  } else if (holder_ == 0) {
+    holder_ = other.holder_;
+  }
+  units_ += std::exchange(other.units_, 0);
+  other.semaphore_ = nullptr;
+  return {};
+}
+
+void Permit::forget() noexcept {
+  if (Semaphore* const semaphore = std::exchange(semaphore_, nullptr)) {
+    semaphore->forget(std::exchange(units_, 0), holder_);
+  }
+}
+
+std::uint32_t Permit::detach() noexcept {
+  if (holder_ != 0) {
+    const std::lock_guard lock(semaphore_->mutex_);
+    semaphore_->remove_holder(holder_);
+  }
+  semaphore_ = nullptr;
+  return std::exchange(units_, 0);
+}
+
+// ---- The wait ------------------------------------------------------------------------------------------------------
+
+/// Takes what is free or lines up. Anything but `waiting`: the wait is over before it began.
+Acquire::State Acquire::enter() noexcept {
+  undelivered_ = true;
+  const State state = semaphore_.line_up(*this);
+  if (state != State::waiting) {
+    state_ = state;
+    undelivered_ = false;
+  }
+  return state;
+}
+
+bool Acquire::line_up() noexcept {
+  if (enter() == State::waiting) return false;
+  unpark();
+  return true;
+}
+
+/// Ends the wait from its own side; false if it was decided before.
+bool Acquire::withdraw(State why) noexcept {
+  if (!semaphore_.leave(*this, why)) return false;
+  undelivered_ = false;
+  return true;
+}
+
+void Acquire::give_up(State why) noexcept {
+  if (withdraw(why)) complete();
+}
+
+void Acquire::take_back() noexcept {
+  if (!semaphore_.leave(*this, State::stopped) && state_ == State::granted) semaphore_.give_back(units_, 0);
+}
+
+Permit Acquire::hand_over() noexcept {
+  if (!semaphore_.tracks_) return {semaphore_, units_, 0};
+  const std::lock_guard lock(semaphore_.mutex_);
+  return {semaphore_, units_, semaphore_.add_holder(this, {}, units_)};
+}
+
+Error Acquire::failure() const {
+  const std::string semaphore = "semaphore '" + semaphore_.name() + "': ";
+  switch (state_) {
+    case State::timed_out: return {Errc::timed_out, semaphore + "no permit in time"};
+    case State::closed: return {Errc::closed, semaphore + "closed"};
+    case State::invalid:
+      return {Errc::invalid, semaphore + std::to_string(units_) + " units of " + std::to_string(semaphore_.capacity()) +
+                                 " can never be had"};
+    case State::idle:
+    case State::waiting:
+    case State::granted:
+    case State::stopped: break;
+  }
+  STINT_ASSERT(state_ == State::stopped);
+  return {Errc::cancelled, semaphore + "the wait was cancelled"};
+}
+
+bool TimedAcquire::await_suspend(std::coroutine_handle<>) noexcept {
+  if (!park()) return true;
+  if (line_up()) return false;
+  executor().arm(*this, deadline_);
+  return true;
+}
+
+bool LabelledAcquire::await_suspend(std::coroutine_handle<>) noexcept {
+  if (!park()) return true;
+  since_ = executor().now();
+  if (line_up()) return false;
+  if (!deadline_.is_never()) executor().arm(*this, deadline_.when());
+  return true;
+}
+
+}  // namespace stint

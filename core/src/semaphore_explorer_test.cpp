@@ -1,0 +1,163 @@
+// The explorer: a random workload on one semaphore, compared with a naive model after every step.
+// A failing seed is its own reproduction: `explore<Semaphore>(seed)`.
+#include "stint/testing.hpp"
+#include "test_support.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+
+namespace stint {
+namespace {
+
+struct Model {
+  struct Entry {
+    int ticket;
+    std::int64_t units;
+    TimePoint deadline;
+  };
+  void arrive(Entry entry) {
+    line.push_back(entry);
+    settle();
+  }
+  void settle() {
+    while (!line.empty() && held + line.front().units <= capacity) {
+      held += line.front().units;
+      granted.insert(line.front().ticket);
+      line.pop_front();
+    }
+  }
+  template <class Gone>
+  void leave_if(Gone gone) {
+    std::erase_if(line, gone);
+    settle();
+  }
+  void resize(std::int64_t to) {
+    capacity = to;
+    leave_if([to](const Entry& entry) { return to != 0 && entry.units > to; });
+  }
+  void release(std::int64_t units) {
+    held -= units;
+    settle();
+  }
+  std::int64_t capacity, held = 0;
+  std::deque<Entry> line;
+  std::set<int> granted;
+};
+
+struct ForgetsFollowers : Semaphore {
+  ForgetsFollowers(std::string name, std::uint32_t capacity) : Semaphore(std::move(name), capacity) {
+    regrants_on_leave_ = false;
+  }
+};
+
+template <class Kind>
+struct World {
+  static constexpr int kWorkers = 6, kRounds = 4;
+  explicit World(std::uint64_t seed) { sim.emplace(seed); }
+  std::uint64_t draw(std::uint64_t below) { return sim->random()() % below; }
+  Duration milliseconds(std::uint64_t most) { return std::chrono::milliseconds(1 + draw(most)); }
+
+  Model model{3, 0, {}, {}};
+  Kind semaphore{"explored", 3};
+  std::map<int, int> waiting;  // worker → ticket
+  int tickets = 0;
+  std::set<TimePoint> deadlines;  // all different, so that the model need not know the order within a tick
+  std::string wrong;
+  std::vector<std::unique_ptr<RootScope>> scopes;
+  std::optional<Simulator> sim;  // last: it goes first and takes every frame along
+};
+
+template <class W>
+Task<> explored_worker(W& world, int id) {
+  for (int round = 0; round < W::kRounds; ++round) {
+    for (auto pause = world.draw(4); pause > 0; --pause) co_await yield();
+    const auto units = static_cast<std::uint32_t>(1 + world.draw(3));
+    TimePoint deadline = world.draw(3) == 0 ? world.sim->now() + world.milliseconds(30) : TimePoint::max();
+    while (deadline != TimePoint::max() && !world.deadlines.insert(deadline).second) deadline += 1ms;
+
+    struct Turn {  // tells the model when the permit goes, whichever way
+      ~Turn() {
+        world.waiting.erase(id);
+        if (world.model.granted.erase(ticket) != 0) world.model.release(units);
+      }
+      W& world;
+      int id, ticket;
+      std::int64_t units;
+    } const turn{world, id, world.tickets++, units};
+    world.waiting[id] = turn.ticket;
+    if (world.model.capacity == 0 || units <= world.model.capacity) world.model.arrive({turn.ticket, units, deadline});
+    auto permit = deadline == TimePoint::max() ? co_await world.semaphore.acquire(units)
+                                               : co_await world.semaphore.acquire_until(deadline, units);
+    world.waiting.erase(id);
+    if (permit.has_value() != world.model.granted.contains(turn.ticket)) world.wrong = "out of turn";
+    if (permit && world.draw(2) == 0) co_await sleep_until(world.sim->now() + world.milliseconds(20));
+  }
+}
+template <class W>
+Task<> explored_troubles(W& world) {
+  for (int i = 0; i < 12; ++i) {
+    if (world.draw(2) == 0)
+      co_await sleep_until(world.sim->now() + world.milliseconds(8));
+    else
+      co_await yield();
+    if (world.draw(3) == 0) {
+      const auto capacity = static_cast<std::uint32_t>(world.draw(5));
+      world.semaphore.set_capacity(capacity);
+      world.model.resize(capacity);
+    } else {
+      const int id = static_cast<int>(world.draw(W::kWorkers));
+      world.scopes[static_cast<std::size_t>(id)]->cancel();
+      if (const auto found = world.waiting.find(id); found != world.waiting.end()) {
+        world.model.leave_if([ticket = found->second](const Model::Entry& entry) { return entry.ticket == ticket; });
+      }
+    }
+  }
+  world.semaphore.set_capacity(3);
+  world.model.resize(3);
+}
+
+/// What is wrong with the run of this seed; empty if nothing.
+template <class Kind>
+std::string explore(std::uint64_t seed) {
+  World<Kind> world(seed);
+  for (int id = 0; id <= World<Kind>::kWorkers; ++id) world.scopes.push_back(std::make_unique<RootScope>(*world.sim));
+  for (int id = 0; id < World<Kind>::kWorkers; ++id)
+    world.scopes[static_cast<std::size_t>(id)]->spawn(explored_worker(world, id));
+  world.scopes.back()->spawn(explored_troubles(world));
+  const auto all_idle = [&world] {
+    return std::ranges::all_of(world.scopes, [](auto& scope) { return scope->idle(); });
+  };
+  while (!all_idle()) {
+    if (!world.sim->step()) return "somebody waits for what never comes";
+    while (true) {  // one expiry at a time: each lets others in
+      auto due = std::ranges::min_element(world.model.line, {}, &Model::Entry::deadline);
+      if (due == world.model.line.end() || due->deadline > world.sim->now()) break;
+      world.model.leave_if([ticket = due->ticket](const Model::Entry& entry) { return entry.ticket == ticket; });
+    }
+    if (!world.wrong.empty()) return world.wrong;
+    if (world.semaphore.available() != world.model.capacity - world.model.held)
+      return "free units differ from the model";
+    if (world.semaphore.waiting() != world.model.line.size()) return "the line differs from the model";
+  }
+  if (world.semaphore.available() != 3) return "a permit is lost";
+  return "";
+}
+
+TEST(Explorer, five_thousand_seeds_agree_with_the_model) {
+  for (std::uint64_t seed = 0; seed < 5000; ++seed) {
+    ASSERT_EQ(explore<Semaphore>(seed), "") << "seed " << seed;
+  }
+}
+TEST(Explorer, catches_a_semaphore_that_forgets_followers) {
+  int caught = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) caught += !explore<ForgetsFollowers>(seed).empty();
+  EXPECT_GT(caught, 0);
+  std::printf("  caught in %d of 200 seeds\n", caught);
+}
+
+}  // namespace
+}  // namespace stint

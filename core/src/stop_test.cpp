@@ -1,0 +1,381 @@
+// Task, stop channel and semaphore on the simulator. Each test was seen to fail: `mutants.py` breaks the code in one
+// place at a time and expects red.
+#include "stint/testing.hpp"
+#include "test_support.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace stint {
+namespace {
+
+struct Fixture : testing::Test {
+  void settle() { sim.settle(); }
+  Log log;
+  Semaphore semaphore{"slots", 2};
+  Simulator sim{1};
+  RootScope scope{sim};
+};
+using TaskTest = Fixture;
+using Stop = Fixture;
+
+// ---- Task ----------------------------------------------------------------------------------------------------------
+
+TEST_F(TaskTest, is_lazy) {
+  bool ran = false;
+  {
+    auto task = note([&ran] { ran = true; });
+  }
+  EXPECT_FALSE(ran);
+}
+
+Task<> child() { co_return; }
+Task<> many_awaits(std::uintptr_t& span) {
+  std::uintptr_t low = UINTPTR_MAX, high = 0;
+  for (int i = 0; i < 10'000'000; ++i) {
+    co_await child();
+    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    low = std::min(low, here);
+    high = std::max(high, here);
+  }
+  span = high - low;
+}
+TEST_F(TaskTest, ten_million_awaits_do_not_grow_the_stack) {
+  std::uintptr_t span = UINTPTR_MAX;
+  scope.spawn(many_awaits(span));
+  settle();
+  EXPECT_LT(span, 4096u);
+}
+
+Task<int> throws() {
+  co_await yield();
+  throw std::runtime_error("boom");
+}
+Task<> rethrows(Log& log) {
+  try {
+    co_await throws();
+  } catch (const std::runtime_error& error) {
+    log.push_back(error.what());
+  }
+}
+TEST_F(TaskTest, exceptions_propagate_through_await) {
+  scope.spawn(rethrows(log));
+  settle();
+  EXPECT_EQ(log, Log{"boom"});
+}
+
+// ---- Stop channel --------------------------------------------------------------------------------------------------
+
+class SlowLeaf final : public Leaf {  // like an I/O operation: after a cancel it still takes its time
+ public:
+  explicit SlowLeaf(SlowLeaf*& self) : self_(self) {}
+  void await_suspend(std::coroutine_handle<>) {
+    if (park()) self_ = this;
+  }
+  void await_resume() const noexcept {}
+  void handler_ran() { complete(); }
+  bool asked = false;
+
+ private:
+  void cancel() noexcept override { asked = true; }
+  SlowLeaf*& self_;
+};
+Task<> frame(Log& log, SlowLeaf*& leaf, int depth) {
+  const Trace trace{log, "frame " + std::to_string(depth)};
+  if (depth < 3) {
+    co_await frame(log, leaf, depth + 1);
+  } else {
+    co_await SlowLeaf(leaf);
+  }
+  log.push_back("ran on");
+}
+TEST_F(Stop, destroys_three_frames_leaf_first_and_only_after_the_leaf_completed) {
+  SlowLeaf* leaf = nullptr;
+  scope.spawn(frame(log, leaf, 1));
+  settle();
+  scope.cancel();
+  settle();
+  EXPECT_TRUE(leaf->asked);
+  EXPECT_EQ(log, Log{}) << "a frame died with its operation in flight";
+  leaf->handler_ran();
+  settle();
+  EXPECT_EQ(log, (Log{"frame 3", "frame 2", "frame 1"}));
+  EXPECT_TRUE(scope.idle());
+}
+
+Task<> acquires_after_cancel(Scope& scope, Semaphore& semaphore, Log& log) {
+  co_await yield();
+  scope.cancel();  // lands between two awaits; a permit is free
+  auto permit = co_await semaphore.acquire();
+  log.push_back("ran on");
+}
+TEST_F(Stop, a_cancel_between_two_awaits_stops_the_next) {
+  scope.spawn(acquires_after_cancel(scope, semaphore, log));
+  settle();
+  EXPECT_EQ(log, Log{});
+  EXPECT_TRUE(scope.idle());
+  EXPECT_EQ(semaphore.available(), 2);
+}
+
+Task<> cleanup(Log& log, Duration takes) {
+  co_await sleep_until(TimePoint(takes));
+  co_await yield();
+  log.push_back("cleaned");
+}
+Task<> traced_sleep(Log& log, std::string name, Duration until) {
+  const Trace trace{log, std::move(name)};
+  co_await sleep_until(TimePoint(until));
+}
+Task<> with_cleanup(Log& log, Scope* cancel_first, Duration takes) {
+  const Trace trace{log, "outer gone"};
+  if (cancel_first) cancel_first->cancel();
+  co_await finally_do(traced_sleep(log, "body gone", 1h), cleanup(log, takes), 10s);
+  log.push_back("ran on");
+}
+Task<> cancels_at(Scope& scope, TimePoint when) {
+  co_await sleep_until(when);
+  scope.cancel();
+}
+TEST_F(Stop, finally_do_shields_its_cleanup_and_passes_the_stop_on) {
+  scope.spawn(with_cleanup(log, nullptr, 5s));
+  scope.spawn(cancels_at(scope, TimePoint(1s)));
+  settle();
+  EXPECT_EQ(log, (Log{"body gone", "cleaned", "outer gone"}));
+  EXPECT_TRUE(scope.idle());
+}
+TEST_F(Stop, finally_do_cleans_up_what_was_opened_before_a_cancel_that_kept_the_body_from_starting) {
+  scope.spawn(with_cleanup(log, &scope, 5s));
+  settle();
+  EXPECT_EQ(log, (Log{"cleaned", "outer gone"}));  // an unstarted frame has no locals to destroy
+}
+TEST_F(Stop, finally_do_bounds_its_cleanup) {
+  scope.spawn(with_cleanup(log, &scope, 1h));
+  settle();
+  EXPECT_EQ(log, Log{"outer gone"});
+  EXPECT_EQ(sim.now(), TimePoint(10s));
+}
+
+Task<> with_limit(Semaphore& semaphore, Log& log, TimePoint deadline) {
+  const auto result = co_await with_deadline(Deadline(deadline), hold(semaphore, log, "a", 2));
+  log.push_back(result ? "in time" : result.error() == Errc::timed_out ? "timed out" : "?");
+}
+TEST_F(Stop, with_deadline_stops_what_is_beneath_and_fails_where_it_was_set) {
+  scope.spawn(with_limit(semaphore, log, TimePoint(3s)));
+  settle();
+  EXPECT_EQ(log, (Log{"a+", "timed out"}));
+  EXPECT_EQ(sim.now(), TimePoint(3s));
+  EXPECT_EQ(semaphore.available(), 2) << "the stopped frame's permit came home";
+}
+TEST_F(Stop, a_cancel_from_above_passes_through_with_deadline) {
+  scope.spawn(with_limit(semaphore, log, TimePoint(3h)));
+  EXPECT_TRUE(sim.run_until([this] { return !log.empty(); }));
+  scope.cancel();
+  settle();
+  EXPECT_EQ(log, Log{"a+"});
+  EXPECT_TRUE(scope.idle());
+}
+
+Task<int> sleeper(Log& log, Duration until, int value) {
+  const Trace trace{log, "gone " + std::to_string(value)};
+  co_await sleep_until(TimePoint(until));
+  co_return value;
+}
+Task<> racing(Log& log) {
+  const auto winner = co_await race(sleeper(log, 1s, 1), sleeper(log, 1h, 2));
+  log.push_back("won by " + std::to_string(winner.index()));
+}
+/// One order of events may hide what another shows.
+template <class Body>
+void over_seeds(Body body) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    SCOPED_TRACE(seed);
+    Log log;
+    Simulator sim(seed);
+    RootScope scope(sim);
+    body(sim, scope, log);
+    while (sim.step()) {  // nothing that is gone may still be queued
+    }
+    ASSERT_TRUE(scope.idle());
+  }
+}
+Task<int> slow(Log& log, SlowLeaf*& leaf) {
+  const Trace trace{log, "gone 2"};
+  co_await SlowLeaf(leaf);
+  co_return 2;
+}
+Task<> racing_slow(Log& log, SlowLeaf*& leaf) {
+  const auto winner = co_await race(sleeper(log, 1s, 1), slow(log, leaf));
+  log.push_back("won by " + std::to_string(winner.index()));
+}
+TEST_F(Stop, race_waits_for_a_loser_that_takes_its_time) {
+  SlowLeaf* leaf = nullptr;
+  scope.spawn(racing_slow(log, leaf));
+  settle();
+  EXPECT_TRUE(leaf->asked);
+  EXPECT_EQ(log, Log{"gone 1"});
+  leaf->handler_ran();
+  settle();
+  EXPECT_EQ(log, (Log{"gone 1", "gone 2", "won by 0"}));
+}
+TEST(StopOverSeeds, race_delivers_the_winner_after_the_loser_is_gone) {
+  over_seeds([](Simulator& sim, Scope& scope, Log& log) {
+    scope.spawn(racing(log));
+    EXPECT_TRUE(sim.run_until([&] { return scope.idle(); }));
+    EXPECT_EQ(log, (Log{"gone 1", "gone 2", "won by 0"}));
+    EXPECT_EQ(sim.now(), TimePoint(1s));
+  });
+}
+
+Task<> nursery(Log& log, Duration body_ends, Duration child_ends, bool fails) {
+  const auto open = [&](Scope& inner) -> Task<> {
+    inner.spawn(traced_sleep(log, "child gone", child_ends));
+    co_await traced_sleep(log, "body gone", body_ends);
+    if (fails) throw std::runtime_error("boom");
+  };
+  const Trace trace{log, "outer gone"};
+  try {
+    (void)co_await with_scope(open);
+    log.push_back("ran on");
+  } catch (const std::runtime_error& error) {
+    log.push_back(error.what());
+  }
+}
+TEST(StopOverSeeds, with_scope_waits_for_its_children) {
+  over_seeds([](Simulator& sim, Scope& scope, Log& log) {
+    scope.spawn(nursery(log, 1s, 5s, false));
+    EXPECT_TRUE(sim.run_until([&] { return scope.idle(); }));
+    EXPECT_EQ(log, (Log{"body gone", "child gone", "ran on", "outer gone"}));
+  });
+}
+TEST(StopOverSeeds, a_stop_passes_with_scope_only_when_body_and_children_are_gone) {
+  over_seeds([](Simulator& sim, Scope& scope, Log& log) {
+    scope.spawn(nursery(log, 1h, 1h, false));
+    scope.spawn(cancels_at(scope, TimePoint(1s)));
+    EXPECT_TRUE(sim.run_until([&] { return scope.idle(); }));
+    EXPECT_EQ(log.size(), 3u);
+    EXPECT_EQ(log.back(), "outer gone");
+    EXPECT_EQ(sim.now(), TimePoint(1s));
+  });
+}
+TEST(StopOverSeeds, an_exception_cancels_the_children_of_with_scope_and_then_passes_on) {
+  over_seeds([](Simulator& sim, Scope& scope, Log& log) {
+    scope.spawn(nursery(log, 1s, 1h, true));
+    EXPECT_TRUE(sim.run_until([&] { return scope.idle(); }));
+    EXPECT_EQ(log, (Log{"body gone", "child gone", "boom", "outer gone"}));
+    EXPECT_EQ(sim.now(), TimePoint(1s));
+  });
+}
+
+TEST_F(Stop, a_tree_of_tokens_100000_deep_is_cancelled_without_recursion) {
+  std::vector<std::unique_ptr<CancelToken>> tokens;
+  tokens.push_back(std::make_unique<CancelToken>(sim));
+  for (int i = 0; i < 100'000; ++i) tokens.push_back(std::make_unique<CancelToken>(*tokens.back()));
+  CancelToken sibling(*tokens[1]);
+  tokens[1]->cancel(Reason::user);
+  EXPECT_FALSE(tokens[0]->cancelled());
+  EXPECT_TRUE(tokens.back()->cancelled());
+  EXPECT_TRUE(sibling.cancelled());
+  EXPECT_TRUE(CancelToken(sibling).cancelled()) << "born under a cancelled parent";
+  sibling.unlink();
+  while (!tokens.empty()) tokens.pop_back();
+}
+
+// ---- Semaphore -----------------------------------------------------------------------------------------------------
+
+struct Line : Fixture {
+  Scope& spawn(Task<> task) {
+    scopes.push_back(std::make_unique<RootScope>(sim));
+    scopes.back()->spawn(std::move(task));
+    EXPECT_TRUE(sim.run_until(
+        [this, was = semaphore.waiting() + log.size()] { return semaphore.waiting() + log.size() > was; }));
+    return *scopes.back();
+  }
+  void TearDown() override {
+    for (auto& each : scopes) each->cancel();
+    settle();
+    EXPECT_EQ(semaphore.available(), semaphore.capacity());
+  }
+  void run_ready() {
+    bool done = false;
+    struct Marker final : Runnable {
+      explicit Marker(bool& flag) : done(flag) {}
+      void run() noexcept override { done = true; }
+      bool& done;
+    };
+    for (int i = 0; i < 50; ++i) {  // the order is random: a few rounds reach everything that is ready
+      Marker marker(done = false);
+      sim.post(marker);
+      EXPECT_TRUE(sim.run_until([&] { return done; }));
+    }
+  }
+  std::vector<std::unique_ptr<RootScope>> scopes;
+};
+
+TEST_F(Line, a_large_head_is_not_overtaken) {
+  auto held = semaphore.try_acquire(1);
+  spawn(hold(semaphore, log, "big", 2));
+  spawn(hold(semaphore, log, "small", 1));
+  EXPECT_EQ(semaphore.available(), 1);
+  EXPECT_FALSE(semaphore.try_acquire()) << "barging";
+  held.reset();
+  run_ready();
+  EXPECT_EQ(log, Log{"big+"});
+}
+TEST_F(Line, a_cancelled_head_wakes_those_it_blocked) {
+  auto held = semaphore.try_acquire(1);
+  Scope& big = spawn(hold(semaphore, log, "big", 2));
+  spawn(hold(semaphore, log, "small", 1));
+  big.cancel();
+  run_ready();
+  EXPECT_EQ(log, Log{"small+"});
+}
+TEST_F(Line, a_cancel_after_the_grant_but_before_the_resume_serves_the_next) {
+  auto held = semaphore.try_acquire(2);
+  Scope& first = spawn(hold(semaphore, log, "first", 2));
+  spawn(hold(semaphore, log, "second", 2));
+  held.reset();
+  EXPECT_EQ(semaphore.waiting(), 1u);  // granted, not yet resumed
+  first.cancel();
+  run_ready();
+  EXPECT_EQ(log, Log{"second+"});
+}
+Task<> timed(Semaphore& semaphore, Log& log, Executor& executor) {
+  const auto permit = co_await semaphore.acquire_until(TimePoint(2s), 2);
+  log.push_back(permit ? "granted" : permit.error() == Errc::timed_out ? "timed out" : "?");
+  EXPECT_EQ(executor.now(), TimePoint(2s));
+}
+TEST_F(Line, a_timed_out_head_wakes_those_it_blocked) {
+  auto held = semaphore.try_acquire(1);
+  spawn(timed(semaphore, log, sim));
+  spawn(hold(semaphore, log, "small", 1));
+  EXPECT_TRUE(sim.run_until([this] { return log.size() == 2; }));
+  EXPECT_EQ(std::set<std::string>(log.begin(), log.end()), (std::set<std::string>{"timed out", "small+"}));
+}
+TEST_F(Line, resize_makes_a_debt_and_fails_what_became_impossible) {
+  auto held = semaphore.try_acquire(2);
+  spawn(hold(semaphore, log, "two", 2));
+  spawn(hold(semaphore, log, "one", 1));
+  semaphore.set_capacity(0);
+  run_ready();
+  EXPECT_EQ(log, Log{}) << "0 pauses";
+  semaphore.set_capacity(1);
+  EXPECT_EQ(semaphore.available(), -1);
+  run_ready();
+  EXPECT_EQ(log, Log{"two!"});
+  held.reset();
+  run_ready();
+  EXPECT_EQ(log, (Log{"two!", "one+"}));
+}
+TEST_F(Line, close_wakes_everybody_and_permits_still_return) {
+  auto held = semaphore.try_acquire(2);
+  spawn(hold(semaphore, log, "a"));
+  semaphore.close();
+  run_ready();
+  spawn(hold(semaphore, log, "b"));
+  EXPECT_EQ(log, (Log{"a!", "b!"}));
+  EXPECT_FALSE(semaphore.try_acquire());
+}
+
+}  // namespace
+}  // namespace stint

@@ -1,0 +1,32 @@
+/// What the tests share.
+#pragma once
+
+#include "stint/scope.hpp"
+#include "stint/semaphore.hpp"
+
+#include <string>
+#include <vector>
+
+namespace stint {
+
+using namespace std::chrono_literals;
+using Log = std::vector<std::string>;
+
+struct Trace {  // speaks when the frame that holds it is destroyed
+  ~Trace() { log.push_back(name); }
+  Log& log;
+  std::string name;
+};
+
+template <class Fn>
+Task<> note(Fn fn) {  // fn is a coroutine parameter: it lives in the frame
+  fn();
+  co_return;
+}
+inline Task<> hold(Semaphore& semaphore, Log& log, std::string name, std::uint32_t units = 1) {
+  auto permit = co_await semaphore.acquire(units);
+  log.push_back(name + (permit ? "+" : "!"));
+  co_await sleep_until(TimePoint(1h));
+}
+
+}  // namespace stint

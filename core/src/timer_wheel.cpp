@@ -1,0 +1,62 @@
+#include "stint/detail/timer_wheel.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace stint {
+
+void TimerWheel::arm(Timer& timer, Tick tick) noexcept {
+  timer.unlink();
+  timer.tick_ = std::clamp(tick, elapsed_ + 1, elapsed_ + kMaxAhead);
+  place(timer);
+}
+
+void TimerWheel::place(Timer& timer) noexcept {
+  // The level is that of the highest digit in which the tick differs from the present: all lower levels come first.
+  const Tick differs = (timer.tick_ ^ elapsed_) | (kSlots - 1);
+  const int level = std::min((63 - std::countl_zero(differs)) / kBits, kLevels - 1);
+  const Tick slot = (timer.tick_ >> (level * kBits)) % kSlots;
+  slots_[static_cast<std::size_t>(level)][slot].push_back(timer);
+  occupied_[static_cast<std::size_t>(level)] |= Tick{1} << slot;
+}
+
+std::optional<TimerWheel::Position> TimerWheel::next_position() noexcept {
+  for (int level = 0; level < kLevels; ++level) {
+    const auto row = static_cast<std::size_t>(level);
+    const int shift = level * kBits;
+    const Tick here = (elapsed_ >> shift) % kSlots;
+    while (occupied_[row] != 0) {
+      const auto ahead = static_cast<Tick>(std::countr_zero(std::rotr(occupied_[row], static_cast<int>(here))));
+      const Tick slot = (here + ahead) % kSlots;
+      if (!slots_[row][slot].empty()) return Position{level, slot, ((elapsed_ >> shift) + ahead) << shift};
+      occupied_[row] &= ~(Tick{1} << slot);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<TimerWheel::Tick> TimerWheel::next_tick() noexcept {
+  const auto position = next_position();
+  return position ? std::optional(position->tick) : std::nullopt;
+}
+
+void TimerWheel::advance(Tick now) noexcept {
+  for (auto next = next_position(); next && next->tick <= now; next = next_position()) {
+    elapsed_ = std::max(elapsed_, next->tick);
+    const auto row = static_cast<std::size_t>(next->level);
+    occupied_[row] &= ~(Tick{1} << next->slot);
+    auto& slot = slots_[row][next->slot];
+    while (!slot.empty()) {
+      Timer& timer = slot.front();
+      timer.unlink();
+      if (timer.tick_ <= elapsed_) {
+        timer.fire();
+      } else {
+        place(timer);
+      }
+    }
+  }
+  elapsed_ = std::max(elapsed_, now);
+}
+
+}  // namespace stint

@@ -1,6 +1,6 @@
-// Boost.Asio: an experimental channel prefilled with tokens as a semaphore (acquire = async_receive, release =
-// try_send), and its coroutines and timers. Executors are typed: a hand-over takes 150 ns instead of 230. usage: asio_sem
-// sem.uncontended n= impl=channel|concurrent|try
+// Boost.Asio: a channel prefilled with tokens as a semaphore (acquire = async_receive, release = try_send), and its
+// coroutines and timers. Executors are typed: a hand-over takes 150 ns instead of 230.
+// usage: asio_sem sem.uncontended n= impl=channel|concurrent|try
 //                 sem.contended threads= tasks= iters= permits=
 //                 sem.waiter_mem n=      sem.cancel n= order=fifo|lifo|all
 //                 spawn n=      await_child n=      sleep n=      scope.timer n=

@@ -1,0 +1,204 @@
+// The library's figures, one bench per call: `core_bench BENCH key=value…` prints one JSON line per sample.
+// `bench/run.py core` calls it beside the peers, which answer to the same names and keys:
+//   sem.uncontended n= [holders=on]            sem.contended threads= tasks= iters= permits=
+//   sem.waiter_mem n= timed=0|1 [frames=2]     sem.cancel n=
+//   spawn n=    await_child n=    sleep n=     scope.timer n= [kind=deadline]
+// Those with memory make one sample per process. Spawned tasks take references: what they name outlives its reactor.
+#include "bench_support.hpp"
+#include "stint/asio.hpp"
+#include "stint/scope.hpp"
+#include "stint/semaphore.hpp"
+
+#include <thread>
+#include <vector>
+
+namespace stint::bench {
+namespace {
+
+using namespace std::chrono_literals;
+
+Task<> pairs(Semaphore& semaphore, std::int64_t count, double& ns) {
+  const TimePoint start = Clock::now();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto permit = co_await semaphore.acquire();
+  }
+  ns = ns_since(start) / static_cast<double>(count);
+}
+double uncontended(const Args& args) {
+  Semaphore::Options options;
+  options.track_holders = args.text("holders", "off") == "on";
+  Semaphore semaphore("bench", 10, options);
+  Reactor reactor;
+  RootScope scope(reactor);
+  double ns = 0;
+  scope.spawn(pairs(semaphore, args.number("n"), ns));
+  reactor.run(scope);
+  return ns;
+}
+
+Task<> holds(Semaphore& semaphore, std::int64_t iters) {
+  for (std::int64_t i = 0; i < iters; ++i) {
+    const auto permit = co_await semaphore.acquire();
+    co_await yield();
+  }
+}
+/// On several threads: a reactor each, the tasks shared out evenly, one semaphore.
+double contended(const Args& args) {
+  const std::int64_t threads = args.number("threads");
+  const std::int64_t tasks = args.number("tasks");
+  const std::int64_t iters = args.number("iters");
+  Semaphore semaphore("bench", args.number("permits"));
+  const auto work = [&] {
+    Reactor reactor;
+    RootScope scope(reactor);
+    for (std::int64_t i = 0; i < tasks / threads; ++i) scope.spawn(holds(semaphore, iters));
+    reactor.run(scope);
+  };
+  const TimePoint start = Clock::now();
+  std::vector<std::thread> others;
+  for (std::int64_t i = 1; i < threads; ++i) others.emplace_back(work);
+  work();
+  for (auto& thread : others) thread.join();
+  return ns_since(start) / static_cast<double>(tasks / threads * threads * iters);
+}
+
+Task<> nothing() { co_return; }
+double spawned(const Args& args) {
+  const std::int64_t count = args.number("n");
+  Reactor reactor;
+  RootScope scope(reactor);
+  const TimePoint start = Clock::now();
+  for (std::int64_t i = 0; i < count; ++i) {
+    scope.spawn(nothing());
+    if (i % 1000 == 999) reactor.run(scope);
+  }
+  reactor.run(scope);
+  return ns_since(start) / static_cast<double>(count);
+}
+Task<> awaits(std::int64_t count, double& ns) {
+  const TimePoint start = Clock::now();
+  for (std::int64_t i = 0; i < count; ++i) co_await nothing();
+  ns = ns_since(start) / static_cast<double>(count);
+}
+double awaited_children(const Args& args) {
+  Reactor reactor;
+  RootScope scope(reactor);
+  double ns = 0;
+  scope.spawn(awaits(args.number("n"), ns));
+  reactor.run(scope);
+  return ns;
+}
+
+Task<> parks(Semaphore& semaphore) { (void)co_await semaphore.acquire(); }
+Task<> parks_below(Semaphore& semaphore) { co_await parks(semaphore); }
+Task<> parks_timed(Semaphore& semaphore, TimePoint when) { (void)co_await semaphore.acquire_until(when); }
+Task<> sleeps(TimePoint when) { co_await sleep_until(when); }
+Task<> deadline_scope(Semaphore& semaphore, TimePoint when) {
+  (void)co_await with_deadline(Deadline(when), parks(semaphore));
+}
+Task<> timer_scope(Semaphore& semaphore, TimePoint when) {
+  ScopeOptions options;
+  options.deadline = Deadline(when);
+  const auto open = [&semaphore](Scope& scope) -> Task<> {
+    scope.spawn(parks(semaphore));
+    co_return;
+  };
+  (void)co_await with_scope(options, open);
+}
+
+/// Many tasks that park, each made by `make(semaphore, moment)`; nobody ever releases the semaphore.
+class Crowd {
+ public:
+  Crowd() : held_(semaphore_.try_acquire()) {}
+
+  template <class Make>
+  void start(std::int64_t count, Make make) {
+    // One moment per millisecond of a minute, an hour from now: a wheel with timers in many slots.
+    const TimePoint base = reactor_.now() + 1h;
+    for (std::int64_t i = 0; i < count; ++i) scope_.spawn(make(semaphore_, base + i % 60'000 * 1ms));
+    for (int round = 0; round < kRoundsToPark; ++round) {
+      Mark mark;
+      reactor_.post(mark);
+      reactor_.run_until([&mark] { return mark.reached; });
+    }
+  }
+  void cancel() {
+    scope_.cancel();
+    reactor_.run(scope_);
+  }
+
+ private:
+  static constexpr int kRoundsToPark = 4;  // a combinator starts its branches one round later
+  struct Mark final : Runnable {
+    void run() noexcept override { reached = true; }
+    bool reached = false;
+  };
+
+  Semaphore semaphore_{"bench", 1};
+  std::optional<Permit> held_;
+  Reactor reactor_;
+  RootScope scope_{reactor_};
+};
+
+void waiter_memory(const Args& args) {
+  const std::int64_t count = args.number("n");
+  const bool timed = args.number("timed") == 1;
+  const bool two_frames = args.text("frames", "1") == "2";
+  Crowd crowd;
+  const double before = resident_bytes();
+  crowd.start(count, [timed, two_frames](Semaphore& semaphore, TimePoint when) {
+    if (timed) return parks_timed(semaphore, when);
+    return two_frames ? parks_below(semaphore) : parks(semaphore);
+  });
+  args.emit("sem.waiter_mem", (resident_bytes() - before) / static_cast<double>(count), "bytes");
+  crowd.cancel();
+}
+double cancelled_waiters(const Args& args) {
+  const std::int64_t count = args.number("n");
+  Crowd crowd;
+  crowd.start(count, [](Semaphore& semaphore, TimePoint) { return parks(semaphore); });
+  const TimePoint start = Clock::now();
+  crowd.cancel();
+  return ns_since(start) / static_cast<double>(count);
+}
+
+template <class Make>
+void start_and_cancel(const Args& args, const std::string& prefix, Make make) {
+  const auto total = static_cast<double>(args.number("n"));
+  Crowd crowd;
+  const double before = resident_bytes();
+  TimePoint start = Clock::now();
+  crowd.start(args.number("n"), make);
+  args.emit(prefix + "start", ns_since(start) / total, "ns");
+  args.emit(prefix + "mem", (resident_bytes() - before) / total, "bytes");
+  start = Clock::now();
+  crowd.cancel();
+  args.emit(prefix + "cancel", ns_since(start) / total, "ns");
+}
+void sleepers(const Args& args) {
+  start_and_cancel(args, "sleep.", [](Semaphore&, TimePoint when) { return sleeps(when); });
+}
+void timer_scopes(const Args& args) {
+  const bool deadline = args.text("kind", "scope") == "deadline";
+  start_and_cancel(args, "scope.timer_", [deadline](Semaphore& semaphore, TimePoint when) {
+    return deadline ? deadline_scope(semaphore, when) : timer_scope(semaphore, when);
+  });
+}
+
+void measure(const Args& args) {
+  const std::string& bench = args.bench();
+  if (bench == "sem.uncontended") return repeat(args, uncontended);
+  if (bench == "sem.contended") return repeat(args, contended);
+  if (bench == "sem.waiter_mem") return waiter_memory(args);
+  if (bench == "sem.cancel") return repeat(args, cancelled_waiters);
+  if (bench == "spawn") return repeat(args, spawned);
+  if (bench == "await_child") return repeat(args, awaited_children);
+  if (bench == "sleep") return sleepers(args);
+  if (bench == "scope.timer") return timer_scopes(args);
+  args.fail("not a bench of this program");
+}
+
+}  // namespace
+}  // namespace stint::bench
+
+int main(int argc, char** argv) { stint::bench::measure(stint::bench::Args(argc, argv)); }

@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+"""Shows each rule of tools/tidy.py a bad sample, which it must find, and a good one, which it must leave alone."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import tidy
+
+HEADER = "/// Says what it is for.\n#pragma once\n"
+LONG_FUNCTION = "int f(int x) {\n" + "  x += 1;\n" * 79 + "  return x;\n}\n"  # 82 lines
+LONG_CONSTRUCTOR = "Reader::Reader(int size) : size_{size}, name_(\"x\") {\n" + "  ++size_;\n" * 80 + "}\n"
+CODE_IN_DOCS = "<!-- from: examples/fetch.cpp#limit -->\n```cpp\n{}```\n"
+FETCH = "int main() {\n  // [limit]\n  Semaphore slots(3);\n    use(slots);\n  // [/limit]\n}\n"
+
+# rule → [(path, text, other files)]
+BAD = {
+    "layer": [
+        ("src/queue/ready.cpp", '#include "limit/slots.hpp"\n', {}),  # a stage and a stage
+        ("src/domain/run.cpp", '#include "store/store.hpp"\n', {}),  # upward
+        ("src/os/process.cpp", '#include "agent/agent.hpp"\n', {}),  # side by side
+        ("core/src/semaphore.cpp", '#include "domain/run.hpp"\n', {}),
+        ("src/engine/engine.cpp", '#include "../http/server.hpp"\n', {}),
+        ("src/misc/things.cpp", "int x;\n", {}),  # a folder that nobody placed
+    ],
+    "core-headers": [
+        ("core/include/stint/task.hpp", HEADER + "#include <boost/asio.hpp>\n", {}),
+        ("core/include/stint/scope.hpp", HEADER + '#include "stint/asio.hpp"\n', {}),
+    ],
+    "header": [
+        ("src/domain/run.hpp", "#pragma once\nint x;\n", {}),
+        ("src/domain/run.hpp", "/// Says what it is for.\nint x;\n", {}),
+    ],
+    "sql": [
+        ("src/store/sqlite.cpp", 'auto text = "SELECT id FROM runs";\n', {}),
+        ("src/engine/rescue.cpp", 'auto text = R"(\n  UPDATE runs SET state = 1)";\n', {}),
+    ],
+    "json-names": [
+        ("src/http/routes.cpp", 'json::object body;\nbody["queue_size"] = 3;\n', {}),
+        ("src/cli/ls.cpp", 'json::value v{{"run_id", 3}};\nuse(v.at("state"));\n', {}),
+    ],
+    "http-status": [
+        ("src/engine/submit.cpp", "reply.status = 503;\n", {}),
+        ("src/pool/drain.cpp", "return http::status::service_unavailable;\n", {}),
+    ],
+    "size": [
+        ("core/src/semaphore.cpp", "int x;\n" * 801, {}),
+        ("core/src/semaphore.cpp", LONG_FUNCTION, {}),
+        ("core/src/semaphore.cpp", "namespace stint {\n" + LONG_CONSTRUCTOR + "}\n", {}),
+        ("core/src/semaphore_test.cpp", "TEST(Semaphore, does_much) {\n" + "  step();\n" * 90 + "}\n", {}),
+    ],
+    "names": [
+        ("src/pool/worker.hpp", "Task<Result<int>> async_run(int x);\n", {}),
+        ("src/pool/worker.cpp", "Task<void> Worker::carry_async() {}\n", {}),
+    ],
+    "todo": [("src/pool/worker.cpp", "// TODO: drain\n", {}), ("dev", "# FIXME\n", {})],
+    "blocking": [
+        ("src/pool/worker.cpp", "void f() {\n  std::this_thread::sleep_for(1s);\n}\n", {}),
+        ("src/engine/rescue.cpp", "void f() { sqlite3_step(statement); }\n", {}),
+        ("src/driver/llm.cpp", "void f() { getaddrinfo(host, nullptr, &hints, &found); }\n", {}),
+        ("src/driver/warden.cpp", "void f() { waitpid(pid, &status, 0); }\n", {}),
+    ],
+    "test-sleep": [
+        ("core/src/semaphore_test.cpp", "TEST(A, b) { std::this_thread::sleep_for(1ms); }\n", {}),
+        ("src/pool/worker_test.cpp", "TEST(A, b) { usleep(1000); }\n", {}),
+    ],
+    "asio-coroutines": [
+        ("src/http/server.cpp", "asio::co_spawn(io, serve(), asio::detached);\n", {}),
+        ("src/http/server.cpp", "asio::awaitable<void> serve();\n", {}),
+        ("examples/echo.cpp", "co_await socket.async_connect(x, asio::use_awaitable);\n", {}),
+    ],
+    "std-waiting": [
+        ("core/src/semaphore_test.cpp", "std::counting_semaphore<> s(3);\n", {}),
+        ("core/src/semaphore_test.cpp", "std::binary_semaphore s(0);\n", {}),
+        ("src/pool/worker.cpp", "#include <latch>\n", {}),
+        ("src/pool/worker.cpp", "std::barrier sync(3);\n", {}),
+        ("src/pool/worker.cpp", "std::atomic<bool> done_ = false;\nvoid f() { done_.wait(false); }\n", {}),
+        ("src/pool/worker.cpp", "std::atomic_flag flag;\nvoid f() { flag.notify_one(); }\n", {}),
+    ],
+    "clock": [
+        ("src/pool/worker.cpp", "auto t = std::chrono::steady_clock::now();\n", {}),
+        ("src/queue/ready.cpp", "auto t = Clock::now();\n", {}),
+        ("src/store/memory.cpp", "auto t = std::chrono::system_clock::now();\n", {}),
+        ("src/engine/ids.cpp", "int x = rand();\n", {}),
+        ("src/engine/ids.cpp", "std::random_device seed;\n", {}),
+    ],
+    "listed": [
+        ("core/src/forgotten_test.cpp", "int x;\n", {"core/CMakeLists.txt": "stint_layer(core TESTS src/other_test.cpp)"}),
+        ("core/src/a_test.cpp", "int x;\n", {"core/CMakeLists.txt": "# src/a_test.cpp\nstint_layer(core)"}),
+        ("core/src/task.cpp", "int x;\n", {"core/CMakeLists.txt": "stint_layer(core SOURCES src/task.cpp.old src/my_task.cpp)"}),
+        ("core/include/stint/new.hpp", HEADER, {"core/CMakeLists.txt": "stint_layer(core)"}),
+    ],
+    "docs-code": [
+        ("docs/library.md", CODE_IN_DOCS.format("Semaphore slots(4);\n"), {"examples/fetch.cpp": FETCH}),
+        ("docs/library.md", CODE_IN_DOCS.format(""), {"examples/fetch.cpp": "int main() {}\n"}),
+        ("README.md", CODE_IN_DOCS.format(""), {}),
+        ("docs/library.md", "```cpp\nint x;\n```\n", {}),
+    ],
+    "docs-paths": [
+        ("README.md", "See `core/src/gone.cpp`.\n", {}),
+        ("docs/library.md", "Include `stint/gone.hpp`.\n", {}),
+        ("docs/library.md", "Read `pool/worker.cpp` first.\n", {}),
+        ("docs/library.md", "Any of `core/src/*_gone.cpp`.\n", {"core/src/a_test.cpp": ""}),
+        ("docs/library.md", "A [link](gone.md).\n", {"gone.md": ""}),
+    ],
+}
+
+GOOD = {
+    "layer": [
+        ("src/queue/ready.cpp", '#include "queue/ready_core.hpp"\n#include "domain/run.hpp"\n#include "stint/scope.hpp"\n', {}),
+        ("src/agent/agent.cpp", '#include "domain/agent.hpp"\n', {}),
+        ("src/app/main.cpp", '#include "http/server.hpp"\n#include "limit/slots.hpp"\n', {}),
+        ("src/queue/ready.cpp", '// #include "limit/slots.hpp"\n', {}),
+        ("tests/simulation/engine.cpp", '#include "limit/slots.hpp"\n', {}),
+        ("core/src/semaphore_test.cpp", '#include "test_support.hpp"\n', {}),
+    ],
+    "core-headers": [
+        ("core/include/stint/asio.hpp", HEADER + "#include <boost/asio.hpp>\n", {}),
+        ("core/src/asio.cpp", "#include <boost/asio.hpp>\n", {}),
+    ],
+    "header": [("src/domain/run.hpp", HEADER, {})],
+    "sql": [
+        ("src/store/sql/claim.cpp", 'auto text = "SELECT id FROM runs";\n', {}),
+        ("src/engine/rescue.cpp", '// SELECT id FROM runs\nauto text = "Please SELECTED an UPDATE";\n', {}),
+    ],
+    "json-names": [
+        ("src/wire/run.cpp", 'json::object body;\nbody["queue_size"] = 3;\n', {}),
+        ("src/cli/ls.cpp", 'std::map<std::string, int> widths{{"state", 8}};\nuse(widths["state"]);\n', {}),
+    ],
+    "http-status": [
+        ("src/http/routes.cpp", "reply.status = 503;\n", {}),
+        ("src/engine/submit.cpp", "// answers 503\nstatus = 3; limit = 500;\n", {}),
+    ],
+    "size": [
+        ("core/src/semaphore.cpp", "int x;\n" * 800, {}),
+        ("core/src/semaphore.cpp", LONG_FUNCTION.replace("  x += 1;\n", "", 2), {}),
+        ("core/src/semaphore.hpp", "class A {\n" + "  int f() { return 1; }\n" * 200 + "};\n", {}),
+        ("core/src/table.cpp", "const int kTable[] = {\n" + "  1'000,\n" * 300 + "};\n", {}),
+    ],
+    "names": [("src/pool/worker.hpp", "Task<Result<int>> run(int x);\nauto async_acquire(int x);\n", {})],
+    "todo": [("src/pool/worker.cpp", "// The todo list of the loop.\n", {})],
+    "blocking": [
+        ("src/pool/worker.cpp", "Task<void> f() {\n  co_await sleep_for(1s);\n}\n", {}),
+        ("src/driver/resolve.cpp", "int blocking_resolve(Name name) {\n  return getaddrinfo(name, nullptr, nullptr, &found);\n}\n", {}),
+        ("src/os/process.cpp", "void f() { waitpid(pid, &status, 0); }\n", {}),
+        ("src/pool/worker.cpp", "// std::this_thread::sleep_for would block\n", {}),
+    ],
+    "test-sleep": [
+        ("core/src/semaphore_test.cpp", "TEST(A, b) { simulator.advance(1s); }\n", {}),
+        ("tests/chaos/kill.cpp", "void f() { std::this_thread::sleep_for(1ms); }\n", {}),
+    ],
+    "asio-coroutines": [
+        ("src/http/server.cpp", "co_await socket.async_connect(x, use_task);\nbool detached = false; // not co_spawn\n", {}),
+        ("bench/peers/cpp/asio_sem.cpp", "asio::co_spawn(io, serve(), asio::detached);\n", {}),
+    ],
+    "std-waiting": [
+        ("core/src/semaphore.cpp", "std::atomic<int> count_;\nvoid f() { ready_.wait(lock); count_.load(); }\n", {}),
+        ("bench/peers/cpp/threads.cpp", "std::counting_semaphore<> s(3);\n", {}),
+    ],
+    "clock": [
+        ("src/pool/worker.cpp", "auto t = clock.now();\nint operand = random(3);\n", {}),
+        ("core/src/asio.cpp", "auto t = std::chrono::steady_clock::now();\n", {}),
+        ("src/app/main.cpp", "auto t = std::chrono::steady_clock::now();\n", {}),
+    ],
+    "listed": [
+        ("core/src/a_test.cpp", "int x;\n", {"core/CMakeLists.txt": "stint_layer(core TESTS\n  src/a_test.cpp)"}),
+        ("core/include/stint/task.hpp", HEADER, {"core/CMakeLists.txt": "FILES include/stint/task.hpp)"}),
+        ("tests/chaos/kill.cpp", "int x;\n", {"tests/CMakeLists.txt": "add_executable(kill chaos/kill.cpp)"}),
+    ],
+    "docs-code": [
+        ("docs/library.md", CODE_IN_DOCS.format("Semaphore slots(3);\n  use(slots);\n"), {"examples/fetch.cpp": FETCH}),
+        ("docs/library.md", "<!-- sketch: shows the shape only -->\n```cpp\nint x;\n```\n", {}),
+        ("docs/library.md", "```sh\n./dev test\n```\n", {}),
+    ],
+    "docs-paths": [
+        ("README.md", "See `core/src/a.cpp`, `stint/a.hpp`, `core/src/*.cpp`, `core/`, `docs/decisions/NNNN-title.md`.\n",
+         {"core/src/a.cpp": "", "core/include/stint/a.hpp": ""}),
+        ("README.md", "Makes `build/release/stint`; asks `POST /v1/runs`; `x_test.cpp`; `and/or`.\n```\ncore/src/gone.cpp\n```\n", {}),
+        ("docs/library.md", "A [link](../README.md#top), [another](https://example.org/x).\n", {"README.md": ""}),
+    ],
+}
+
+
+def found(rule, sample):
+    path, text, others = sample
+    tree = tidy.Tree({**others, path: text})
+    return [finding for finding in tidy.check(tree, {rule}) if finding.path == path]
+
+
+class Rules(unittest.TestCase):
+    def test_every_rule_has_a_bad_and_a_good_sample(self):
+        self.assertEqual(set(tidy.RULES), set(BAD))
+        self.assertEqual(set(tidy.RULES), set(GOOD))
+
+    def test_every_bad_sample_is_found(self):
+        for rule, samples in BAD.items():
+            for sample in samples:
+                with self.subTest(rule=rule, sample=sample[:2]):
+                    self.assertTrue(found(rule, sample))
+
+    def test_every_good_sample_passes(self):
+        for rule, samples in GOOD.items():
+            for sample in samples:
+                with self.subTest(rule=rule, sample=sample[:2]):
+                    self.assertEqual([], [str(finding) for finding in found(rule, sample)])
+
+    def test_every_exemption_names_a_rule_and_a_reason(self):
+        for (rule, _), reason in tidy.EXEMPT.items():
+            self.assertIn(rule, {"*", *tidy.RULES})
+            self.assertTrue(reason)
+
+    def test_a_finding_names_the_line(self):
+        text = "int a;\nint b;\nauto t = std::chrono::steady_clock::now();\n"
+        self.assertEqual([3], [finding.line for finding in found("clock", ("src/pool/a.cpp", text, {}))])
+
+
+class Reading(unittest.TestCase):
+    def test_comments_and_strings_are_blanked_in_place(self):
+        text = 'int a = 1\'000; // co_spawn\nauto s = "co_spawn \\" x"; /* a\nb */ auto r = R"x(co_spawn)" )x"; char c = \'"\';\n'
+        code = tidy.without(text)
+        self.assertNotIn("co_spawn", code)
+        self.assertEqual([len(line) for line in text.split("\n")], [len(line) for line in code.split("\n")])
+        self.assertIn("int a = 1'000;", code)
+        self.assertIn("auto r =", code)
+        self.assertIn("char c =", code)
+
+    def test_functions_are_found_by_their_braces(self):
+        text = """
+namespace stint {
+struct Options { int a = 3; Options() = default; };
+Semaphore::Semaphore(int n) : n_{n}, name_("x") {
+  auto f = [this](int x) { return x; };
+}
+auto make() -> Result<int> { return 3; }
+int Semaphore::count() const noexcept {
+  if (n_ > 3) {
+    return 3;
+  }
+  return n_;
+}
+template <class T> requires Small<T>
+void each(T t) { t(); }
+TEST(Semaphore, waits) { }
+constexpr int kValues[] = {1, 2};
+}  // namespace stint
+"""
+        names = [function.name for function in tidy.functions(tidy.without(text))]
+        self.assertEqual(["Options", "Semaphore", "make", "count", "each", "TEST"][1:], names)
+
+
+class Program(unittest.TestCase):
+    def run_on(self, files, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for path, text in files.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text)
+            command = [sys.executable, str(pathlib.Path(tidy.__file__)), "--root", folder, *arguments]
+            done = subprocess.run(command, capture_output=True, text=True)
+            return done, {path: (root / path).read_text() for path in files}
+
+    def test_fails_and_names_file_line_and_rule(self):
+        done, _ = self.run_on({"src/pool/a.cpp": "int x = rand();\n", "src/pool/CMakeLists.txt": "a.cpp"})
+        self.assertEqual(1, done.returncode)
+        self.assertIn("src/pool/a.cpp:1: [clock] rand", done.stdout)
+
+    def test_passes_on_a_clean_tree_and_ignores_what_is_built(self):
+        done, _ = self.run_on({"src/pool/a.cpp": "int x;\n", "src/pool/CMakeLists.txt": "a.cpp", "build/b.cpp": "rand();\n"})
+        self.assertEqual((0, ""), (done.returncode, done.stderr), done.stdout)
+
+    def test_fix_docs_copies_the_code_and_is_then_content(self):
+        files = {
+            "docs/a.md": "Before.\n\n" + CODE_IN_DOCS.format("old\n") + "\nAfter.\n",
+            "examples/fetch.cpp": FETCH,
+            "examples/CMakeLists.txt": "fetch.cpp",
+        }
+        done, after = self.run_on(files, "--fix-docs")
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertEqual("Before.\n\n" + CODE_IN_DOCS.format("Semaphore slots(3);\n  use(slots);\n") + "\nAfter.\n", after["docs/a.md"])
+        done, _ = self.run_on(after)
+        self.assertEqual(0, done.returncode, done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

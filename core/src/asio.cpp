@@ -127,6 +127,33 @@ void Reactor::sleep() {
   io_.run_one();
 }
 
+namespace detail {
+
+asio::execution_context::id AsioWaiters::id;
+
+void AsioWaiters::add(Waiter& waiter) noexcept {
+  const std::lock_guard lock(mutex_);
+  waiters_.push_back(waiter);
+}
+
+void AsioWaiters::remove(Waiter& waiter) noexcept {
+  const std::lock_guard lock(mutex_);
+  waiter.unlink();
+}
+
+void AsioWaiters::shutdown() {
+  while (true) {
+    std::unique_lock lock(mutex_);
+    if (waiters_.empty()) return;
+    Waiter& waiter = waiters_.front();
+    waiter.unlink();
+    lock.unlock();
+    waiter.abandon();
+  }
+}
+
+}  // namespace detail
+
 boost::system::error_code to_error_code(const Error& error) noexcept {
   switch (error.code()) {
     case Errc::cancelled: return asio::error::operation_aborted;

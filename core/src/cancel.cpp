@@ -55,6 +55,12 @@ std::string_view CancelToken::cause() const noexcept {
   return {};
 }
 
+bool CancelToken::is_within(const CancelToken& ancestor) const noexcept {
+  const CancelToken* token = this;
+  while (token != nullptr && token != &ancestor) token = token->parent_;
+  return token != nullptr;
+}
+
 void Executor::CancelWalk::start() noexcept {
   if (!queued_) run();  // otherwise the walk that is under way comes to the new ones too
 }

@@ -2,6 +2,14 @@
 
 namespace stint {
 
+struct Error::Details {
+  std::string what;
+  std::optional<Duration> retry_after;
+  std::unique_ptr<Error> cause;
+};
+
+void Error::destroy(Details* details) noexcept { delete details; }
+
 std::string_view to_string(Errc code) noexcept {
   switch (code) {
     case Errc::cancelled: return "cancelled";
@@ -32,31 +40,25 @@ Error::Error(Errc code, Retry retry, std::string what) : code_(code), retry_(ret
 }
 
 Error::Error(const Error& other) : code_(other.code_), retry_(other.retry_) {
-  if (!other.details_) return;
+  if (other.details_ == nullptr) return;
   details().what = other.details_->what;
   details().retry_after = other.details_->retry_after;
   if (other.details_->cause) details().cause = std::make_unique<Error>(*other.details_->cause);
 }
 
-Error& Error::operator=(const Error& other) {
-  Error copy(other);
-  *this = std::move(copy);
-  return *this;
-}
-
 Error::Details& Error::details() {
-  if (!details_) details_ = std::make_unique<Details>();
+  if (details_ == nullptr) details_ = new Details();
   return *details_;
 }
 
 std::string_view Error::what() const noexcept {
-  return details_ && !details_->what.empty() ? std::string_view(details_->what) : to_string(code_);
+  return details_ != nullptr && !details_->what.empty() ? std::string_view(details_->what) : to_string(code_);
 }
 
-const Error* Error::cause() const noexcept { return details_ ? details_->cause.get() : nullptr; }
+const Error* Error::cause() const noexcept { return details_ != nullptr ? details_->cause.get() : nullptr; }
 
 std::optional<Error::Duration> Error::retry_after() const noexcept {
-  return details_ ? details_->retry_after : std::nullopt;
+  return details_ != nullptr ? details_->retry_after : std::nullopt;
 }
 
 Error&& Error::because(Error cause) && {

@@ -19,13 +19,13 @@ void Scope::cancel(Reason reason, std::string cause) noexcept {
     CancelToken::cancel(reason, std::move(cause));
   } else if (!request_.pending.exchange(true, std::memory_order_acq_rel)) {
     request_.reason = reason;
-    request_.cause = std::move(cause);
+    if (!cause.empty()) request_.cause = std::make_unique<std::string>(std::move(cause));
     executor_->post(request_);
   }
 }
 
 void Scope::CancelRequest::run() noexcept {
-  scope.CancelToken::cancel(reason, std::move(cause));
+  scope.CancelToken::cancel(reason, cause ? std::move(*cause) : std::string());
   pending.store(false, std::memory_order_release);
   scope.check_idle();
 }

@@ -189,6 +189,7 @@ void Semaphore::add_units(std::int64_t units) noexcept {
 }
 
 void Semaphore::give_back_slow(std::uint32_t units, std::uint32_t holder) noexcept {
+  if (holder == 0 && add_fast(units)) return;
   Wakes wakes;
   Lock lock(mutex_);
   if (holder != 0) remove_holder(holder);
@@ -448,8 +449,7 @@ void Acquire::take_back() noexcept {
   if (!semaphore_.leave(*this, State::stopped) && state_ == State::granted) semaphore_.give_back(units_, 0);
 }
 
-Permit Acquire::hand_over() noexcept {
-  if (!semaphore_.tracks_) return {semaphore_, units_, 0};
+Permit Acquire::hand_over_listed() noexcept {
   const std::lock_guard lock(semaphore_.mutex_);
   return {semaphore_, units_, semaphore_.add_holder(this, {}, units_)};
 }

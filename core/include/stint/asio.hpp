@@ -13,13 +13,13 @@
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
-#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/execution/context.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/query.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <atomic>
@@ -159,28 +159,59 @@ class AsioOperation final : public Leaf {
 
 namespace detail {
 
+/// The acquires that wait on behalf of one Asio context: when it goes, they leave their lines.
+class AsioWaiters final : public asio::execution_context::service {
+ public:
+  class Waiter : public Link<Waiter> {
+   public:
+    virtual void abandon() noexcept = 0;
+
+   protected:
+    Waiter() = default;
+    ~Waiter() = default;
+  };
+  using key_type = AsioWaiters;
+  static asio::execution_context::id id;
+
+  explicit AsioWaiters(asio::execution_context& context) : service(context) {}
+  void add(Waiter& waiter) noexcept;
+  void remove(Waiter& waiter) noexcept;
+
+ private:
+  void shutdown() override;
+  std::mutex mutex_;
+  List<Waiter> waiters_;
+};
+
 /// A semaphore's waiter whose end is a completion handler. Owns itself until the handler runs.
 template <class Handler>
-class AsioAcquire final : public Acquire, private Wakeable {
+class AsioAcquire final : public Acquire, private Wakeable, private AsioWaiters::Waiter {
  public:
   static void start(Handler handler, Semaphore& semaphore, std::uint32_t units) {
     auto* const self = new AsioAcquire(std::move(handler), semaphore, units);
-    if (self->enter() != State::waiting) return self->wake();
+    self->waiters_.add(*self);
     auto slot = asio::get_associated_cancellation_slot(self->handler_);
     if (slot.is_connected()) {
       slot.assign([self](asio::cancellation_type) {
         if (self->withdraw(State::stopped)) self->wake();
       });
     }
+    if (self->enter() != State::waiting) self->wake();  // otherwise it may be gone by now
   }
 
  private:
   AsioAcquire(Handler handler, Semaphore& semaphore, std::uint32_t units)
-      : Acquire(semaphore, units), handler_(std::move(handler)), work_(asio::get_associated_executor(handler_)) {}
+      : Acquire(semaphore, units),
+        handler_(std::move(handler)),
+        work_(asio::get_associated_executor(handler_)),
+        waiters_(asio::use_service<AsioWaiters>(asio::query(work_.get_executor(), asio::execution::context))) {}
   void decided(Wakes& wakes) noexcept override { wakes.owe(*this); }
+  void abandon() noexcept override {
+    if (withdraw(State::stopped)) delete this;
+  }
   void wake() noexcept override {
-    auto executor = asio::get_associated_executor(handler_);
-    asio::post(executor, [self = std::unique_ptr<AsioAcquire>(this)]() mutable {
+    waiters_.remove(*this);
+    asio::post(work_.get_executor(), [self = std::unique_ptr<AsioAcquire>(this)]() mutable {
       auto slot = asio::get_associated_cancellation_slot(self->handler_);
       if (slot.is_connected()) slot.clear();
       Result<Permit> result = self->await_resume();
@@ -196,6 +227,7 @@ class AsioAcquire final : public Acquire, private Wakeable {
 
   Handler handler_;
   asio::executor_work_guard<asio::associated_executor_t<Handler>> work_;
+  AsioWaiters& waiters_;
 };
 
 /// A task of a scope whose end is a completion handler.
@@ -213,7 +245,8 @@ class AsioRun {
       });
     }
     // shared_ptr: the frame and, until it has run, the cancellation slot.
-    if (!scope.spawn(carry(std::move(state), std::move(task)))) STINT_ASSERT(!scope.cancelled());
+    // A closed scope destroys the frame, and that completes the handler.
+    scope.spawn(carry(std::move(state), std::move(task)));
   }
   explicit AsioRun(Handler handler) : handler_(std::move(handler)), work_(asio::get_associated_executor(handler_)) {}
   ~AsioRun() {
@@ -226,9 +259,12 @@ class AsioRun {
       self->inner_ = &inner;
       co_return co_await std::move(task);
     };
-    auto outcome = co_await with_scope(std::ref(body));
-    self->inner_ = nullptr;
-    self->finish(std::move(outcome));
+    try {
+      auto outcome = co_await with_scope(std::ref(body));
+      self->finish(std::move(outcome));
+    } catch (const std::exception& error) {
+      self->finish(fail(Errc::failed, error.what()));
+    }
   }
   void finish(Outcome outcome) {
     done_ = true;

@@ -47,6 +47,8 @@ class CancelToken : public detail::Link<CancelToken> {
   /// The earliest of its own and its ancestors'.
   Deadline deadline() const noexcept { return deadline_; }
   Budget* budget() const noexcept { return budget_; }
+  /// True for the token itself and everything above it.
+  bool is_within(const CancelToken& ancestor) const noexcept;
 
   /// Iterative: a tree may be 100,000 deep. The first reason stays. Own thread only.
   void cancel(Reason reason, std::string cause = {}) noexcept;

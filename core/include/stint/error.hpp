@@ -48,10 +48,17 @@ class Error {
   Error(Errc code, std::string what) : Error(code, Retry::never, std::move(what)) {}
   Error(Errc code, Retry retry, std::string what = {});
   Error(const Error& other);
-  Error(Error&&) noexcept = default;
-  Error& operator=(const Error& other);
-  Error& operator=(Error&&) noexcept = default;
-  ~Error() = default;
+  Error(Error&& other) noexcept
+      : code_(other.code_), retry_(other.retry_), details_(std::exchange(other.details_, nullptr)) {}
+  Error& operator=(Error other) noexcept {
+    code_ = other.code_;
+    retry_ = other.retry_;
+    std::swap(details_, other.details_);
+    return *this;
+  }
+  ~Error() {
+    if (details_ != nullptr) destroy(details_);
+  }
 
   [[nodiscard]] Errc code() const noexcept { return code_; }
   [[nodiscard]] Retry retry() const noexcept { return retry_; }
@@ -68,16 +75,13 @@ class Error {
   friend bool operator==(const Error& error, Errc code) noexcept { return error.code_ == code; }
 
  private:
-  struct Details {
-    std::string what;
-    std::optional<Duration> retry_after;
-    std::unique_ptr<Error> cause;
-  };
+  struct Details;
+  static void destroy(Details* details) noexcept;  // out of line: a Result must be small to destroy
   Details& details();
 
   Errc code_;
   Retry retry_ = Retry::never;
-  std::unique_ptr<Details> details_;
+  Details* details_ = nullptr;  // owned; a raw pointer, so that no Result needs a place in a frame for its deleter
 };
 
 template <class T = void>

@@ -70,9 +70,9 @@ class Scope : public CancelToken {
     explicit CancelRequest(Scope& owner) noexcept : scope(owner) {}
     void run() noexcept override;
     Scope& scope;
-    Reason reason = Reason::none;
-    std::string cause;
+    std::unique_ptr<std::string> cause;
     std::atomic<bool> pending = false;  // queued: keeps the scope from being idle
+    Reason reason = Reason::none;
   };
 
   template <class T>
@@ -229,3 +229,5 @@ template <class Open>
 }
 
 }  // namespace stint
+
+#include "stint/map_bounded.hpp"

@@ -8,6 +8,7 @@
 /// their executors' last grant: the destructor asserts that nobody waits and nothing is held.
 #pragma once
 
+#include "stint/detail/branch.hpp"
 #include "stint/error.hpp"
 #include "stint/task.hpp"
 
@@ -102,8 +103,9 @@ class [[nodiscard]] Acquire : public Leaf, public detail::Link<Acquire> {
   State enter() noexcept;
   bool withdraw(State why) noexcept;
   void give_up(State why) noexcept;
-  [[nodiscard]] Error failure() const;
-  Permit hand_over() noexcept;
+  [[nodiscard, gnu::cold]] Error failure() const;
+  inline Permit hand_over() noexcept;
+  Permit hand_over_listed() noexcept;
   State state() const noexcept { return state_; }
   /// The wait was decided; under the semaphore's lock. Queues it where it belongs.
   virtual void decided(Wakes& wakes) noexcept { wakes.post(executor(), *this); }
@@ -260,8 +262,12 @@ class Semaphore {
     }
     return false;
   }
+  /// One try; small, so that destroying a `Result<Permit>` is inlined and the temporary needs no place in the frame.
   void give_back(std::uint32_t units, std::uint32_t holder) noexcept {
-    if (!add_fast(units)) give_back_slow(units, holder);
+    std::int64_t word = word_.load(std::memory_order_relaxed);
+    if ((word & kSlow) != 0 || !swap(word, word + 2 * std::int64_t{units}, std::memory_order_release)) {
+      give_back_slow(units, holder);
+    }
   }
 
   // Under the lock.
@@ -335,10 +341,29 @@ inline bool Acquire::await_ready() noexcept {
   return true;
 }
 
+inline Permit Acquire::hand_over() noexcept {
+  return semaphore_.tracks_ ? hand_over_listed() : Permit(semaphore_, units_, 0);
+}
+
 inline Result<Permit> Acquire::await_resume() noexcept {
   undelivered_ = false;
   if (state_ != State::granted) return std::unexpected(failure());
   return hand_over();
+}
+
+/// `co_await with_permit(scope, semaphore, fn)`: runs `fn()`, a task, under a permit. Waits no longer than the scope's
+/// deadline; then the answer is `timed_out`, and `fn` was not started. `scope` is one that the caller runs in.
+template <class Fn>
+auto with_permit(CancelToken& scope, Semaphore& semaphore, Fn fn, std::uint32_t units = 1)
+    -> Task<detail::Flat<typename std::invoke_result_t<Fn&>::value_type>> {
+  STINT_ASSERT((co_await current_token()).is_within(scope));
+  STINT_CO_TRY(const Permit permit, co_await semaphore.acquire_until(scope.deadline().when(), units));
+  if constexpr (std::is_void_v<typename std::invoke_result_t<Fn&>::value_type>) {
+    co_await fn();
+    co_return Result<>();
+  } else {
+    co_return co_await fn();
+  }
 }
 
 }  // namespace stint

@@ -1,0 +1,67 @@
+/// `co_await map_bounded(scope, items, max, fn)`: `fn(item)`, a task, for every item, at most `max` at a time; results
+/// in the order of the items. The first failure stops the rest and is the answer. `scope` is one that the caller runs
+/// in.
+#pragma once
+
+#include "stint/scope.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <ranges>
+#include <vector>
+
+namespace stint {
+
+namespace detail {
+
+template <class T>
+struct MapValue {
+  using type = T;
+};
+template <class T>
+struct MapValue<Result<T>> {
+  using type = T;
+};
+
+}  // namespace detail
+
+template <class Item, class Fn>
+auto map_bounded(CancelToken& scope, std::vector<Item> items, std::size_t max, Fn fn) -> Task<Result<std::vector<
+    detail::Regular<typename detail::MapValue<typename std::invoke_result_t<Fn&, Item>::value_type>::type>>>> {
+  using Given = typename std::invoke_result_t<Fn&, Item>::value_type;
+  using Value = detail::Regular<typename detail::MapValue<Given>::type>;
+
+  STINT_ASSERT((co_await current_token()).is_within(scope));
+  if (max == 0) co_return fail(Errc::invalid, "map_bounded: at most 0 at a time would never begin");
+  std::vector<std::optional<Value>> results(items.size());
+  std::size_t next = 0;
+  // A lane takes the next item when it is done with one: no more frames than lanes.
+  const auto lane = [&]() -> Task<Result<>> {
+    while (next < items.size()) {
+      const std::size_t at = next++;
+      if constexpr (std::is_same_v<Given, Result<void>>) {
+        STINT_CO_CHECK(co_await fn(std::move(items[at])));
+        results[at].emplace();
+      } else if constexpr (detail::IsResult<Given>::value) {
+        STINT_CO_TRY(results[at], co_await fn(std::move(items[at])));
+      } else if constexpr (std::is_void_v<Given>) {
+        co_await fn(std::move(items[at]));
+        results[at].emplace();
+      } else {
+        results[at].emplace(co_await fn(std::move(items[at])));
+      }
+    }
+    co_return Result<>();
+  };
+  const auto open = [&](Scope& lanes) -> Task<> {
+    for (std::size_t i = 0; i < std::min(max, items.size()); ++i) lanes.spawn(lane());
+    co_return;
+  };
+  STINT_CO_CHECK(co_await with_scope(std::ref(open)));
+  std::vector<Value> values;
+  values.reserve(results.size());
+  for (auto& result : results) values.push_back(std::move(*result));
+  co_return values;
+}
+
+}  // namespace stint

@@ -113,6 +113,8 @@ def target_lines(verdicts, quick):
             return "not judged"
         return "reached" if verdict["reached"] else f"MISSED: {verdict['gap']}"
 
+    if not verdicts:
+        return []  # a partial run without any of them
     lines = ["", "## Targets", ""]
     if quick:
         lines += ["Too small or too few rounds to judge by.", ""]

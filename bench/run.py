@@ -88,13 +88,14 @@ def run_suite(name, suite, options):
     rounds = options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS)
     wanted = sorted({row.program for group in groups for row in group.rows})
     BUILD.mkdir(parents=True, exist_ok=True)
+    begun = {"date": report.now(), "commit": harness.commit()}  # before anything can change them
     skipped = prepare(programs, wanted, options.quick)
     results = Results()
     for group in groups:
         run_group(group, suite, programs, skipped, results, rounds, options.quick)
     facts = {
-        "suite": name, "date": report.now(), "commit": harness.commit(), "machine": harness.machine(),
-        "quick": options.quick or rounds < ROUNDS_MIN, "rounds": rounds, "skipped": skipped,
+        "suite": name, **begun, "machine": harness.machine(), "quick": options.quick or rounds < ROUNDS_MIN,
+        "rounds": rounds, "skipped": skipped,
         "versions": {key: programs[key].version() for key in wanted if key not in skipped},
     }
     targets = [target for target in suite.TARGETS if target.group in {group.name for group in groups}]

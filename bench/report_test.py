@@ -1,0 +1,109 @@
+"""The runner must not flatter us: what is missed, skipped or broken has to be said. Run: python3 bench/report_test.py"""
+import pathlib
+import stat
+import sys
+import tempfile
+import unittest
+
+import core_suite
+import harness
+import report
+import run
+from suite import Figure, Group, Results, Row
+
+FACTS = {"suite": "t", "date": "d", "commit": "c", "rounds": 5, "quick": False, "versions": {}, "skipped": {},
+         "machine": {"cpu": "x", "cores": 2, "mem_gib": 1, "os": "o", "kernel": "k"}}
+
+
+def results_of(group, bench, values):
+    """`values`: label → one value per round."""
+    results = Results()
+    for label, series in values.items():
+        for value in series:
+            row = Row(label, "p", {})
+            results.add(group, row, harness.Run({bench: [value]}, 0.0, 1.0))
+    return results
+
+
+def verdict(text, results):
+    judged = report.judged(results, core_suite.TARGETS, quick=False)
+    return next(entry for entry in judged if text in entry["target"])
+
+
+class Verdicts(unittest.TestCase):
+    def test_the_strongest_thread_safe_peer_decides(self):
+        group = core_suite.GROUPS["sem.uncontended"]
+        values = {"stint": [10.0] * 5, "go x/sync semaphore.Weighted": [9.0] * 5, "tokio Semaphore": [20.0] * 5,
+                  "asio channel, try_receive": [1.0] * 5, "bound: bare atomic counter": [1.0] * 5}
+        seen = verdict("uncontended", results_of(group, "sem.uncontended", values))
+        self.assertFalse(seen["reached"])
+        self.assertIn("0.90× against go x/sync", seen["seen"])
+        values["stint"] = [8.0] * 5
+        self.assertTrue(verdict("uncontended", results_of(group, "sem.uncontended", values))["reached"])
+
+    def test_the_better_go_row_counts_for_the_pool(self):
+        group = core_suite.GROUPS["pool.throughput"]
+        labels = [row.label for row in group.rows if row.program == "go"]
+        values = {"stint": [3e6] * 5, labels[0]: [4e6] * 5, labels[1]: [2e6] * 5}
+        seen = verdict("ahead of Go", results_of(group, "pool.throughput", values))
+        self.assertFalse(seen["reached"])
+        self.assertIn("0.75×", seen["seen"])
+
+    def test_fixed_limits(self):
+        group = core_suite.GROUPS["sem.waiter_mem"]
+        for value, reached in ((192.14, True), (193.0, False)):
+            seen = verdict("untimed", results_of(group, "sem.waiter_mem", {"stint": [value] * 5}))
+            self.assertEqual(seen["reached"], reached)
+
+    def test_what_was_not_measured_is_neither_reached_nor_missed(self):
+        seen = verdict("6× faster", Results())
+        self.assertIsNone(seen["reached"])
+        self.assertEqual(seen["seen"], "not measured")
+
+    def test_ratios_are_taken_round_by_round(self):
+        group = core_suite.GROUPS["spawn"]
+        # Noise doubles two rounds for both and one for the peer alone: the medians say 6, most rounds say 3.
+        results = results_of(group, "spawn", {"stint": [1, 1, 1, 2, 2], "tokio spawn": [3, 3, 6, 6, 6]})
+        self.assertEqual(results.ratio("spawn", "spawn", "tokio spawn", "stint"), 3)
+
+
+class Honesty(unittest.TestCase):
+    def group(self):
+        return Group("g", "b", "note", {"b": Figure("Title", "ns")}, [Row("stint", "ours", {}), Row("other", "p", {})])
+
+    def run_with(self, script):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "program"
+            path.write_text(script)
+            path.chmod(path.stat().st_mode | stat.S_IXUSR)
+            return harness.run_once([str(path)], 0.5)
+
+    def test_a_program_that_fails_is_named(self):
+        results = Results()
+        group = self.group()
+        results.add(group, group.rows[1], self.run_with("#!/bin/sh\necho broken >&2\nexit 3\n"))
+        self.assertIn("Not here: other; failed: exit 3: broken.", report.markdown(FACTS, results, [group], []))
+
+    def test_a_program_that_hangs_is_ended_and_named(self):
+        self.assertIn("still running after", self.run_with("#!/bin/sh\nsleep 60\n").error)
+
+    def test_a_program_that_is_not_there_is_named_with_the_remedy(self):
+        programs = core_suite.programs("no/such/file")
+        stderr, sys.stderr = sys.stderr, open("/dev/null", "w")
+        try:
+            skipped = run.prepare(programs, ["stint"], quick=False)
+        finally:
+            sys.stderr.close()
+            sys.stderr = stderr
+        text = report.markdown(dict(FACTS, skipped=skipped), Results(), [self.group()], [])
+        self.assertIn("SKIPPED stint: no/such/file is not there. To have it: ./dev build release", text)
+
+    def test_quick_runs_judge_nothing(self):
+        group = core_suite.GROUPS["sem.waiter_mem"]
+        results = results_of(group, "sem.waiter_mem", {"stint": [1.0]})
+        judged = report.judged(results, core_suite.TARGETS, quick=True)
+        self.assertEqual({entry["reached"] for entry in judged}, {None})
+
+
+if __name__ == "__main__":
+    unittest.main()

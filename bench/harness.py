@@ -37,10 +37,10 @@ def first_line(command):
     return (done.stdout or done.stderr).strip().split("\n")[0]
 
 
-def compile_once(output, sources, commands, remedy, cwd=None, env=None):
-    """Runs `commands` unless `output` is newer than its sources and was made by the same commands."""
+def compile_once(output, sources, commands, maker, remedy, cwd=None, env=None):
+    """Runs `commands` unless `output` is newer than its sources and was made by them and the same compiler, `maker`."""
     stamp = output.with_name(output.name + ".command")
-    recipe = json.dumps(commands)
+    recipe = json.dumps([maker, commands])
     newest = max(source.stat().st_mtime for source in sources)
     if output.exists() and output.stat().st_mtime > newest and stamp.exists() and stamp.read_text() == recipe:
         return
@@ -107,14 +107,18 @@ class CppPeer(Program):
             raise Skip("clang++-19 is not installed", remedy)
         self.output = build / self.source.stem
         command = ["clang++-19", "-std=c++20", "-O2", "-pthread", "-o", str(self.output), str(self.source)]
-        compile_once(self.output, [self.source, PEERS / "cpp" / "peer.hpp"], [command], remedy)
+        compile_once(self.output, [self.source, PEERS / "cpp" / "peer.hpp"], [command], self.compiler(), remedy)
 
     def command(self):
         return [str(self.output)]
 
+    @staticmethod
+    def compiler():
+        return first_line(["clang++-19", "--version"])
+
     def version(self):
         if not self.boost:
-            return first_line(["clang++-19", "--version"])
+            return self.compiler()
         header = pathlib.Path("/usr/include/boost/version.hpp")
         found = re.search(r'BOOST_LIB_VERSION "(.*)"', header.read_text()) if header.exists() else None
         return f"Boost {found[1]}" if found else ""
@@ -148,7 +152,7 @@ class GoPeer(Program):
         env = dict(os.environ, GO111MODULE="off", GOPATH=str(GO_PACKAGES), GOCACHE=str(build / "go-cache"),
                    GOTOOLCHAIN="local", GOFLAGS="")
         command = [self.go, "build", "-o", str(self.output)] + [str(source) for source in sources]
-        compile_once(self.output, sources, [command], self.remedy, env=env)
+        compile_once(self.output, sources, [command], self.version(), self.remedy, env=env)
 
     def command(self):
         return [str(self.output)]
@@ -185,7 +189,7 @@ class TokioPeer(Program):
         env = dict(os.environ, CARGO_TARGET_DIR=str(build / "tokio-target"))
         take = ["cp", str(build / "tokio-target/release/tokio_peers"), str(self.output)]
         sources = [crate / "Cargo.toml"] + sorted((crate / "src").glob("*.rs"))
-        compile_once(self.output, sources, [cargo, take], self.remedy, cwd=copy, env=env)
+        compile_once(self.output, sources, [cargo, take], self.version(), self.remedy, cwd=copy, env=env)
 
     def command(self):
         return [str(self.output)]

@@ -62,6 +62,14 @@ impl Args {
     }
 }
 
+/// Makes the compiler believe that `value` is looked at. std::hint::black_box is too new for Debian's rustc.
+#[inline(always)]
+pub fn keep<T>(value: T) -> T {
+    // SAFETY: the assembly is empty.
+    unsafe { std::arch::asm!("/* {0} */", in(reg) &value, options(nostack, preserves_flags)) };
+    value
+}
+
 pub fn ns_each(start: Instant, count: usize) -> f64 {
     start.elapsed().as_nanos() as f64 / count as f64
 }

@@ -1,4 +1,4 @@
-use crate::{ns_each, resident_bytes, Args};
+use crate::{keep, ns_each, resident_bytes, Args};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ pub fn uncontended(args: &Args) {
             let semaphore = Semaphore::new(10);
             let start = Instant::now();
             for _ in 0..n {
-                drop(std::hint::black_box(semaphore.acquire().await.unwrap()));
+                drop(keep(semaphore.acquire().await.unwrap()));
             }
             ns_each(start, n)
         })

@@ -1,6 +1,5 @@
-use crate::{ns_each, resident_bytes, Args};
+use crate::{keep, ns_each, resident_bytes, Args};
 use std::future::Future;
-use std::hint::black_box;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::Arc;
@@ -39,8 +38,8 @@ pub fn await_child(args: &Args) {
         runtime.block_on(async {
             let start = Instant::now();
             for i in 0..n {
-                let child: Pin<Box<dyn Future<Output = usize>>> = Box::pin(async move { black_box(i) });
-                black_box(black_box(child).await);
+                let child: Pin<Box<dyn Future<Output = usize>>> = Box::pin(async move { keep(i) });
+                keep(keep(child).await);
             }
             ns_each(start, n)
         })
@@ -50,7 +49,7 @@ pub fn await_child(args: &Args) {
 /// One sample per process: n tasks that wait, then all aborted one by one and awaited.
 fn start_and_cancel<F, W>(args: &Args, prefix: &str, wait: F)
 where
-    F: Fn() -> W + Copy + Send + 'static,
+    F: Fn() -> W + Copy + Send + Sync + 'static,
     W: Future<Output = ()> + Send,
 {
     let n = args.number("n");

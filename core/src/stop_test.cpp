@@ -1,11 +1,9 @@
-// Task, stop channel and semaphore on the simulator. Each test was seen to fail: `mutants.py` breaks the code in one
+// Task and stop channel on the simulator. Each test was seen to fail: `mutants.py` breaks the code in one
 // place at a time and expects red.
 #include "stint/testing.hpp"
 #include "test_support.hpp"
 
 #include <gtest/gtest.h>
-
-#include <set>
 
 namespace stint {
 namespace {
@@ -279,102 +277,6 @@ TEST_F(Stop, a_tree_of_tokens_100000_deep_is_cancelled_without_recursion) {
   EXPECT_TRUE(CancelToken(sibling).cancelled()) << "born under a cancelled parent";
   sibling.unlink();
   while (!tokens.empty()) tokens.pop_back();
-}
-
-// ---- Semaphore -----------------------------------------------------------------------------------------------------
-
-struct Line : Fixture {
-  Scope& spawn(Task<> task) {
-    scopes.push_back(std::make_unique<RootScope>(sim));
-    scopes.back()->spawn(std::move(task));
-    EXPECT_TRUE(sim.run_until(
-        [this, was = semaphore.waiting() + log.size()] { return semaphore.waiting() + log.size() > was; }));
-    return *scopes.back();
-  }
-  void TearDown() override {
-    for (auto& each : scopes) each->cancel();
-    settle();
-    EXPECT_EQ(semaphore.available(), semaphore.capacity());
-  }
-  void run_ready() {
-    bool done = false;
-    struct Marker final : Runnable {
-      explicit Marker(bool& flag) : done(flag) {}
-      void run() noexcept override { done = true; }
-      bool& done;
-    };
-    for (int i = 0; i < 50; ++i) {  // the order is random: a few rounds reach everything that is ready
-      Marker marker(done = false);
-      sim.post(marker);
-      EXPECT_TRUE(sim.run_until([&] { return done; }));
-    }
-  }
-  std::vector<std::unique_ptr<RootScope>> scopes;
-};
-
-TEST_F(Line, a_large_head_is_not_overtaken) {
-  auto held = semaphore.try_acquire(1);
-  spawn(hold(semaphore, log, "big", 2));
-  spawn(hold(semaphore, log, "small", 1));
-  EXPECT_EQ(semaphore.available(), 1);
-  EXPECT_FALSE(semaphore.try_acquire()) << "barging";
-  held.reset();
-  run_ready();
-  EXPECT_EQ(log, Log{"big+"});
-}
-TEST_F(Line, a_cancelled_head_wakes_those_it_blocked) {
-  auto held = semaphore.try_acquire(1);
-  Scope& big = spawn(hold(semaphore, log, "big", 2));
-  spawn(hold(semaphore, log, "small", 1));
-  big.cancel();
-  run_ready();
-  EXPECT_EQ(log, Log{"small+"});
-}
-TEST_F(Line, a_cancel_after_the_grant_but_before_the_resume_serves_the_next) {
-  auto held = semaphore.try_acquire(2);
-  Scope& first = spawn(hold(semaphore, log, "first", 2));
-  spawn(hold(semaphore, log, "second", 2));
-  held.reset();
-  EXPECT_EQ(semaphore.waiting(), 1u);  // granted, not yet resumed
-  first.cancel();
-  run_ready();
-  EXPECT_EQ(log, Log{"second+"});
-}
-Task<> timed(Semaphore& semaphore, Log& log, Executor& executor) {
-  const auto permit = co_await semaphore.acquire_until(TimePoint(2s), 2);
-  log.push_back(permit ? "granted" : permit.error() == Errc::timed_out ? "timed out" : "?");
-  EXPECT_EQ(executor.now(), TimePoint(2s));
-}
-TEST_F(Line, a_timed_out_head_wakes_those_it_blocked) {
-  auto held = semaphore.try_acquire(1);
-  spawn(timed(semaphore, log, sim));
-  spawn(hold(semaphore, log, "small", 1));
-  EXPECT_TRUE(sim.run_until([this] { return log.size() == 2; }));
-  EXPECT_EQ(std::set<std::string>(log.begin(), log.end()), (std::set<std::string>{"timed out", "small+"}));
-}
-TEST_F(Line, resize_makes_a_debt_and_fails_what_became_impossible) {
-  auto held = semaphore.try_acquire(2);
-  spawn(hold(semaphore, log, "two", 2));
-  spawn(hold(semaphore, log, "one", 1));
-  semaphore.set_capacity(0);
-  run_ready();
-  EXPECT_EQ(log, Log{}) << "0 pauses";
-  semaphore.set_capacity(1);
-  EXPECT_EQ(semaphore.available(), -1);
-  run_ready();
-  EXPECT_EQ(log, Log{"two!"});
-  held.reset();
-  run_ready();
-  EXPECT_EQ(log, (Log{"two!", "one+"}));
-}
-TEST_F(Line, close_wakes_everybody_and_permits_still_return) {
-  auto held = semaphore.try_acquire(2);
-  spawn(hold(semaphore, log, "a"));
-  semaphore.close();
-  run_ready();
-  spawn(hold(semaphore, log, "b"));
-  EXPECT_EQ(log, (Log{"a!", "b!"}));
-  EXPECT_FALSE(semaphore.try_acquire());
 }
 
 }  // namespace

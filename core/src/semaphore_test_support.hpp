@@ -1,0 +1,111 @@
+/// What the semaphore's tests share: `Line`, one semaphore on a simulator, whose waiters enter one at a time and whose
+/// permits the test gives back by name. When it goes, it expects every unit to have come home.
+#pragma once
+
+#include "stint/testing.hpp"
+#include "test_support.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+
+namespace stint {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) || \
+    __has_feature(thread_sanitizer)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+/// Sanitizers cost 5 to 20 times: there a tenth has to do.
+constexpr int rounds(int count) { return kSanitized ? count / 10 : count; }
+
+/// One order of events may hide what another shows. STINT_SEED=17 runs that seed alone.
+template <class Body>
+void for_seeds(std::uint64_t count, Body body) {
+  const char* const only = std::getenv("STINT_SEED");
+  std::uint64_t seed = only != nullptr ? std::strtoull(only, nullptr, 10) : 0;
+  for (const std::uint64_t end = only != nullptr ? seed + 1 : count; seed < end; ++seed) {
+    const testing::ScopedTrace trace(__FILE__, __LINE__, "seed " + std::to_string(seed));
+    body(seed);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+inline Semaphore::Options bypass(std::uint32_t max) {
+  Semaphore::Options options;
+  options.bypass_max = max;
+  return options;
+}
+inline Semaphore::Options passed_over(std::uint32_t max) {
+  Semaphore::Options options;
+  options.passed_over_max = max;
+  return options;
+}
+
+struct Line {
+  explicit Line(std::int64_t capacity, std::uint64_t seed = 0, const Semaphore::Options& options = Semaphore::Options())
+      : semaphore("slots", capacity, options), sim(seed) {}
+  /// For tests that want to see the order of grants in the log.
+  Line(std::int64_t capacity, Simulator::Order order, const Semaphore::Options& options = Semaphore::Options())
+      : semaphore("slots", capacity, options), sim(0, order) {}
+  ~Line() {
+    for (auto& [name, scope] : scopes) scope->cancel();
+    permits.clear();
+    sim.settle();
+    EXPECT_EQ(semaphore.waiting(), 0u);
+    EXPECT_EQ(semaphore.available(), semaphore.capacity());
+  }
+
+  /// Lines up, and keeps what it gets in `permits`. In the log "a" is a grant, "a: closed" a failure, "a: stopped" a
+  /// stop.
+  void enter(const std::string& name, std::uint32_t units = 1) { start(name, wait(name, semaphore.acquire(units))); }
+  void enter_until(const std::string& name, TimePoint deadline, std::uint32_t units = 1) {
+    start(name, wait(name, semaphore.acquire_until(deadline, units)));
+  }
+  void enter_as(const std::string& name, int priority, std::uint32_t units = 1) {
+    AcquireOptions options;
+    options.units = units;
+    options.priority = priority;
+    start(name, wait(name, semaphore.acquire(options)));
+  }
+  void start(const std::string& name, Task<> task) {
+    auto& scope = scopes[name] = std::make_unique<RootScope>(sim);
+    scope->spawn(std::move(task));
+    sim.run_ready();
+  }
+
+  void cancel(const std::string& name) { scopes.at(name)->cancel(); }
+  /// Gives back what `name` got; whoever is granted by that has not run yet.
+  void give_back(const std::string& name) { EXPECT_EQ(permits.erase(name), 1u) << name << " holds nothing"; }
+  void run() { sim.run_ready(); }
+  /// What was logged since the last look.
+  Log news() { return std::exchange(log, {}); }
+
+  Log log;
+  Semaphore semaphore;
+  std::map<std::string, Permit> permits;
+  Simulator sim;
+  std::map<std::string, std::unique_ptr<RootScope>> scopes;
+
+ private:
+  template <class Wait>
+  Task<> wait(std::string name, Wait acquire) {
+    struct Stopped {
+      ~Stopped() {
+        if (!name.empty()) log.push_back(name + ": stopped");
+      }
+      Log& log;
+      std::string name;
+    } stopped{log, name};
+    Result<Permit> permit = co_await acquire;
+    stopped.name.clear();
+    log.push_back(permit ? name : name + ": " + std::string(to_string(permit.error().code())));
+    if (permit) permits[name] = std::move(*permit);
+  }
+};
+
+}  // namespace stint

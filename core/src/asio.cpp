@@ -110,10 +110,11 @@ void Reactor::poll() {
 }
 
 void Reactor::set_alarm() {
-  const auto next = next_timer();
-  if (!next || *next == alarm_at_) return;
-  alarm_at_ = *next;
-  alarm_->expires_at(*next);
+  const TimePoint next = next_timer().value_or(TimePoint::max());
+  if (next == alarm_at_) return;
+  alarm_at_ = next;
+  alarm_->expires_at(next);  // cancels the wait before: an attached context must not stay for a timer that is gone
+  if (next == TimePoint::max()) return;
   alarm_->async_wait([this, alive = alive_](boost::system::error_code error) {
     if (error || (alive && !*alive)) return;
     alarm_at_ = TimePoint::max();

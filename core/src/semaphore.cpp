@@ -421,10 +421,7 @@ std::uint32_t Permit::detach() noexcept {
 Acquire::State Acquire::enter() noexcept {
   undelivered_ = true;
   const State state = semaphore_.line_up(*this);
-  if (state != State::waiting) {
-    state_ = state;
-    undelivered_ = false;
-  }
+  if (state != State::waiting) state_ = state;
   return state;
 }
 

@@ -199,11 +199,12 @@ class Yield final : public Leaf {
 class Sleep final : public Leaf, private Timer {
  public:
   explicit Sleep(TimePoint when) noexcept : when_(when) {}
-  explicit Sleep(Duration duration) noexcept : duration_(duration), relative_(true) {}
+  explicit Sleep(Duration duration) noexcept : when_(duration), relative_(true) {}
+  Sleep(Sleep&& other) noexcept : when_(other.when_), relative_(other.relative_) {}  // before it is awaited only
   void await_suspend(std::coroutine_handle<>) noexcept {
     if (!park()) return;
     Executor& on = executor();
-    on.arm(*this, relative_ ? Deadline::after(on.now(), duration_).when() : when_);
+    on.arm(*this, relative_ ? Deadline::after(on.now(), when_.time_since_epoch()).when() : when_);
   }
   void await_resume() const noexcept {}
 
@@ -214,10 +215,7 @@ class Sleep final : public Leaf, private Timer {
     executor().disarm(*this);
     complete();
   }
-  union {
-    TimePoint when_;
-    Duration duration_;
-  };
+  TimePoint when_;  // relative: counted from the moment it is awaited
   bool relative_ = false;
 };
 [[nodiscard]] inline Sleep sleep_until(TimePoint when) noexcept { return Sleep(when); }

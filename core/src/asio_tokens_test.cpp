@@ -1,0 +1,213 @@
+// The library from plain Asio programs: completion tokens, cancellation slots, a reactor on the program's own context.
+#include "stint/asio.hpp"
+#include "test_support.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_future.hpp>
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <thread>
+
+namespace stint {
+namespace {
+
+using boost::system::error_code;
+
+struct TokenTest : testing::Test {
+  /// A handler on `io`, which notes how the acquire ended and keeps the permit.
+  auto handler() {
+    return asio::bind_executor(io, [this](error_code code, Permit permit) {
+      log.push_back(code ? code.message() : "granted");
+      if (permit) permits.push_back(std::move(permit));
+    });
+  }
+  Semaphore semaphore{"slots", 2};
+  Log log;
+  std::vector<Permit> permits;
+  asio::io_context io;
+};
+
+TEST_F(TokenTest, an_acquire_completes_on_the_handlers_executor_never_inline) {
+  async_acquire(semaphore, 1, handler());
+  EXPECT_EQ(log, Log{});
+  io.run();
+  EXPECT_EQ(log, Log{"granted"});
+  EXPECT_EQ(semaphore.available(), 1);
+}
+TEST_F(TokenTest, acquires_wait_in_line_and_keep_the_context_running) {
+  async_acquire(semaphore, 2, handler());
+  async_acquire(semaphore, 1, handler());
+  io.run_one();
+  EXPECT_EQ(semaphore.waiting(), 1u);
+  permits.clear();
+  io.run();
+  EXPECT_EQ(log, (Log{"granted", "granted"}));
+}
+TEST_F(TokenTest, what_can_never_be_had_and_a_closed_semaphore_are_error_codes) {
+  async_acquire(semaphore, 3, handler());
+  semaphore.close();
+  async_acquire(semaphore, 1, handler());
+  io.run();
+  EXPECT_EQ(log,
+            (Log{error_code(asio::error::invalid_argument).message(), error_code(asio::error::shut_down).message()}));
+}
+TEST_F(TokenTest, its_cancellation_slot_ends_the_wait_with_operation_aborted) {
+  auto held = semaphore.try_acquire(2);
+  asio::cancellation_signal signal;
+  async_acquire(semaphore, 1, asio::bind_cancellation_slot(signal.slot(), handler()));
+  signal.emit(asio::cancellation_type::terminal);
+  EXPECT_EQ(semaphore.waiting(), 0u);
+  io.run();
+  EXPECT_EQ(log, Log{error_code(asio::error::operation_aborted).message()});
+  signal.emit(asio::cancellation_type::terminal);  // after the end there is nothing to cancel
+}
+TEST_F(TokenTest, a_context_that_goes_takes_its_waiters_out_of_line) {
+  auto held = semaphore.try_acquire(2);
+  {
+    asio::io_context gone;
+    async_acquire(semaphore, 1, asio::bind_executor(gone, [](error_code, Permit) { FAIL(); }));
+    EXPECT_EQ(semaphore.waiting(), 1u);
+  }
+  EXPECT_EQ(semaphore.waiting(), 0u);
+  held.reset();
+  EXPECT_EQ(semaphore.available(), 2);
+}
+TEST_F(TokenTest, a_context_that_goes_gives_back_what_was_granted_and_not_delivered) {
+  {
+    asio::io_context gone;
+    async_acquire(semaphore, 2, asio::bind_executor(gone, [](error_code, Permit) { FAIL(); }));
+    EXPECT_EQ(semaphore.available(), 0);
+  }
+  EXPECT_EQ(semaphore.available(), 2);
+}
+TEST_F(TokenTest, works_with_futures) {
+  std::thread runner([this] {
+    const auto work = asio::make_work_guard(io);
+    io.run_for(std::chrono::seconds(5));
+  });
+  auto future = async_acquire(semaphore, 1, asio::bind_executor(io, asio::use_future));
+  EXPECT_EQ(future.get().units(), 1u);
+  io.stop();
+  runner.join();
+}
+
+TEST(TokenThreads, acquires_on_a_thread_pool_never_exceed_the_capacity) {
+  constexpr int kAcquires = 20'000;
+  Semaphore semaphore("slots", 3);
+  std::atomic<int> inside = 0, most = 0, done = 0;
+  asio::thread_pool pool(4);
+  for (int i = 0; i < kAcquires; ++i) {
+    async_acquire(semaphore, 1, asio::bind_executor(pool, [&](error_code code, Permit permit) {
+                    ASSERT_FALSE(code);
+                    const int now = ++inside;
+                    for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+                    }
+                    --inside;
+                    permit.release();
+                    ++done;
+                  }));
+  }
+  pool.join();
+  EXPECT_EQ(done, kAcquires);
+  EXPECT_LE(most, 3);
+  EXPECT_EQ(semaphore.available(), 3);
+}
+
+// ---- A reactor on the program's own context -------------------------------------------------------------------------
+
+Task<Result<int>> answers(int value) {
+  co_await sleep_for(1ms);
+  if (value < 0) co_return fail(Errc::failed, "negative");
+  co_return value;
+}
+struct AttachedTest : testing::Test {
+  asio::io_context io;
+  Log log;
+  auto handler() {
+    return asio::bind_executor(io, [this](error_code code, Result<int> result) {
+      log.push_back(result ? std::to_string(*result) : code.message());
+    });
+  }
+};
+TEST_F(AttachedTest, tasks_run_while_the_program_runs_its_context) {
+  Reactor reactor(io);
+  RootScope scope(reactor);
+  async_run(scope, answers(42), handler());
+  async_run(scope, answers(-1), handler());
+  io.run();
+  ASSERT_EQ(log.size(), 2u);
+  EXPECT_EQ(log[0], "42");
+  EXPECT_TRUE(scope.idle());
+}
+Task<int> for_ever() {
+  co_await sleep_for(1h);
+  co_return 0;
+}
+TEST_F(AttachedTest, a_cancellation_slot_stops_the_task_and_its_children) {
+  Reactor reactor(io);
+  RootScope scope(reactor);
+  asio::cancellation_signal signal;
+  async_run(scope, for_ever(), asio::bind_cancellation_slot(signal.slot(), handler()));
+  asio::post(io, [&] { signal.emit(asio::cancellation_type::terminal); });
+  io.run();
+  EXPECT_EQ(log, Log{error_code(asio::error::operation_aborted).message()});
+  EXPECT_TRUE(scope.idle());
+}
+TEST_F(AttachedTest, a_scope_that_is_cancelled_completes_its_handlers_with_operation_aborted) {
+  Reactor reactor(io);
+  RootScope scope(reactor);
+  async_run(scope, for_ever(), handler());
+  asio::post(io, [&] { scope.cancel(); });
+  io.run();
+  EXPECT_EQ(log, Log{error_code(asio::error::operation_aborted).message()});
+}
+TEST_F(AttachedTest, a_closed_scope_completes_the_handler_at_once) {
+  Reactor reactor(io);
+  RootScope scope(reactor);
+  scope.close();
+  async_run(scope, for_ever(), handler());
+  io.run();
+  EXPECT_EQ(log, Log{error_code(asio::error::operation_aborted).message()});
+}
+TEST_F(AttachedTest, a_grant_from_another_thread_wakes_the_context) {
+  Reactor reactor(io);
+  RootScope scope(reactor);
+  Semaphore semaphore("slots", 1);
+  auto held = semaphore.try_acquire();
+  const auto acquires = [](Semaphore& from) -> Task<int> {
+    const auto permit = co_await from.acquire();
+    co_return 7;
+  };
+  const auto work = asio::make_work_guard(io);
+  async_run(scope, acquires(semaphore), asio::bind_executor(io, [&](error_code, Result<int> result) {
+              log.push_back(std::to_string(*result));
+              io.stop();
+            }));
+  std::thread releaser([&] {
+    while (semaphore.waiting() == 0) std::this_thread::yield();
+    held.reset();
+  });
+  io.run();
+  releaser.join();
+  EXPECT_EQ(log, Log{"7"});
+}
+TEST_F(AttachedTest, may_be_destroyed_before_the_context_with_work_left) {
+  {
+    Reactor reactor(io);
+    RootScope scope(reactor);
+    async_run(scope, for_ever(), handler());
+    io.poll();
+    scope.cancel();
+    while (!scope.idle()) io.poll_one();
+  }
+  io.restart();
+  io.run();
+  EXPECT_EQ(log, Log{error_code(asio::error::operation_aborted).message()});
+}
+
+}  // namespace
+}  // namespace stint

@@ -1,0 +1,178 @@
+// Work on another executor: two reactors on two threads.
+#include "stint/run_on.hpp"
+
+#include "stint/asio.hpp"
+#include "test_support.hpp"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace stint {
+namespace {
+
+/// A reactor that runs on a thread of its own until it is told to end.
+class Elsewhere {
+ public:
+  Elsewhere()
+      : thread_([this] {
+          Reactor reactor;
+          {
+            const std::lock_guard lock(mutex_);
+            reactor_ = &reactor;
+          }
+          ready_.notify_one();
+          reactor.run_until([this] { return end_.load(); });
+          reactor_ = nullptr;
+        }) {
+    std::unique_lock lock(mutex_);
+    ready_.wait(lock, [this] { return reactor_ != nullptr; });
+  }
+  ~Elsewhere() {
+    if (thread_.joinable()) end();
+  }
+  void end() {
+    end_ = true;
+    reactor_->post(nudge_);
+    thread_.join();
+  }
+  Reactor& reactor() { return *reactor_; }
+  std::thread::id id() const { return thread_.get_id(); }
+
+ private:
+  struct Nudge final : Runnable {
+    void run() noexcept override {}
+  } nudge_;
+  std::atomic<bool> end_ = false;
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  Reactor* reactor_ = nullptr;
+  std::thread thread_;
+};
+
+/// Lets `reactor` do what is ready, then waits for what happens elsewhere.
+void run_then_await(Reactor& reactor, const std::atomic<bool>& flag) {
+  struct Mark final : Runnable {
+    void run() noexcept override { reached = true; }
+    bool reached = false;
+  } mark;
+  reactor.post(mark);
+  reactor.run_until([&mark] { return mark.reached; });
+  while (!flag) std::this_thread::yield();
+}
+
+struct GoneOn {
+  ~GoneOn() { id = std::this_thread::get_id(); }
+  std::thread::id& id;
+};
+
+Task<std::thread::id> where(std::thread::id& gone_on) {
+  const GoneOn gone{gone_on};
+  co_await yield();
+  co_return std::this_thread::get_id();
+}
+Task<> asks(Reactor& there, std::thread::id& ran_on, std::thread::id& back_on, std::thread::id& gone_on) {
+  const auto answer = co_await run_on(there, where(gone_on));
+  ran_on = answer.value();
+  back_on = std::this_thread::get_id();
+}
+TEST(RunOn, runs_there_and_comes_back_here) {
+  Elsewhere elsewhere;
+  Reactor reactor;
+  RootScope scope(reactor);
+  std::thread::id ran_on, back_on, gone_on;
+  scope.spawn(asks(elsewhere.reactor(), ran_on, back_on, gone_on));
+  reactor.run(scope);
+  EXPECT_EQ(ran_on, elsewhere.id());
+  EXPECT_EQ(gone_on, elsewhere.id());
+  EXPECT_EQ(back_on, std::this_thread::get_id());
+}
+
+Task<> sleeps_for_ever(std::atomic<bool>& started, std::thread::id& gone_on) {
+  const GoneOn gone{gone_on};
+  started = true;
+  co_await sleep_for(1h);
+}
+Task<> calls(Reactor& there, std::atomic<bool>& started, std::thread::id& gone_on) {
+  (void)co_await run_on(there, sleeps_for_ever(started, gone_on));
+  ADD_FAILURE() << "a stop passes on";
+}
+TEST(RunOn, a_cancel_here_ends_the_work_there_before_the_scope_is_idle) {
+  Elsewhere elsewhere;
+  Reactor reactor;
+  for (int round = 0; round < 200; ++round) {
+    RootScope scope(reactor);
+    std::atomic<bool> started = false;
+    std::thread::id gone_on;
+    scope.spawn(calls(elsewhere.reactor(), started, gone_on));
+    if (round % 2 == 0) run_then_await(reactor, started);
+    scope.cancel();
+    reactor.run(scope);
+    if (started) {
+      EXPECT_EQ(gone_on, elsewhere.id());
+    }
+  }
+}
+
+Task<int> throws_there() {
+  co_await yield();
+  throw std::runtime_error("there");
+}
+Task<> catches(Reactor& there, Log& log) {
+  try {
+    (void)co_await run_on(there, throws_there());
+  } catch (const std::runtime_error& error) {
+    log.push_back(error.what());
+  }
+}
+TEST(RunOn, an_exception_comes_back) {
+  Elsewhere elsewhere;
+  Reactor reactor;
+  RootScope scope(reactor);
+  Log log;
+  scope.spawn(catches(elsewhere.reactor(), log));
+  reactor.run(scope);
+  EXPECT_EQ(log, Log{"there"});
+}
+
+Task<> sees_the_end(Reactor& there, std::atomic<bool>& started, std::thread::id& gone_on, Log& log) {
+  const auto result = co_await run_on(there, sleeps_for_ever(started, gone_on));
+  log.push_back(result ? "ok" : std::string(to_string(result.error().code())));
+}
+TEST(RunOn, an_executor_that_is_destroyed_meanwhile_answers_closed) {
+  Elsewhere elsewhere;
+  Reactor reactor;
+  RootScope scope(reactor);
+  Log log;
+  std::atomic<bool> started = false;
+  std::thread::id gone_on;
+  scope.spawn(sees_the_end(elsewhere.reactor(), started, gone_on, log));
+  run_then_await(reactor, started);
+  elsewhere.end();
+  reactor.run(scope);
+  EXPECT_EQ(log, Log{"closed"});
+}
+
+Task<> sees_deadline(Deadline& seen) {
+  seen = (co_await current_token()).deadline();
+  co_return;
+}
+Task<> passes_deadline(Reactor& there, Deadline deadline, Deadline& seen) {
+  const auto inner = [](Reactor& to, Deadline& out) -> Task<> { (void)co_await run_on(to, sees_deadline(out)); };
+  (void)co_await with_deadline(deadline, inner(there, seen));
+}
+TEST(RunOn, the_deadline_goes_along) {
+  Elsewhere elsewhere;
+  Reactor reactor;
+  RootScope scope(reactor);
+  const Deadline deadline = Deadline::after(reactor.now(), 1h);
+  Deadline seen;
+  scope.spawn(passes_deadline(elsewhere.reactor(), deadline, seen));
+  reactor.run(scope);
+  EXPECT_EQ(seen, deadline);
+}
+
+}  // namespace
+}  // namespace stint

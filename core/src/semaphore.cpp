@@ -61,12 +61,12 @@ void Semaphore::link(Acquire& waiter) noexcept {
 
 void Semaphore::unlink(Acquire& waiter) noexcept {
   const auto line = static_cast<std::size_t>(waiter.priority_ - kPriorityMin);
+  if (&lines_[line].front() == &waiter) bypassed_[line] = 0;
   static_cast<detail::Link<Acquire>&>(waiter).unlink();
   if (lines_[line].empty()) {
     occupied_ &= ~(1U << line);
     passed_over_[line] = 0;
   }
-  if (bypassed_head_ == &waiter) bypassed_head_ = nullptr;
   waiting_.store(waiting_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
 }
 
@@ -90,11 +90,7 @@ Acquire* Semaphore::head() const noexcept {
 
 /// One behind the head that fits, if the head's patience lasts.
 Acquire* Semaphore::bypasser(const Acquire& head, std::int64_t free) noexcept {
-  if (bypassed_head_ != &head) {
-    bypassed_head_ = &head;
-    bypassed_ = 0;
-  }
-  if (bypassed_ >= bypass_max_ || free <= 0) return nullptr;
+  if (bypassed_[static_cast<std::size_t>(head.priority_ - kPriorityMin)] >= bypass_max_ || free <= 0) return nullptr;
   int looked = 0;
   for (int line = kClasses - 1; line >= 0; --line) {
     const auto& waiters = lines_[static_cast<std::size_t>(line)];
@@ -121,11 +117,15 @@ void Semaphore::decide(Acquire& waiter, State state, Wakes& wakes) noexcept {
 
 void Semaphore::grant(Acquire& waiter, std::int64_t& free, Wakes& wakes) noexcept {
   const auto line = static_cast<std::size_t>(waiter.priority_ - kPriorityMin);
+  if (bypass_max_ != 0) {
+    const Acquire* const first = head();
+    if (first != &waiter) ++bypassed_[static_cast<std::size_t>(first->priority_ - kPriorityMin)];
+  }
   if (const std::uint32_t lower = occupied_ & ((1U << line) - 1); lower != 0) {
     for (std::size_t i = 0; i < line; ++i) passed_over_[i] += (lower >> i) & 1U;
   }
-  passed_over_[line] = 0;
-  if (bypassed_head_ != nullptr && bypassed_head_ != &waiter) ++bypassed_;
+  // Who gets past the first of its own line does not end that one's wait.
+  if (&lines_[line].front() == &waiter) passed_over_[line] = 0;
   free -= waiter.units_;
   decide(waiter, State::granted, wakes);
 }

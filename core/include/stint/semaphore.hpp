@@ -305,9 +305,8 @@ class Semaphore {
   std::array<detail::List<Acquire>, kClasses> lines_;  // by priority
   std::array<std::uint32_t, kClasses> passed_over_{};  // grants to higher priorities since the last to this one
   std::uint32_t occupied_ = 0;                         // one bit per line with somebody in it
-  std::uint32_t bypassed_ = 0;                         // how many have overtaken the present head
-  const Acquire* bypassed_head_ = nullptr;
-  std::uint32_t settling_ = 0;  // releasers between two batches: the destructor waits for them
+  std::array<std::uint32_t, kClasses> bypassed_{};     // how many have overtaken its first, as the head of all
+  std::uint32_t settling_ = 0;                         // releasers between two batches: the destructor waits for them
   const std::uint32_t bypass_max_;
   const std::uint32_t passed_over_max_;
   const bool tracks_;

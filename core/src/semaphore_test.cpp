@@ -1,19 +1,535 @@
-// The semaphore's counting and its order.
+// The semaphore's counting, its fast path and its order.
 #include "semaphore_test_support.hpp"
+
+#include <algorithm>
+#include <type_traits>
 
 namespace stint {
 namespace {
 
-TEST(Semaphore, large_head_is_not_overtaken) {
+constexpr std::int64_t kMost = Semaphore::kCapacityMax;
+
+// ---- Counting ------------------------------------------------------------------------------------------------------
+
+TEST(Semaphore, built_with_0_units_lets_everybody_wait_until_it_grows) {
+  Line line(0);
+  EXPECT_FALSE(line.semaphore.try_acquire());
+  line.enter("a", 3);
+  EXPECT_EQ(line.news(), Log{});
+  EXPECT_TRUE(line.semaphore.set_capacity(3));
+  line.run();
+  EXPECT_EQ(line.news(), Log{"a"});
+}
+
+TEST(Semaphore, counts_to_its_maximum_without_wrapping) {
+  Semaphore semaphore("wide", kMost);
+  EXPECT_EQ(semaphore.available(), kMost);
+  auto all = semaphore.try_acquire(Semaphore::kCapacityMax);
+  ASSERT_TRUE(all.has_value());
+  EXPECT_EQ(semaphore.available(), 0);
+  EXPECT_FALSE(semaphore.try_acquire(1));
+  EXPECT_FALSE(semaphore.try_acquire(Semaphore::kCapacityMax));
+  EXPECT_TRUE(semaphore.set_capacity(0));
+  EXPECT_EQ(semaphore.available(), -kMost);
+  EXPECT_TRUE(semaphore.set_capacity(kMost));
+  all.reset();
+  EXPECT_EQ(semaphore.available(), kMost);
+}
+
+TEST(SemaphoreDeathTest, capacity_beyond_the_maximum_is_refused) {
+  EXPECT_DEATH(Semaphore("too wide", kMost + 1), "capacity");
+}
+TEST(SemaphoreDeathTest, negative_capacity_is_refused) { EXPECT_DEATH(Semaphore("less than nothing", -1), "capacity"); }
+
+template <class Number>
+concept Resizes = requires(Semaphore semaphore, Number number) { semaphore.set_capacity(number); };
+
+TEST(Semaphore, fractions_are_no_capacity) {
+  static_assert(std::is_constructible_v<Semaphore, std::string, int>);
+  static_assert(!std::is_constructible_v<Semaphore, std::string, double>);
+  static_assert(!std::is_constructible_v<Semaphore, std::string, float>);
+  static_assert(Resizes<int>);
+  static_assert(!Resizes<double>);
+}
+
+TEST(Semaphore, unlimited_never_lets_anybody_wait) {
+  Line line(Semaphore::kUnlimited);
+  for (int i = 0; i < 1000; ++i) line.enter(std::to_string(i), 1'000'000);
+  EXPECT_EQ(line.log.size(), 1000u);
+}
+
+TEST(Semaphore, units_held_from_the_start_are_adopted_or_given_back) {
+  Semaphore::Options options;
+  options.initially_held = 3;
+  Line line(4, 0, options);
+  EXPECT_EQ(line.semaphore.available(), 1);
+  line.enter("a", 4);
+  EXPECT_TRUE(line.semaphore.release(1));
+  line.permits["initial"] = line.semaphore.adopt(2);
+  EXPECT_EQ(line.semaphore.available(), 2);
+  line.give_back("initial");
+  line.run();
+  EXPECT_EQ(line.log, Log{"a"});
+}
+
+TEST(Semaphore, what_is_free_is_had_without_suspending) {
+  Line line(4);
+  auto& scope = line.scopes["a"] = std::make_unique<RootScope>(line.sim);
+  const auto take_three = [&line]() -> Task<> {
+    const auto one = co_await line.semaphore.acquire();
+    const auto two = co_await line.semaphore.acquire(2);
+    const auto timed = co_await line.semaphore.acquire_until(TimePoint(1h));
+    line.log.push_back(one && two && timed ? "had all" : "?");
+  };
+  scope->spawn(take_three());
+  line.sim.step();
+  EXPECT_EQ(line.log, Log{"had all"});
+}
+
+TEST(Semaphore, available_is_exact_after_each_step) {
+  Line line(5);
+  line.enter("two", 2);
+  EXPECT_EQ(line.semaphore.available(), 3);
+  line.enter("three", 3);
+  EXPECT_EQ(line.semaphore.available(), 0);
+  line.enter("waits", 4);
+  EXPECT_EQ(line.semaphore.available(), 0);
+  line.give_back("two");
+  EXPECT_EQ(line.semaphore.available(), 2) << "nothing is set aside for a head that does not fit";
+  line.give_back("three");
+  EXPECT_EQ(line.semaphore.available(), 1);
+  line.run();
+  line.give_back("waits");
+  EXPECT_EQ(line.semaphore.available(), 5);
+}
+
+TEST(Semaphore, try_succeeds_if_enough_is_free_and_nobody_waits) {
+  Line line(3);
+  auto two = line.semaphore.try_acquire(2);
+  EXPECT_TRUE(two.has_value());
+  EXPECT_TRUE(line.semaphore.try_acquire(1).has_value());
+  line.enter("a", 2);
+  EXPECT_FALSE(line.semaphore.try_acquire(1)) << "somebody waits";
+}
+TEST(Semaphore, try_for_too_much_changes_nothing) {
+  Line line(3);
+  EXPECT_FALSE(line.semaphore.try_acquire(4));
+  EXPECT_EQ(line.semaphore.available(), 3);
+  EXPECT_TRUE(line.semaphore.try_acquire(3).has_value());
+}
+
+TEST(Semaphore, nothing_can_not_be_asked_for) {
+  Line line(1);
+  EXPECT_FALSE(line.semaphore.try_acquire(0));
+  line.enter("free", 0);
+  auto held = line.semaphore.try_acquire();
+  line.enter("busy", 0);
+  EXPECT_EQ(line.log, (Log{"free: invalid", "busy: invalid"}));
+}
+TEST(Semaphore, more_than_there_is_can_not_be_asked_for) {
+  Line line(2);
+  line.enter("free", 3);
+  auto held = line.semaphore.try_acquire(2);
+  line.enter("busy", 3);
+  EXPECT_EQ(line.log, (Log{"free: invalid", "busy: invalid"}));
+}
+
+TEST(Semaphore, giving_back_beyond_the_maximum_is_refused) {
+  Semaphore::Options options;
+  options.initially_held = 2;
+  Semaphore semaphore("wide", kMost, options);
+  EXPECT_EQ(semaphore.release(3).error(), Errc::invalid);
+  EXPECT_TRUE(semaphore.release(1));
+  EXPECT_TRUE(semaphore.release(1));
+  EXPECT_EQ(semaphore.release(1).error(), Errc::invalid) << "also when it is reached in small steps";
+  EXPECT_EQ(semaphore.release(Semaphore::kCapacityMax).error(), Errc::invalid);
+  EXPECT_EQ(semaphore.set_capacity(kMost + 1).error(), Errc::invalid);
+  EXPECT_EQ(semaphore.available(), kMost);
+}
+
+TEST(Semaphore, giving_back_more_than_is_out_is_refused_and_harms_nothing) {
+  Line line(2);
+  line.permits["a"] = std::move(*line.semaphore.try_acquire(2));
+  EXPECT_EQ(line.permits["a"].detach(), 2u);
+  const auto refused = line.semaphore.release(3);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error(), Errc::invalid);
+  EXPECT_NE(refused.error().what().find("slots"), std::string_view::npos) << "names the semaphore";
+  EXPECT_EQ(line.semaphore.available(), 0);
+  EXPECT_TRUE(line.semaphore.release(2));
+  EXPECT_EQ(line.semaphore.release(1).error(), Errc::invalid);
+  line.enter("next", 2);
+  EXPECT_EQ(line.log, Log{"next"});
+}
+TEST(Semaphore, giving_back_too_much_wakes_nobody) {
+  Line line(3);
+  line.enter("a", 2);
+  line.enter("b", 2);
+  EXPECT_EQ(line.semaphore.release(3).error(), Errc::invalid);
+  line.run();
+  EXPECT_EQ(line.log, Log{"a"});
+}
+TEST(Semaphore, giving_back_nothing_does_nothing) {
+  Line line(1);
+  line.enter("a");
+  line.enter("b");
+  EXPECT_TRUE(line.semaphore.release(0));
+  EXPECT_TRUE(line.permits["a"].release(0));
+  Permit().release();
+  line.run();
+  EXPECT_EQ(line.log, Log{"a"});
+  EXPECT_EQ(line.permits["a"].units(), 1u);
+}
+
+TEST(Semaphore, a_permit_may_be_given_back_by_another_coroutine) {
+  Line line(1);
+  line.enter("acquirer");
+  line.enter("next");
+  const auto give_back = [](Permit permit) -> Task<> {
+    co_await sleep_for(1s);
+    permit.release();
+  };
+  line.start("releaser", give_back(std::move(line.permits["acquirer"])));
+  line.sim.advance(1s);
+  EXPECT_EQ(line.log, (Log{"acquirer", "next"}));
+}
+
+// ---- Order ---------------------------------------------------------------------------------------------------------
+
+Task<> visit(Line& line, std::string name, Log& arrived, int times) {
+  for (int i = 0; i < times; ++i) {
+    arrived.push_back(name);
+    const auto permit = co_await line.semaphore.acquire();
+    line.log.push_back(name);
+    co_await yield();
+  }
+}
+TEST(Semaphore, serves_in_order_of_arrival) {
+  for_seeds(100, [](std::uint64_t seed) {
+    Line line(1, seed);
+    Log arrived;
+    for (const char* name : {"a", "b", "c", "d", "e"}) {
+      auto& scope = line.scopes[name] = std::make_unique<RootScope>(line.sim);
+      scope->spawn(visit(line, name, arrived, 5));
+    }
+    line.sim.settle();
+    EXPECT_EQ(line.log.size(), 25u);
+    EXPECT_EQ(line.log, arrived);
+  });
+}
+TEST(Semaphore, who_gives_back_and_asks_again_goes_to_the_back) {
+  Line line(1);
+  Log arrived;
+  line.start("greedy", visit(line, "greedy", arrived, 2));
+  EXPECT_EQ(line.news(), (Log{"greedy", "greedy"})) << "alone it may";
+  line.permits["held"] = std::move(*line.semaphore.try_acquire());
+  line.start("greedy", visit(line, "greedy", arrived, 2));
+  line.start("patient", visit(line, "patient", arrived, 1));
+  line.give_back("held");
+  line.run();
+  EXPECT_EQ(line.news(), (Log{"greedy", "patient", "greedy"}));
+}
+
+TEST(Semaphore, order_is_kept_when_one_in_the_middle_leaves) {
+  Line line(1);
+  for (const char* name : {"a", "b", "c", "d", "e"}) line.enter(name);
+  line.cancel("c");
+  line.run();
+  for (const char* name : {"a", "b", "d"}) {
+    line.give_back(name);
+    line.run();
+  }
+  EXPECT_EQ(line.log, (Log{"a", "c: stopped", "b", "d", "e"}));
+}
+
+TEST(Semaphore, what_is_given_back_is_the_heads_before_the_head_has_run) {
+  Line line(1);
+  line.enter("holder");
+  line.enter("head");
+  line.give_back("holder");
+  EXPECT_EQ(line.semaphore.available(), 0);
+  EXPECT_FALSE(line.semaphore.try_acquire());
+  line.enter("third");
+  EXPECT_EQ(line.log, (Log{"holder", "head"}));
+}
+
+TEST(Semaphore, newcomers_line_up_even_if_what_they_want_is_free) {
+  Line line(3);
+  auto held = line.semaphore.try_acquire(1);
+  line.enter("big", 3);
+  line.enter("plain");
+  line.enter_until("timed", TimePoint(1h));
+  line.enter_as("labelled", 0);
+  EXPECT_FALSE(line.semaphore.try_acquire()) << "barging";
+  EXPECT_FALSE(line.semaphore.try_acquire(AcquireOptions())) << "barging";
+  EXPECT_EQ(line.semaphore.available(), 2);
+  EXPECT_EQ(line.semaphore.waiting(), 4u);
+  EXPECT_EQ(line.log, Log{});
+}
+
+TEST(Semaphore, large_head_blocks_small_followers) {
   Line line(2);
   auto held = line.semaphore.try_acquire(1);
   line.enter("big", 2);
   line.enter("small", 1);
-  EXPECT_EQ(line.semaphore.available(), 1);
-  EXPECT_FALSE(line.semaphore.try_acquire()) << "barging";
   held.reset();
   line.run();
-  EXPECT_EQ(line.log, Log{"big"});
+  EXPECT_EQ(line.news(), Log{"big"});
+  line.give_back("big");
+  line.run();
+  EXPECT_EQ(line.news(), Log{"small"});
+}
+
+Task<> comes_for_all(Line& line) {
+  line.log.push_back("arrives");
+  const auto permit = co_await line.semaphore.acquire(4);
+  line.log.push_back("served");
+}
+TEST(Semaphore, large_request_is_not_starved_by_a_stream_of_small_ones) {
+  for_seeds(50, [](std::uint64_t seed) {
+    Line line(4, seed);
+    Log arrived;
+    for (int i = 0; i < 8; ++i) {
+      auto& scope = line.scopes[std::to_string(i)] = std::make_unique<RootScope>(line.sim);
+      scope->spawn(visit(line, "small", arrived, 50));
+    }
+    ASSERT_TRUE(line.sim.run_until([&line] { return line.log.size() == 100; }));
+    line.start("big", comes_for_all(line));
+    line.sim.settle();
+    const auto from = std::ranges::find(line.log, "arrives"), to = std::ranges::find(line.log, "served");
+    ASSERT_NE(to, line.log.end());
+    // Those four at most that held a grant when it came; five more stood in line before it.
+    EXPECT_LE(to - from, 1 + 4 + 8);
+  });
+}
+
+TEST(Semaphore, one_release_serves_everybody_whom_it_satisfies_in_one_pass) {
+  Line line(100, Simulator::Order::fifo);
+  line.permits["held"] = std::move(*line.semaphore.try_acquire(100));
+  Log wanted;
+  for (int i = 0; i < 99; ++i) wanted.push_back(std::to_string(i));
+  for (const auto& name : wanted) line.enter(name);
+  line.enter("two", 2);
+  line.enter("one", 1);
+  line.give_back("held");
+  EXPECT_EQ(line.semaphore.waiting(), 2u);
+  EXPECT_EQ(line.semaphore.available(), 1);
+  line.run();
+  EXPECT_EQ(line.log, wanted);
+}
+TEST(Semaphore, one_unit_does_not_wake_who_needs_two) {
+  Line line(2);
+  line.enter("a");
+  line.enter("b");
+  line.enter("two", 2);
+  line.give_back("a");
+  line.run();
+  EXPECT_EQ(line.news(), (Log{"a", "b"}));
+  EXPECT_EQ(line.semaphore.waiting(), 1u);
+  line.give_back("b");
+  line.run();
+  EXPECT_EQ(line.news(), Log{"two"});
+}
+
+TEST(Semaphore, lists_who_waits_in_the_order_in_which_they_will_be_served) {
+  Line line(1);
+  line.sim.advance(5s);
+  line.enter("holder");
+  AcquireOptions options;
+  options.units = 1;
+  for (const auto& [label, priority] : {std::pair("low", -1), std::pair("high", 2), std::pair("high too", 2)}) {
+    options.label = label;
+    options.priority = priority;
+    line.start(label, line.wait(label, line.semaphore.acquire(options)));
+  }
+  line.enter("unlabelled");
+  const auto waiters = line.semaphore.waiters();
+  ASSERT_EQ(waiters.size(), 4u);
+  EXPECT_EQ(waiters[0].label, "high");
+  EXPECT_EQ(waiters[0].priority, 2);
+  EXPECT_EQ(waiters[0].units, 1u);
+  EXPECT_EQ(waiters[0].since, TimePoint(5s));
+  EXPECT_EQ(waiters[1].label, "high too");
+  EXPECT_EQ(waiters[2].label, "");
+  EXPECT_EQ(waiters[2].since, std::nullopt);
+  EXPECT_EQ(waiters[3].label, "low");
+  EXPECT_EQ(line.semaphore.waiters(2).size(), 2u);
+}
+
+// ---- Bypass --------------------------------------------------------------------------------------------------------
+
+TEST(SemaphoreBypass, lets_so_many_overtake_a_head_that_does_not_fit_and_no_more) {
+  Line line(4, 0, bypass(2));
+  line.permits["held"] = std::move(*line.semaphore.try_acquire(2));
+  line.enter("big", 4);
+  line.enter("s1");
+  line.enter("s2");
+  EXPECT_EQ(line.news(), (Log{"s1", "s2"}));
+  line.give_back("s1");
+  line.enter("s3");
+  EXPECT_EQ(line.news(), Log{}) << "one is free, but the head's patience is at its end";
+  EXPECT_FALSE(line.semaphore.try_acquire());
+  line.give_back("s2");
+  line.give_back("held");
+  line.run();
+  EXPECT_EQ(line.news(), Log{"big"});
+}
+TEST(SemaphoreBypass, is_counted_anew_for_the_next_head) {
+  Line line(4, 0, bypass(1));
+  line.permits["held"] = std::move(*line.semaphore.try_acquire(3));
+  line.enter("big 1", 4);
+  line.enter("s1");
+  line.enter("big 2", 4);
+  line.enter("s2");
+  EXPECT_EQ(line.news(), Log{"s1"});
+  line.cancel("big 1");
+  line.give_back("s1");
+  line.run();
+  EXPECT_EQ(line.news(), (Log{"big 1: stopped", "s2"}));
+}
+TEST(SemaphoreBypass, is_for_those_who_wait_too) {
+  Line line(4, Simulator::Order::fifo, bypass(2));
+  line.permits["held"] = std::move(*line.semaphore.try_acquire(4));
+  line.enter("big", 3);
+  line.enter("s1");
+  line.enter("middle", 3);
+  line.enter("s2");
+  line.enter("s3");
+  EXPECT_TRUE(line.permits["held"].release(2));
+  line.run();
+  EXPECT_EQ(line.news(), (Log{"s1", "s2"}));
+  EXPECT_TRUE(line.permits["held"].release(1));
+  line.run();
+  EXPECT_EQ(line.news(), Log{});
+}
+TEST(SemaphoreBypass, looks_only_so_far_past_the_head) {
+  for (const bool too_far : {false, true}) {
+    Line line(4, 0, bypass(1));
+    line.permits["held"] = std::move(*line.semaphore.try_acquire(3));
+    for (int i = 0; i < Semaphore::kBypassScanMax - (too_far ? 0 : 1); ++i) line.enter("big " + std::to_string(i), 2);
+    line.enter("small");
+    EXPECT_EQ(line.news(), too_far ? Log{} : Log{"small"});
+  }
+}
+TEST(SemaphoreBypass, waits_for_the_debt_to_be_repaid) {
+  Line line(4, 0, bypass(3));
+  line.permits["held"] = std::move(*line.semaphore.try_acquire(3));
+  EXPECT_TRUE(line.semaphore.set_capacity(2));
+  line.enter("big", 2);
+  line.enter("small");
+  EXPECT_TRUE(line.permits["held"].release(1));
+  line.run();
+  EXPECT_EQ(line.news(), Log{});
+  EXPECT_TRUE(line.permits["held"].release(1));
+  line.run();
+  EXPECT_EQ(line.news(), Log{"small"});
+}
+
+// ---- Priority ------------------------------------------------------------------------------------------------------
+
+TEST(SemaphorePriority, higher_goes_first_and_equals_in_order_of_arrival) {
+  Line line(1);
+  line.enter("holder");
+  line.enter_as("low", Semaphore::kPriorityMin);
+  line.enter("normal 1");
+  line.enter_as("high 1", Semaphore::kPriorityMax);
+  line.enter("normal 2");
+  line.enter_as("high 2", Semaphore::kPriorityMax);
+  Log served;
+  for (std::string name = "holder"; name != "low"; name = served.back()) {
+    line.news();
+    line.give_back(name);
+    line.run();
+    served.push_back(line.news().at(0));
+  }
+  EXPECT_EQ(served, (Log{"high 1", "high 2", "normal 1", "normal 2", "low"}));
+}
+TEST(SemaphorePriority, lower_is_passed_over_only_so_often_in_a_row) {
+  Line line(1, 0, passed_over(3));
+  line.enter("holder");
+  line.enter_as("low 1", -1);
+  line.enter_as("low 2", -1);
+  Log served;
+  for (int i = 0; served.size() < 10; ++i) {
+    line.enter_as("high " + std::to_string(i), 1);
+    line.news();
+    line.give_back(served.empty() ? "holder" : served.back());
+    line.run();
+    served.push_back(line.news().at(0));
+  }
+  EXPECT_EQ(std::ranges::find(served, "low 1") - served.begin(), 3);
+  EXPECT_EQ(std::ranges::find(served, "low 2") - served.begin(), 7);
+}
+TEST(SemaphorePriority, of_several_the_one_that_was_passed_over_most_goes_first) {
+  Line line(1, 0, passed_over(2));
+  line.enter("holder");
+  line.enter_as("lowest", -2);
+  line.enter_as("high 0", 1);
+  line.enter_as("high 1", 1);
+  line.enter_as("high 2", 1);
+  for (const char* name : {"holder", "high 0"}) {
+    line.give_back(name);
+    line.run();
+    line.enter_as(std::string("low after ") + name, -1);
+  }
+  line.news();
+  line.give_back("high 1");
+  line.run();
+  EXPECT_EQ(line.news(), Log{"lowest"});
+}
+TEST(SemaphorePriority, newcomer_of_a_higher_one_takes_what_a_large_head_leaves) {
+  Line line(3);
+  line.permits["held"] = std::move(*line.semaphore.try_acquire(1));
+  line.enter("big", 3);
+  line.enter_as("urgent", 1, 2);
+  EXPECT_EQ(line.news(), Log{"urgent"});
+}
+TEST(SemaphorePriority, out_of_range_is_refused_whether_units_are_free_or_not) {
+  Line line(1);
+  line.enter_as("free", Semaphore::kPriorityMax + 1);
+  line.enter_as("free too", 1000);
+  line.enter("holder");
+  line.enter_as("busy", Semaphore::kPriorityMin - 1);
+  EXPECT_EQ(line.log, (Log{"free: invalid", "free too: invalid", "holder", "busy: invalid"}));
+}
+
+// A stream of others that fit must not starve a large request, whichever way they get past it.
+TEST(SemaphorePriority, large_requests_of_a_higher_one_do_not_renew_the_heads_patience) {
+  Line line(4, 0, bypass(1));
+  line.permits["held"] = std::move(*line.semaphore.try_acquire(1));
+  line.enter("starving", 4);
+  int overtaken = 0;
+  for (int i = 0; i < 20; ++i) {
+    const std::string small = "small " + std::to_string(i), large = "large " + std::to_string(i);
+    line.enter(small, 2);
+    line.enter_as(large, 1, 3);  // does not fit either: a new head
+    const Log passed = line.news();
+    overtaken += static_cast<int>(std::ranges::count(passed, small));
+    if (line.permits.contains(small)) line.give_back(small);
+    line.run();
+    if (line.permits.contains(large)) line.give_back(large);
+    line.cancel(small);
+    line.run();
+  }
+  EXPECT_EQ(overtaken, 1);
+}
+TEST(SemaphorePriority, those_behind_a_large_request_do_not_keep_it_from_aging) {
+  auto options = bypass(1);
+  options.passed_over_max = 3;
+  Line line(4, 0, options);
+  line.enter_as("large 0", 1, 3);
+  line.enter("starving", 4);
+  line.enter_as("large 1", 1, 3);
+  int larges = 1;
+  for (; larges < 20 && !line.permits.contains("starving"); ++larges) {
+    const std::string small = "small " + std::to_string(larges);
+    line.enter(small);                                           // gets past the large one, and past the starving one
+    line.enter_as("large " + std::to_string(larges + 1), 1, 3);  // there is always one in line
+    line.give_back(small);
+    line.give_back("large " + std::to_string(larges - 1));
+    line.run();
+  }
+  EXPECT_EQ(larges, 5);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -46,6 +48,39 @@ inline Semaphore::Options passed_over(std::uint32_t max) {
   return options;
 }
 
+/// An executor that always sleeps, so that every post owes it a wake-up; and every wake-up, which comes between two
+/// batches or after the end, lets a test do what another thread could do at that moment.
+class SleepyExecutor final : public Executor {
+ public:
+  ~SleepyExecutor() {
+    mark_closing();
+    abandon_all();
+  }
+  [[nodiscard]] bool post_quietly(Runnable& runnable) noexcept override {
+    if (!closing()) ready_.push_back(&runnable);
+    return !closing();
+  }
+  void wake() noexcept override {
+    ++wakes;
+    if (on_wake) on_wake();
+  }
+  TimePoint now() const noexcept override { return {}; }
+  void run_ready() {
+    while (!ready_.empty()) {
+      Runnable* const runnable = ready_.front();
+      ready_.pop_front();
+      set_inside(true);
+      runnable->run();
+      set_inside(false);
+    }
+  }
+  std::function<void()> on_wake;
+  int wakes = 0;
+
+ private:
+  std::deque<Runnable*> ready_;
+};
+
 struct Line {
   explicit Line(std::int64_t capacity, std::uint64_t seed = 0, const Semaphore::Options& options = Semaphore::Options())
       : semaphore("slots", capacity, options), sim(seed) {}
@@ -78,20 +113,6 @@ struct Line {
     sim.run_ready();
   }
 
-  void cancel(const std::string& name) { scopes.at(name)->cancel(); }
-  /// Gives back what `name` got; whoever is granted by that has not run yet.
-  void give_back(const std::string& name) { EXPECT_EQ(permits.erase(name), 1u) << name << " holds nothing"; }
-  void run() { sim.run_ready(); }
-  /// What was logged since the last look.
-  Log news() { return std::exchange(log, {}); }
-
-  Log log;
-  Semaphore semaphore;
-  std::map<std::string, Permit> permits;
-  Simulator sim;
-  std::map<std::string, std::unique_ptr<RootScope>> scopes;
-
- private:
   template <class Wait>
   Task<> wait(std::string name, Wait acquire) {
     struct Stopped {
@@ -106,6 +127,19 @@ struct Line {
     log.push_back(permit ? name : name + ": " + std::string(to_string(permit.error().code())));
     if (permit) permits[name] = std::move(*permit);
   }
+
+  void cancel(const std::string& name) { scopes.at(name)->cancel(); }
+  /// Gives back what `name` got; whoever is granted by that has not run yet.
+  void give_back(const std::string& name) { EXPECT_EQ(permits.erase(name), 1u) << name << " holds nothing"; }
+  void run() { sim.run_ready(); }
+  /// What was logged since the last look.
+  Log news() { return std::exchange(log, {}); }
+
+  Log log;
+  Semaphore semaphore;
+  std::map<std::string, Permit> permits;
+  Simulator sim;
+  std::map<std::string, std::unique_ptr<RootScope>> scopes;
 };
 
 }  // namespace stint

@@ -149,6 +149,7 @@ class [[nodiscard]] LabelledAcquire final : public Acquire, private Timer {
       : Acquire(std::move(other)), label_(other.label_), deadline_(other.deadline_) {
     labelled_ = true;
   }
+  inline bool await_ready() noexcept;
   bool await_suspend(std::coroutine_handle<>) noexcept;
 
  private:
@@ -218,6 +219,7 @@ class Semaphore {
   /// 0 pauses; otherwise waiters that ask for more than `capacity` fail with `invalid`.
   /// `Errc::invalid` if `capacity` is out of range.
   Result<> set_capacity(std::int64_t capacity);
+  Result<> set_capacity(std::floating_point auto capacity) = delete;
   /// Waiters and newcomers get `closed`; permits that are out stay good and can be given back. May be repeated.
   void close() noexcept;
 
@@ -338,6 +340,11 @@ inline bool Acquire::await_ready() noexcept {
   if (units_ == 0 || token().cancelled() || !semaphore_.take_fast(units_)) return false;
   state_ = State::granted;
   return true;
+}
+
+/// A priority out of range is refused also when units are free, or the mistake would show under load only.
+inline bool LabelledAcquire::await_ready() noexcept {
+  return priority_ >= Semaphore::kPriorityMin && priority_ <= Semaphore::kPriorityMax && Acquire::await_ready();
 }
 
 inline Permit Acquire::hand_over() noexcept {

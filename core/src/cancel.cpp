@@ -21,6 +21,7 @@ CancelToken::CancelToken(CancelToken& parent) noexcept
       parent_(&parent),
       deadline_(parent.deadline_),
       budget_(parent.budget_),
+      pulse_(parent.pulse_),
       reason_(parent.reason_) {
   parent.children_.push_back(*this);
 }
@@ -92,7 +93,11 @@ void Chain::destroy_frames(std::coroutine_handle<> root) noexcept {
 
 void Leaf::run() noexcept {
   // A cancel that came before this moment wins over any result: the frame is destroyed and gives back what it won.
-  if (token().cancelled()) return chain().ended(End::stopped);
+  CancelToken& token = this->token();
+  if (token.cancelled()) return chain().ended(End::stopped);
+  if (std::atomic<std::uint32_t>* const pulse = token.pulse_) {  // one writer: the executor's thread
+    pulse->store(pulse->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   unpark();
   awaiting_.resume();
 }

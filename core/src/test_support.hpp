@@ -18,6 +18,21 @@ struct Trace {  // speaks when the frame that holds it is destroyed
   std::string name;
 };
 
+class SlowLeaf final : public Leaf {  // like an I/O operation: after a cancel it still takes its time
+ public:
+  explicit SlowLeaf(SlowLeaf*& self) : self_(self) {}
+  void await_suspend(std::coroutine_handle<>) {
+    if (park()) self_ = this;
+  }
+  void await_resume() const noexcept {}
+  void handler_ran() { complete(); }
+  bool asked = false;
+
+ private:
+  void cancel() noexcept override { asked = true; }
+  SlowLeaf*& self_;
+};
+
 template <class Fn>
 Task<> note(Fn fn) {  // fn is a coroutine parameter: it lives in the frame
   fn();

@@ -1,5 +1,8 @@
-// Task and stop channel on the simulator. Each test was seen to fail: `mutants.py` breaks the code in one
-// place at a time and expects red.
+// The stop channel on the simulator: how a cancel travels, what it waits for, what it leaves behind.
+#include "stint/cancel.hpp"
+
+#include "stint/scope.hpp"
+#include "stint/semaphore.hpp"
 #include "stint/testing.hpp"
 #include "test_support.hpp"
 
@@ -8,77 +11,14 @@
 namespace stint {
 namespace {
 
-struct Fixture : testing::Test {
+struct Stop : testing::Test {
   void settle() { sim.settle(); }
   Log log;
   Semaphore semaphore{"slots", 2};
   Simulator sim{1};
   RootScope scope{sim};
 };
-using TaskTest = Fixture;
-using Stop = Fixture;
 
-// ---- Task ----------------------------------------------------------------------------------------------------------
-
-TEST_F(TaskTest, is_lazy) {
-  bool ran = false;
-  {
-    auto task = note([&ran] { ran = true; });
-  }
-  EXPECT_FALSE(ran);
-}
-
-Task<> child() { co_return; }
-Task<> many_awaits(std::uintptr_t& span) {
-  std::uintptr_t low = UINTPTR_MAX, high = 0;
-  for (int i = 0; i < 10'000'000; ++i) {
-    co_await child();
-    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-    low = std::min(low, here);
-    high = std::max(high, here);
-  }
-  span = high - low;
-}
-TEST_F(TaskTest, ten_million_awaits_do_not_grow_the_stack) {
-  std::uintptr_t span = UINTPTR_MAX;
-  scope.spawn(many_awaits(span));
-  settle();
-  EXPECT_LT(span, 4096u);
-}
-
-Task<int> throws() {
-  co_await yield();
-  throw std::runtime_error("boom");
-}
-Task<> rethrows(Log& log) {
-  try {
-    co_await throws();
-  } catch (const std::runtime_error& error) {
-    log.push_back(error.what());
-  }
-}
-TEST_F(TaskTest, exceptions_propagate_through_await) {
-  scope.spawn(rethrows(log));
-  settle();
-  EXPECT_EQ(log, Log{"boom"});
-}
-
-// ---- Stop channel --------------------------------------------------------------------------------------------------
-
-class SlowLeaf final : public Leaf {  // like an I/O operation: after a cancel it still takes its time
- public:
-  explicit SlowLeaf(SlowLeaf*& self) : self_(self) {}
-  void await_suspend(std::coroutine_handle<>) {
-    if (park()) self_ = this;
-  }
-  void await_resume() const noexcept {}
-  void handler_ran() { complete(); }
-  bool asked = false;
-
- private:
-  void cancel() noexcept override { asked = true; }
-  SlowLeaf*& self_;
-};
 Task<> frame(Log& log, SlowLeaf*& leaf, int depth) {
   const Trace trace{log, "frame " + std::to_string(depth)};
   if (depth < 3) {
@@ -192,8 +132,7 @@ void over_seeds(Body body) {
     Simulator sim(seed);
     RootScope scope(sim);
     body(sim, scope, log);
-    while (sim.step()) {  // nothing that is gone may still be queued
-    }
+    sim.settle();  // nothing that is gone may still be queued
     ASSERT_TRUE(scope.idle());
   }
 }
@@ -277,6 +216,103 @@ TEST_F(Stop, a_tree_of_tokens_100000_deep_is_cancelled_without_recursion) {
   EXPECT_TRUE(CancelToken(sibling).cancelled()) << "born under a cancelled parent";
   sibling.unlink();
   while (!tokens.empty()) tokens.pop_back();
+}
+
+// ---- Batches -------------------------------------------------------------------------------------------------------
+
+Task<> sleeps(Duration duration) { co_await sleep_for(duration); }
+Task<> checks_token(int& ran) {
+  while (true) {
+    co_await yield();
+    ++ran;
+  }
+}
+TEST_F(Stop, a_cancel_of_very_many_marks_all_at_once_and_tells_them_in_batches) {
+  constexpr int kMany = 10 * Executor::kCancelsPerBatch;
+  for (int i = 0; i < kMany; ++i) scope.spawn(sleeps(1h));
+  sim.run_ready();
+  scope.cancel();
+  EXPECT_EQ(scope.running(), static_cast<std::size_t>(kMany));
+  int steps = 0;
+  while (!scope.idle()) {
+    ASSERT_TRUE(sim.step());
+    ++steps;
+  }
+  EXPECT_GE(steps, kMany + 9) << "the walk takes its turns among the others";
+  EXPECT_EQ(sim.now(), TimePoint(0s));
+}
+TEST_F(Stop, a_wait_that_begins_while_a_cancel_of_many_is_under_way_stops) {
+  int ran = 0;
+  for (int i = 0; i < 3 * Executor::kCancelsPerBatch; ++i) scope.spawn(sleeps(1h));
+  scope.spawn(checks_token(ran));
+  for (int i = 0; i < 10'000; ++i) sim.step();
+  scope.cancel();
+  const int before = ran;
+  sim.settle();
+  EXPECT_EQ(ran, before) << "the mark is everywhere at once, only the telling takes its time";
+  EXPECT_TRUE(scope.idle());
+}
+TEST_F(Stop, an_executor_may_go_in_the_middle_of_a_cancel_of_many) {
+  auto other = std::make_unique<Simulator>(3);
+  RootScope many(*other);
+  for (int i = 0; i < 3 * Executor::kCancelsPerBatch; ++i) many.spawn(sleeps(1h));
+  other->run_ready();
+  many.cancel();
+  other.reset();
+}
+TEST_F(Stop, cancels_while_a_cancel_is_under_way_are_not_lost) {
+  RootScope second(sim);
+  for (int i = 0; i < 3 * Executor::kCancelsPerBatch; ++i) scope.spawn(sleeps(1h));
+  for (int i = 0; i < 3 * Executor::kCancelsPerBatch; ++i) second.spawn(sleeps(1h));
+  sim.run_ready();
+  scope.cancel();
+  second.cancel();
+  sim.settle();
+  EXPECT_TRUE(scope.idle());
+  EXPECT_TRUE(second.idle());
+  EXPECT_EQ(sim.now(), TimePoint(0s));
+}
+
+// ---- Tokens --------------------------------------------------------------------------------------------------------
+
+TEST_F(Stop, a_parent_cancels_its_child_and_a_child_not_its_parent) {
+  CancelToken parent(sim), child(parent), grandchild(child), sibling(parent);
+  child.cancel(Reason::user, "only here");
+  EXPECT_TRUE(grandchild.cancelled());
+  EXPECT_EQ(grandchild.cause(), "only here");
+  EXPECT_FALSE(parent.cancelled());
+  EXPECT_FALSE(sibling.cancelled());
+  parent.cancel(Reason::shutdown);
+  EXPECT_TRUE(sibling.cancelled());
+  EXPECT_EQ(child.reason(), Reason::user) << "the first reason stays";
+}
+TEST_F(Stop, hundred_thousand_siblings_come_and_go) {
+  CancelToken parent(sim);
+  std::vector<std::unique_ptr<CancelToken>> tokens;
+  for (int i = 0; i < 100'000; ++i) tokens.push_back(std::make_unique<CancelToken>(parent));
+  for (std::size_t i = 0; i < tokens.size(); i += 2) tokens[i].reset();
+  parent.cancel(Reason::user);
+  EXPECT_TRUE(tokens[99'999]->cancelled());
+}
+Task<> cancels_itself(Scope& scope, Log& log) {
+  co_await yield();
+  scope.cancel(Reason::user, "by itself");
+  log.push_back("goes on to its next await");
+  co_await yield();
+  log.push_back("ran on");
+}
+TEST_F(Stop, a_frame_that_cancels_its_own_scope_goes_on_to_its_next_await) {
+  scope.spawn(cancels_itself(scope, log));
+  settle();
+  EXPECT_EQ(log, Log{"goes on to its next await"});
+}
+TEST_F(Stop, a_second_cancel_changes_nothing) {
+  scope.spawn(sleeps(1h));
+  sim.run_ready();
+  scope.cancel(Reason::shutdown, "first");
+  scope.cancel(Reason::user, "second");
+  settle();
+  EXPECT_EQ(scope.cause(), "first");
 }
 
 }  // namespace

@@ -1,0 +1,161 @@
+// Task: lazy, exceptions, results, depth.
+#include "stint/task.hpp"
+
+#include "stint/scope.hpp"
+#include "stint/testing.hpp"
+#include "test_support.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stint {
+namespace {
+
+struct TaskTest : testing::Test {
+  void settle() { sim.settle(); }
+  Log log;
+  Simulator sim{1};
+  RootScope scope{sim};
+};
+
+TEST_F(TaskTest, is_lazy) {
+  bool ran = false;
+  {
+    auto task = note([&ran] { ran = true; });
+  }
+  EXPECT_FALSE(ran);
+}
+
+Task<> child() { co_return; }
+Task<> many_awaits(std::uintptr_t& span) {
+  std::uintptr_t low = UINTPTR_MAX, high = 0;
+  for (int i = 0; i < 10'000'000; ++i) {
+    co_await child();
+    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    low = std::min(low, here);
+    high = std::max(high, here);
+  }
+  span = high - low;
+}
+TEST_F(TaskTest, ten_million_awaits_do_not_grow_the_stack) {
+  std::uintptr_t span = UINTPTR_MAX;
+  scope.spawn(many_awaits(span));
+  settle();
+  EXPECT_LT(span, 4096u);
+}
+
+Task<int> throws() {
+  co_await yield();
+  throw std::runtime_error("boom");
+}
+Task<> rethrows(Log& log) {
+  try {
+    co_await throws();
+  } catch (const std::runtime_error& error) {
+    log.push_back(error.what());
+  }
+}
+TEST_F(TaskTest, exceptions_propagate_through_await) {
+  scope.spawn(rethrows(log));
+  settle();
+  EXPECT_EQ(log, Log{"boom"});
+}
+
+struct MoveOnly {
+  explicit MoveOnly(int number) : value(std::make_unique<int>(number)) {}
+  std::unique_ptr<int> value;
+};
+Task<MoveOnly> gives_move_only() {
+  co_await yield();
+  co_return MoveOnly(7);
+}
+Task<std::string> gives_text(bool early) {
+  std::string text = "a string that is too long for the small string buffer";
+  if (early) co_return text;
+  co_await yield();
+  co_return std::move(text) + "!";
+}
+Task<> takes_values(Log& log) {
+  log.push_back(std::to_string(*(co_await gives_move_only()).value));
+  log.push_back(co_await gives_text(true));
+  log.push_back(co_await gives_text(false));
+}
+TEST_F(TaskTest, gives_values_also_those_that_only_move) {
+  scope.spawn(takes_values(log));
+  settle();
+  ASSERT_EQ(log.size(), 3u);
+  EXPECT_EQ(log[0], "7");
+  EXPECT_EQ(log[1] + "!", log[2]);
+}
+TEST_F(TaskTest, a_value_that_nobody_takes_is_destroyed) {
+  auto task = [](Log& to) -> Task<std::unique_ptr<Trace>> {
+    co_return std::unique_ptr<Trace>(new Trace{to, "value gone"});
+  };
+  const auto drops = [&](Log& to) -> Task<> {
+    (void)co_await task(to);
+    to.push_back("after");
+  };
+  scope.spawn(drops(log));
+  settle();
+  EXPECT_EQ(log, (Log{"value gone", "after"}));
+}
+
+Task<> goes_down(int depth, SlowLeaf*& leaf) {
+  if (depth == 0) {
+    co_await SlowLeaf(leaf);
+  } else {
+    co_await goes_down(depth - 1, leaf);
+  }
+}
+Task<> goes_down_and_up(int depth) {
+  if (depth > 0) co_await goes_down_and_up(depth - 1);
+}
+TEST_F(TaskTest, a_chain_of_100000_frames_is_stopped_without_recursion) {
+  SlowLeaf* leaf = nullptr;
+  scope.spawn(goes_down(100'000, leaf));
+  settle();
+  scope.cancel();
+  leaf->handler_ran();
+  settle();
+  EXPECT_TRUE(scope.idle());
+}
+TEST_F(TaskTest, a_chain_of_100000_frames_returns) {
+  scope.spawn(goes_down_and_up(100'000));
+  settle();
+  EXPECT_TRUE(scope.idle());
+}
+TEST(TaskExecutor, a_chain_of_100000_frames_goes_with_its_executor) {
+  auto sim = std::make_unique<Simulator>(1);
+  RootScope scope(*sim);
+  SlowLeaf* leaf = nullptr;
+  scope.spawn(goes_down(100'000, leaf));
+  sim->settle();
+  sim.reset();
+}
+
+TEST_F(TaskTest, sleeps_end_in_order_whatever_the_seed) {
+  for (const int second : {5, 1, 3600, 2, 100'000}) {
+    scope.spawn([](Log& to, int seconds) -> Task<> {
+      co_await sleep_for(std::chrono::seconds(seconds));
+      to.push_back(std::to_string(seconds));
+    }(log, second));
+  }
+  settle();
+  EXPECT_EQ(log, (Log{"1", "2", "5", "3600", "100000"}));
+}
+TEST_F(TaskTest, a_sleep_of_no_time_and_one_of_all_time_are_defined) {
+  const auto sleeps = [](Log& to, Duration duration) -> Task<> {
+    co_await sleep_for(duration);
+    to.push_back("woke");
+  };
+  scope.spawn(sleeps(log, Duration::zero()));
+  scope.spawn(sleeps(log, Duration::min() / 2));
+  scope.spawn(sleeps(log, Duration::max()));
+  sim.advance(24h);
+  EXPECT_EQ(log.size(), 2u);
+  scope.cancel();
+  settle();
+  EXPECT_TRUE(scope.idle());
+}
+
+}  // namespace
+}  // namespace stint

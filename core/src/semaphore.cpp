@@ -471,7 +471,7 @@ Error Acquire::failure() const {
 bool TimedAcquire::await_suspend(std::coroutine_handle<>) noexcept {
   if (!park()) return true;
   if (line_up()) return false;
-  executor().arm(*this, deadline_);
+  if (deadline_ != TimePoint::max()) executor().arm(*this, deadline_);  // never is not a moment that comes
   return true;
 }
 

@@ -235,11 +235,7 @@ TEST(Semaphore, order_is_kept_when_one_in_the_middle_leaves) {
   for (const char* name : {"a", "b", "c", "d", "e"}) line.enter(name);
   line.cancel("c");
   line.run();
-  for (const char* name : {"a", "b", "d"}) {
-    line.give_back(name);
-    line.run();
-  }
-  EXPECT_EQ(line.log, (Log{"a", "c: stopped", "b", "d", "e"}));
+  EXPECT_EQ(line.serve_all_after("a"), (Log{"b", "d", "e"}));
 }
 
 TEST(Semaphore, what_is_given_back_is_the_heads_before_the_head_has_run) {
@@ -435,28 +431,15 @@ TEST(SemaphorePriority, higher_goes_first_and_equals_in_order_of_arrival) {
   line.enter_as("high 1", Semaphore::kPriorityMax);
   line.enter("normal 2");
   line.enter_as("high 2", Semaphore::kPriorityMax);
-  Log served;
-  for (std::string name = "holder"; name != "low"; name = served.back()) {
-    line.news();
-    line.give_back(name);
-    line.run();
-    served.push_back(line.news().at(0));
-  }
-  EXPECT_EQ(served, (Log{"high 1", "high 2", "normal 1", "normal 2", "low"}));
+  EXPECT_EQ(line.serve_all_after("holder"), (Log{"high 1", "high 2", "normal 1", "normal 2", "low"}));
 }
 TEST(SemaphorePriority, lower_is_passed_over_only_so_often_in_a_row) {
   Line line(1, 0, passed_over(3));
   line.enter("holder");
   line.enter_as("low 1", -1);
   line.enter_as("low 2", -1);
-  Log served;
-  for (int i = 0; served.size() < 10; ++i) {
-    line.enter_as("high " + std::to_string(i), 1);
-    line.news();
-    line.give_back(served.empty() ? "holder" : served.back());
-    line.run();
-    served.push_back(line.news().at(0));
-  }
+  for (int i = 0; i < 10; ++i) line.enter_as("high " + std::to_string(i), 1);
+  const Log served = line.serve_all_after("holder");
   EXPECT_EQ(std::ranges::find(served, "low 1") - served.begin(), 3);
   EXPECT_EQ(std::ranges::find(served, "low 2") - served.begin(), 7);
 }

@@ -132,6 +132,18 @@ struct Line {
   /// Gives back what `name` got; whoever is granted by that has not run yet.
   void give_back(const std::string& name) { EXPECT_EQ(permits.erase(name), 1u) << name << " holds nothing"; }
   void run() { sim.run_ready(); }
+  /// Everybody in line gets a turn, one at a time: first `holder` gives back, then each who was served. In what order?
+  Log serve_all_after(std::string holder) {
+    Log served;
+    while (semaphore.waiting() > 0) {
+      news();
+      give_back(holder);
+      run();
+      if (log.size() != 1) return log;
+      served.push_back(holder = log[0]);
+    }
+    return served;
+  }
   /// What was logged since the last look.
   Log news() { return std::exchange(log, {}); }
 

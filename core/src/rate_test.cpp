@@ -1,0 +1,273 @@
+#include "stint/rate.hpp"
+
+#include "stint/combinators.hpp"
+#include "stint/scope.hpp"
+#include "stint/testing.hpp"
+#include "test_support.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace stint {
+namespace {
+
+RateAmount tokens(std::int64_t count) { return {.requests = 1, .input_tokens = count}; }
+
+struct RateTest : testing::Test {
+  /// One request a second after a burst of two; 100 tokens a second after a burst of 200.
+  RateLimiter limiter{"account", {.requests_per_minute = 60, .tokens_per_minute = 6000, .burst = 2s, .ramp_step = 1s}};
+  Log log;
+  std::vector<RateGrant> grants;
+  Simulator sim{1};
+  RootScope scope{sim};
+
+  Task<> call(std::string name, RateAmount amount, Deadline deadline = {}) {
+    auto grant = co_await limiter.acquire(amount, deadline);
+    log.push_back(name + "@" + std::to_string(sim.now().time_since_epoch() / 1ms) +
+                  (grant ? "" : " " + std::string(to_string(grant.error().code()))));
+    if (grant) grants.push_back(std::move(*grant));
+  }
+  void spawn(const std::string& name, RateAmount amount, Deadline deadline = {}) {
+    scope.spawn(call(name, amount, deadline));
+    sim.run_ready();
+  }
+};
+
+TEST_F(RateTest, admits_in_the_order_of_arrival_as_the_buckets_fill) {
+  spawn("a", tokens(1));
+  spawn("b", tokens(1));
+  spawn("c", tokens(300));  // waits for a full bucket of tokens: 2 used
+  spawn("d", tokens(1));    // would fit, but nobody overtakes
+  EXPECT_EQ(log, (Log{"a@0", "b@0"}));
+  EXPECT_EQ(limiter.waiting(), 2u);
+  sim.settle();
+  EXPECT_EQ(log, (Log{"a@0", "b@0", "c@1000", "d@2010"})) << "c left a debt of tokens";
+}
+
+TEST_F(RateTest, try_acquire_never_barges) {
+  EXPECT_TRUE(limiter.try_acquire(tokens(1), sim.now()));
+  spawn("a", tokens(6000));
+  spawn("b", tokens(6000));
+  EXPECT_EQ(limiter.waiting(), 1u);
+  EXPECT_FALSE(limiter.try_acquire(tokens(0), sim.now()));
+  scope.cancel();
+  sim.settle();
+  EXPECT_FALSE(limiter.try_acquire(tokens(6001), sim.now())) << "never fits";
+}
+
+// Behaviour 100.
+TEST_F(RateTest, a_cancelled_waiter_consumes_nothing_and_the_next_goes_in_its_time) {
+  spawn("a", tokens(200));
+  RootScope other(sim);
+  other.spawn(call("b", tokens(200)));
+  sim.run_ready();
+  spawn("c", tokens(100));
+  sim.advance(500ms);
+  other.cancel();
+  sim.settle();
+  EXPECT_EQ(log, (Log{"a@0", "c@1000"})) << "as if b had never been there";
+  EXPECT_EQ(limiter.available(RateKind::requests, sim.now()), 1);
+  EXPECT_EQ(limiter.available(RateKind::tokens, sim.now()), 0);
+}
+
+// Behaviour 100, over many orders: the cancel falls on the very moment of the grant.
+TEST(Rate, a_cancel_at_the_moment_of_the_grant_returns_it) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    RateLimiter limiter("account", {.requests_per_minute = 60, .burst = 1s});
+    Simulator sim(seed);
+    RootScope scope(sim), other(sim);
+    auto first = limiter.try_acquire({}, sim.now());
+    first->sent();
+    const auto waits = [](RateLimiter& on) -> Task<> {
+      auto grant = co_await on.acquire({});
+      co_await sleep_for(1h);  // the stop finds it here, if it came so far, and nothing was sent
+    };
+    const auto cancels = [](Scope& target) -> Task<> {
+      co_await sleep_until(TimePoint(1s));
+      target.cancel();
+    };
+    other.spawn(waits(limiter));
+    scope.spawn(cancels(other));
+    sim.advance(1s);
+    EXPECT_TRUE(other.idle());
+    EXPECT_EQ(limiter.available(RateKind::requests, sim.now()), 1) << "seed " << seed;
+    EXPECT_EQ(limiter.waiting(), 0u);
+  }
+}
+
+// Behaviour 100.
+TEST_F(RateTest, a_waiter_stopped_by_its_deadline_consumes_nothing) {
+  const auto with_timeout = [](RateTest& test) -> Task<> {
+    const auto grant = co_await with_deadline(Deadline(TimePoint(900ms)), test.limiter.acquire(tokens(100)));
+    test.log.push_back(grant ? "granted" : std::string(to_string(grant.error().code())));
+  };
+  spawn("a", tokens(200));
+  spawn("b", tokens(50));  // at the head until 500
+  scope.spawn(with_timeout(*this));
+  sim.advance(10s);
+  EXPECT_EQ(log, (Log{"a@0", "b@500", "timed out"}));
+  EXPECT_EQ(limiter.available(RateKind::tokens, sim.now()), 200);
+  EXPECT_EQ(limiter.waiting(), 0u);
+}
+
+TEST_F(RateTest, a_grant_dropped_before_it_was_sent_returns_everything) {
+  spawn("a", tokens(200));
+  spawn("b", tokens(200));
+  EXPECT_EQ(log, Log{"a@0"});
+  grants.clear();
+  sim.run_ready();
+  EXPECT_EQ(log, (Log{"a@0", "b@0"}));
+}
+
+TEST_F(RateTest, a_grant_dropped_after_it_was_sent_stands) {
+  spawn("a", tokens(200));
+  grants.back().sent();
+  grants.clear();
+  EXPECT_EQ(limiter.available(RateKind::tokens, sim.now()), 0);
+}
+
+TEST_F(RateTest, settling_below_the_estimate_wakes_the_head_early) {
+  spawn("a", tokens(200));
+  spawn("b", tokens(150));
+  sim.advance(100ms);
+  grants.back().sent();
+  grants.back().settle(tokens(20));
+  sim.run_ready();
+  EXPECT_EQ(log, (Log{"a@0", "b@100"}));
+}
+
+TEST_F(RateTest, settling_above_the_estimate_delays_the_head) {
+  spawn("a", tokens(200));
+  spawn("b", tokens(100));
+  grants.back().settle(tokens(300));
+  grants.back().settle(tokens(3000));  // the second does nothing
+  sim.settle();
+  EXPECT_EQ(log, (Log{"a@0", "b@2000"}));
+}
+
+TEST_F(RateTest, a_pause_closes_the_gate_for_everybody_and_a_ramp_follows) {
+  limiter.correct(RateKind::requests, {.limit = 60, .remaining = 60}, sim.now());
+  spawn("a", tokens(0));
+  limiter.pause_until(TimePoint(10s));
+  for (const char* name : {"b", "c", "d"}) spawn(name, tokens(0));
+  EXPECT_EQ(limiter.gate(), TimePoint(10s));
+  sim.settle();
+  EXPECT_EQ(log, (Log{"a@0", "b@10000", "c@11000", "d@11000"})) << "one, then two";
+}
+
+TEST_F(RateTest, a_longer_pause_reaches_who_waits_already) {
+  limiter.pause_until(TimePoint(1s));
+  spawn("a", tokens(0));
+  sim.advance(500ms);
+  limiter.pause_until(TimePoint(5s));
+  sim.settle();
+  EXPECT_EQ(log, Log{"a@5000"});
+}
+
+TEST_F(RateTest, what_cannot_go_before_the_deadline_fails_now_with_the_time) {
+  spawn("a", tokens(200));
+  const auto too_late = [](RateTest& test) -> Task<> {
+    const auto grant = co_await test.limiter.acquire(tokens(150), Deadline(TimePoint(1500ms)));
+    EXPECT_EQ(grant.error(), Errc::timed_out);
+    EXPECT_EQ(grant.error().retry(), Retry::safe) << "a wait that times out means not started";
+    EXPECT_EQ(grant.error().retry_after(), 1500ms);
+    EXPECT_EQ(grant.error().what(),
+              "account admits it in 1500 ms only, after the deadline; it waits for tokens per minute");
+    test.log.push_back("failed@" + std::to_string(test.sim.now().time_since_epoch() / 1ms));
+  };
+  scope.spawn(too_late(*this));
+  sim.run_ready();
+  EXPECT_EQ(log, (Log{"a@0", "failed@0"}));
+  spawn("b", tokens(150), Deadline(TimePoint(1501ms)));
+  sim.settle();
+  EXPECT_EQ(log.back(), "b@1500");
+}
+
+TEST_F(RateTest, what_cannot_go_before_the_scopes_deadline_fails_now_too) {
+  spawn("a", tokens(200));
+  const auto beneath = [](RateTest& test) -> Task<> {
+    auto inner = test.call("b", tokens(200));
+    (void)co_await with_deadline(Deadline(TimePoint(1s)), std::move(inner));
+  };
+  scope.spawn(beneath(*this));
+  sim.run_ready();
+  EXPECT_EQ(log, (Log{"a@0", "b@0 timed out"}));
+}
+
+TEST_F(RateTest, who_waits_behind_others_times_out_in_line) {
+  spawn("a", tokens(200));
+  spawn("b", tokens(6000));
+  spawn("c", tokens(1), Deadline(TimePoint(700ms)));
+  sim.advance(1s);
+  EXPECT_EQ(log, (Log{"a@0", "c@700 timed out"}));
+  sim.settle();
+}
+
+TEST_F(RateTest, what_never_fits_fails_at_once_even_behind_others) {
+  spawn("a", tokens(200));
+  spawn("b", tokens(200));
+  spawn("c", tokens(6001));
+  EXPECT_EQ(log, (Log{"a@0", "c@0 invalid"}));
+  sim.settle();
+}
+
+TEST_F(RateTest, a_limit_lowered_below_what_waits_fails_it) {
+  spawn("a", tokens(200));
+  spawn("b", tokens(5000));
+  limiter.correct(RateKind::tokens, {.limit = 3000}, sim.now());
+  sim.run_ready();
+  EXPECT_EQ(log, (Log{"a@0", "b@0 invalid"}));
+}
+
+TEST_F(RateTest, a_raised_limit_wakes_the_head) {
+  limiter.correct(RateKind::tokens, {.limit = 600}, sim.now());
+  spawn("a", tokens(20));
+  spawn("b", tokens(20));
+  sim.advance(100ms);
+  limiter.correct(RateKind::tokens, {.limit = 6000}, sim.now());
+  sim.settle();
+  EXPECT_EQ(log, (Log{"a@0", "b@100"})) << "at the old limit it would have been 2000";
+}
+
+TEST_F(RateTest, close_wakes_the_head_and_the_line) {
+  spawn("a", tokens(200));
+  spawn("b", tokens(200));
+  spawn("c", tokens(200));
+  limiter.close();
+  limiter.close();
+  spawn("d", tokens(1));
+  sim.run_ready();
+  std::sort(log.begin(), log.end());
+  EXPECT_EQ(log, (Log{"a@0", "b@0 closed", "c@0 closed", "d@0 closed"}));
+  EXPECT_FALSE(limiter.try_acquire(tokens(1), sim.now()));
+  grants.front().settle(tokens(1));  // what is out can still be settled
+}
+
+TEST(Rate, an_executor_that_dies_takes_its_waiters_with_it) {
+  RateLimiter limiter("account", {.requests_per_minute = 1});
+  auto sim = std::make_unique<Simulator>(1);
+  RootScope scope(*sim);
+  const auto waits = [](RateLimiter& on) -> Task<> { (void)co_await on.acquire({}); };
+  limiter.try_acquire({}, sim->now())->sent();
+  scope.spawn(waits(limiter));
+  scope.spawn(waits(limiter));
+  sim->run_ready();
+  EXPECT_EQ(limiter.waiting(), 2u);
+  sim.reset();
+  EXPECT_EQ(limiter.waiting(), 0u);
+}
+
+TEST_F(RateTest, a_moved_grant_is_settled_once) {
+  spawn("a", tokens(100));
+  spawn("b", tokens(50));
+  grants[0] = std::move(grants[1]);  // returns the 100 that it held
+  EXPECT_EQ(limiter.available(RateKind::tokens, sim.now()), 150);
+  EXPECT_EQ(grants[0].estimate(), tokens(50));
+}
+
+}  // namespace
+}  // namespace stint

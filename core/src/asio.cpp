@@ -16,6 +16,7 @@ Reactor::Reactor(asio::io_context& io)
 
 Reactor::~Reactor() {
   STINT_ASSERT(is_current());
+  STINT_ASSERT((own_ || at_rest()) && "a reactor on another's context must be at rest when it goes");
   mark_closing();
   head_ = nullptr;
   if (own_) own_->shutdown();  // the handlers point into frames, so they go first

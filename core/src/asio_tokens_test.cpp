@@ -117,6 +117,18 @@ TEST(TokenThreads, acquires_on_a_thread_pool_never_exceed_the_capacity) {
   EXPECT_EQ(semaphore.available(), 3);
 }
 
+TEST_F(TokenTest, a_resize_that_ends_more_waits_than_a_batch_holds_wakes_them_all) {
+  ASSERT_TRUE(semaphore.set_capacity(100));
+  auto held = semaphore.try_acquire(1);
+  for (int i = 0; i < 40; ++i) async_acquire(semaphore, 100, handler());  // the first keeps the others waiting
+  for (int i = 0; i < 50; ++i) async_acquire(semaphore, 1, handler());
+  ASSERT_TRUE(semaphore.set_capacity(60));
+  io.run();
+  EXPECT_EQ(std::count(log.begin(), log.end(), "granted"), 50);
+  EXPECT_EQ(log.size(), 90u);
+  permits.clear();
+}
+
 // ---- A reactor on the program's own context -------------------------------------------------------------------------
 
 Task<Result<int>> answers(int value) {
@@ -142,6 +154,17 @@ TEST_F(AttachedTest, tasks_run_while_the_program_runs_its_context) {
   ASSERT_EQ(log.size(), 2u);
   EXPECT_EQ(log[0], "42");
   EXPECT_TRUE(scope.idle());
+}
+TEST(AttachedDeathTest, a_reactor_on_anothers_context_must_be_at_rest_when_it_goes) {
+  EXPECT_DEATH(
+      {
+        asio::io_context io;
+        Reactor reactor(io);
+        RootScope scope(reactor);
+        async_run(scope, answers(1), asio::bind_executor(io, [](error_code, Result<int>) {}));
+        reactor.~Reactor();
+      },
+      "at rest");
 }
 Task<int> for_ever() {
   co_await sleep_for(1h);

@@ -15,6 +15,12 @@ std::optional<TimePoint> Executor::next_timer() noexcept {
   return tick ? std::optional(epoch_ + static_cast<Duration::rep>(*tick) * kTick) : std::nullopt;
 }
 
+bool Executor::at_rest() const noexcept {
+  bool rest = true;
+  roots_.for_each([&rest](const ExecutorRoot& root) { rest = rest && root.at_rest(); });
+  return rest;
+}
+
 void Executor::abandon_all() noexcept {
   while (!cancelled_.empty()) {  // back to their owners, who are about to go
     Chain& chain = cancelled_.front();

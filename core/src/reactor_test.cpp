@@ -1,6 +1,5 @@
 // The reactor.
 #include "stint/asio.hpp"
-
 #include "test_support.hpp"
 
 #include <boost/asio/associated_cancellation_slot.hpp>
@@ -176,6 +175,17 @@ TEST(ReactorTest, may_be_destroyed_with_an_asio_operation_in_flight) {
   pair.reset();
   reactor.reset();
   EXPECT_EQ(log, Log{"frame gone"});
+}
+
+Task<> throws_out() {
+  co_await yield();
+  throw std::runtime_error("out");
+}
+TEST(ReactorTest, run_rethrows_what_a_child_let_out) {
+  Reactor reactor;
+  RootScope scope(reactor);
+  scope.spawn(throws_out());
+  EXPECT_THROW(reactor.run(scope), std::runtime_error);
 }
 
 }  // namespace

@@ -2,6 +2,12 @@
 
 namespace stint {
 
+Scope::Scope(Executor& executor, const ScopeOptions& options) noexcept
+    : CancelToken(executor), cancel_on_error_(options.cancel_on_error) {
+  shorten(options.deadline);
+  draw_on(options.budget);
+}
+
 Scope::Scope(CancelToken& parent, const ScopeOptions& options) noexcept
     : CancelToken(parent), cancel_on_error_(options.cancel_on_error) {
   shorten(options.deadline);
@@ -61,14 +67,13 @@ Error Scope::stop_error() const {
   return {reason() == Reason::deadline ? Errc::timed_out : Errc::cancelled, std::move(what)};
 }
 
-RootScope::RootScope(Executor& executor) noexcept : Scope(executor) {
+RootScope::RootScope(Executor& executor, const ScopeOptions& options) noexcept : Scope(executor, options) {
   STINT_ASSERT(executor.is_current());
   STINT_ASSERT(!executor.inside() && "a coroutine opens scopes with with_scope: a stop would destroy this one");
   executor.enroll(*this);
+  if (!options.deadline.is_never()) executor.arm(*this, options.deadline.when());
 }
 
 RootScope::~RootScope() = default;
-
-void RootScope::abandon() noexcept { abandon_children(); }
 
 }  // namespace stint

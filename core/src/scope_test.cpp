@@ -234,6 +234,17 @@ TEST_F(ScopeTest, a_cause_given_above_is_seen_below) {
   EXPECT_EQ(scope.reason(), Reason::shutdown);
 }
 
+TEST_F(ScopeTest, a_root_scope_may_have_a_deadline) {
+  ScopeOptions options;
+  options.deadline = Deadline(TimePoint(3s));
+  RootScope root(sim, options);
+  root.spawn(sleeps(log, "child", 1h));
+  sim.settle();
+  EXPECT_EQ(log, Log{"child gone"});
+  EXPECT_EQ(root.reason(), Reason::deadline);
+  EXPECT_EQ(sim.now(), TimePoint(3s));
+}
+
 TEST_F(ScopeTest, hundred_thousand_children_end_and_are_cancelled_without_recursion) {
   for (int i = 0; i < 100'000; ++i) scope.spawn(sleeps(log, "", 1h));
   sim.run_ready();

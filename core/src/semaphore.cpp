@@ -143,7 +143,7 @@ void Semaphore::settle(Lock& lock, Wakes& wakes) noexcept {
   while (true) {
     std::int64_t free = word_.load(std::memory_order_relaxed) >> 1;
     Acquire* waiter = next_to_grant(free);
-    for (int granted = 0; waiter != nullptr && granted < kGrantsPerBatch; ++granted) {
+    for (int granted = 0; waiter != nullptr && granted < kGrantsPerBatch && !wakes.full(); ++granted) {
       grant(*waiter, free, wakes);
       waiter = next_to_grant(free);
     }
@@ -161,9 +161,10 @@ Semaphore::State Semaphore::line_up(Acquire& waiter) noexcept {
   if (closed_) return State::closed;
   if (impossible(waiter.units_)) return State::invalid;
   if (waiter.priority_ < kPriorityMin || waiter.priority_ > kPriorityMax) return State::invalid;
+  const bool alone = occupied_ == 0;
   if (const State state = take_or_link(waiter); state != State::waiting) return state;
   // Who comes last is granted at once only past a head that lets others by, or as the new head.
-  if (bypass_max_ != 0 || head() == &waiter) settle(lock, wakes);
+  if (!alone && (bypass_max_ != 0 || head() == &waiter)) settle(lock, wakes);
   return State::waiting;
 }
 
@@ -221,6 +222,13 @@ std::optional<Permit> Semaphore::try_slow(std::uint32_t units, std::string_view 
   return Permit(*this, units, add_holder(nullptr, label, units));
 }
 
+Permit Semaphore::adopt(std::uint32_t units) noexcept {
+  if (units == 0) return {};
+  if (!tracks_) return {*this, units, 0};
+  const Lock lock(mutex_);
+  return {*this, units, add_holder(nullptr, {}, units)};
+}
+
 // ---- Resize and close ----------------------------------------------------------------------------------------------
 
 Result<> Semaphore::release(std::uint32_t units) {
@@ -240,7 +248,6 @@ Result<> Semaphore::release(std::uint32_t units) {
 }
 
 void Semaphore::fail_impossible(Lock& lock, Wakes& wakes) noexcept {
-  int decided = 0;
   for (int line = 0; line < kClasses; ++line) {
     const auto& waiters = lines_[static_cast<std::size_t>(line)];
     for (auto* link = waiters.first(); link != waiters.end();) {
@@ -248,7 +255,7 @@ void Semaphore::fail_impossible(Lock& lock, Wakes& wakes) noexcept {
       link = link->next();
       if (!impossible(waiter.units_)) continue;
       decide(waiter, State::invalid, wakes);
-      if (++decided % kGrantsPerBatch != 0) continue;
+      if (!wakes.full()) continue;
       breathe(lock, wakes);
       link = waiters.first();  // others may have come and gone: begin again; what was decided is out of the line
     }
@@ -351,7 +358,6 @@ std::uint32_t Semaphore::split_holder(std::uint32_t holder, std::uint32_t units)
   const std::uint32_t part = add_holder(nullptr, before.label, units);
   holders_[part - 1].since = before.since;
   holders_[holder - 1].units -= units;
-  if (holders_[holder - 1].units == 0) remove_holder(holder);
   return part;
 }
 
@@ -381,7 +387,7 @@ Result<> Permit::release(std::uint32_t units) {
 }
 
 Result<> Permit::merge(Permit&& other) {
-  if (!other) return {};
+  if (!other || &other == this) return {};
   if (semaphore_ == nullptr) {
     *this = std::move(other);
     return {};
@@ -390,11 +396,7 @@ Result<> Permit::merge(Permit&& other) {
     return fail(Errc::invalid,
                 "permits of '" + semaphore_->name() + "' and '" + other.semaphore_->name() + "' can't be merged");
   }
-  if (holder_ != 0 && other.holder_ != 0) {
-    semaphore_->merge_holder(holder_, other.holder_);
-  } else if (holder_ == 0) {
-    holder_ = other.holder_;
-  }
+  if (holder_ != 0) semaphore_->merge_holder(holder_, other.holder_);
   units_ += std::exchange(other.units_, 0);
   other.semaphore_ = nullptr;
   return {};
@@ -407,7 +409,7 @@ void Permit::forget() noexcept {
 }
 
 std::uint32_t Permit::detach() noexcept {
-  if (holder_ != 0) {
+  if (semaphore_ != nullptr && holder_ != 0) {
     const std::lock_guard lock(semaphore_->mutex_);
     semaphore_->remove_holder(holder_);
   }

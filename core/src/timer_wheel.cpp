@@ -7,15 +7,17 @@ namespace stint {
 
 void TimerWheel::arm(Timer& timer, Tick tick) noexcept {
   timer.unlink();
-  timer.tick_ = std::clamp(tick, elapsed_ + 1, elapsed_ + kMaxAhead);
+  timer.tick_ = std::max(tick, elapsed_ + 1);
   place(timer);
 }
 
 void TimerWheel::place(Timer& timer) noexcept {
   // The level is that of the highest digit in which the tick differs from the present: all lower levels come first.
-  const Tick differs = (timer.tick_ ^ elapsed_) | (kSlots - 1);
+  // What is further off than the wheel reaches waits in its last slot and is placed anew from there.
+  const Tick tick = std::min(timer.tick_, elapsed_ + kMaxAhead);
+  const Tick differs = (tick ^ elapsed_) | (kSlots - 1);
   const int level = std::min((63 - std::countl_zero(differs)) / kBits, kLevels - 1);
-  const Tick slot = (timer.tick_ >> (level * kBits)) % kSlots;
+  const Tick slot = (tick >> (level * kBits)) % kSlots;
   slots_[static_cast<std::size_t>(level)][slot].push_back(timer);
   occupied_[static_cast<std::size_t>(level)] |= Tick{1} << slot;
 }

@@ -37,7 +37,8 @@ class Reactor final : public Executor {
   static constexpr int kHandlersPerPoll = 256;
 
   Reactor();
-  /// Attaches to `io`, which must outlive it and be run by this thread only.
+  /// Attaches to `io`, which must outlive it and be run by this thread only. Must be at rest when it is destroyed: it
+  /// can't take its operations out of somebody else's context.
   explicit Reactor(asio::io_context& io);
   ~Reactor();  // on its own thread; destroys every frame, and every Asio operation of its own context first
 
@@ -58,9 +59,10 @@ class Reactor final : public Executor {
       poll();
     }
   }
-  /// Runs until nothing is left in the scope.
+  /// Runs until nothing is left in the scope; rethrows the first exception that a child let out.
   void run(const Scope& scope) {
     run_until([&scope] { return scope.idle(); });
+    if (scope.exception()) std::rethrow_exception(scope.exception());
   }
   std::uint64_t wakes() const noexcept { return wakes_.load(std::memory_order_relaxed); }
 

@@ -59,6 +59,8 @@ template <class T>
 /// What `race` and `all` share: several branches under one token.
 template <class... Ts>
 class Branches : public detail::Combinator {
+  static_assert(sizeof...(Ts) > 0, "a wait for nothing would never end");
+
  public:
   void await_suspend(std::coroutine_handle<>) noexcept {
     if (!park()) return;

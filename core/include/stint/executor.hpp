@@ -31,6 +31,7 @@ class Runnable {
 class ExecutorRoot : public detail::Link<ExecutorRoot> {
  public:
   virtual void abandon() noexcept = 0;
+  virtual bool at_rest() const noexcept { return false; }
 
  protected:
   ExecutorRoot() = default;
@@ -80,6 +81,7 @@ class Executor : public Wakeable {
   /// post_quietly() must ignore everything from here on.
   void abandon_all() noexcept;
   void mark_closing() noexcept { closing_ = true; }
+  bool at_rest() const noexcept;
   void set_inside(bool inside) noexcept { inside_ = inside; }
 
   void fire_due(TimePoint now) noexcept { wheel_.advance(tick_at(now)); }
@@ -129,8 +131,9 @@ class Wakes {
   void post(Executor& executor, Runnable& runnable) noexcept {
     if (executor.post_quietly(runnable)) owe(executor);
   }
+  bool full() const noexcept { return count_ == kMost; }
   void owe(Wakeable& wakeable) noexcept {
-    STINT_ASSERT(count_ < kMost);
+    STINT_ASSERT(!full());
     owed_[count_++] = &wakeable;
   }
   void flush() noexcept {

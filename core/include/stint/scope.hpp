@@ -52,7 +52,7 @@ class Scope : public CancelToken {
   [[nodiscard]] Error stop_error() const;
 
  protected:
-  explicit Scope(Executor& executor) noexcept : CancelToken(executor) {}
+  Scope(Executor& executor, const ScopeOptions& options) noexcept;
   Scope(CancelToken& parent, const ScopeOptions& options) noexcept;
   ~Scope();
 
@@ -89,13 +89,15 @@ class Scope : public CancelToken {
 };
 
 /// The top of an executor's tree. Must be idle, or its executor gone, when it is destroyed.
-class RootScope final : public Scope, private ExecutorRoot {
+class RootScope final : public Scope, private ExecutorRoot, private Timer {
  public:
-  explicit RootScope(Executor& executor) noexcept;
+  explicit RootScope(Executor& executor, const ScopeOptions& options = ScopeOptions()) noexcept;
   ~RootScope();
 
  private:
-  void abandon() noexcept override;
+  void abandon() noexcept override { abandon_children(); }
+  bool at_rest() const noexcept override { return idle(); }
+  void fire() noexcept override { CancelToken::cancel(Reason::deadline); }
 };
 
 class Scope::Join final : public Leaf, public detail::Link<Scope::Join> {

@@ -6,8 +6,8 @@
 #include "stint/executor.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <random>
-#include <vector>
 
 namespace stint {
 
@@ -72,14 +72,9 @@ class Simulator final : public Executor {
 
  private:
   void run_one() {
-    const std::size_t at = order_ == Order::fifo ? 0 : random_() % ready_.size();
-    if (order_ == Order::fifo) {
-      std::rotate(ready_.begin(), ready_.begin() + 1, ready_.end());
-    } else {
-      std::swap(ready_[at], ready_.back());
-    }
-    Runnable* const runnable = ready_.back();
-    ready_.pop_back();
+    if (order_ == Order::seeded) std::swap(ready_[random_() % ready_.size()], ready_.front());
+    Runnable* const runnable = ready_.front();
+    ready_.pop_front();
     set_inside(true);
     runnable->run();
     set_inside(false);
@@ -93,7 +88,7 @@ class Simulator final : public Executor {
   std::mt19937_64 random_;
   Order order_;
   TimePoint now_{};
-  std::vector<Runnable*> ready_;
+  std::deque<Runnable*> ready_;
 };
 
 }  // namespace stint

@@ -36,7 +36,8 @@ class TimerWheel {
   static constexpr int kLevels = 6;
   static constexpr int kBits = 6;
   static constexpr Tick kSlots = Tick{1} << kBits;  // one bit per slot in a 64-bit word
-  static constexpr Tick kMaxAhead = (Tick{1} << (kLevels * kBits)) - 1;
+  // One slot less than a turn of the highest level (about two years): the present slot is never the farthest one.
+  static constexpr Tick kMaxAhead = (kSlots - 1) << ((kLevels - 1) * kBits);
   struct Position {
     int level;
     Tick slot;

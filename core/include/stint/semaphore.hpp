@@ -211,7 +211,7 @@ class Semaphore {
     return try_slow(options.units, options.label);
   }
   /// Takes over `units` that were held initially or detached. The caller vouches for them.
-  [[nodiscard]] Permit adopt(std::uint32_t units) noexcept { return {*this, units, 0}; }
+  [[nodiscard]] Permit adopt(std::uint32_t units) noexcept;
   /// Gives back detached units. `Errc::invalid`, and nothing changes, if more than were out would come back.
   Result<> release(std::uint32_t units);
 
@@ -323,10 +323,10 @@ inline void Permit::give_back() noexcept {
   std::exchange(semaphore_, nullptr)->give_back(std::exchange(units_, 0), holder_);
 }
 inline Permit& Permit::operator=(Permit&& other) noexcept {
-  Permit old(std::move(*this));
-  semaphore_ = std::exchange(other.semaphore_, nullptr);
-  units_ = std::exchange(other.units_, 0);
-  holder_ = other.holder_;
+  Permit taken(std::move(other));  // first, so that who is assigned to itself keeps what it holds
+  std::swap(semaphore_, taken.semaphore_);
+  std::swap(units_, taken.units_);
+  std::swap(holder_, taken.holder_);
   return *this;
 }
 

@@ -353,7 +353,7 @@ void Queue<T>::hand_to_consumer(T& item, std::uint64_t ticket, Wakes& wakes) noe
 
 template <class T>
 void Queue<T>::admit_producers(Wakes& wakes) noexcept {
-  while (producers_.count != 0 && size_ < capacity_ && !closed_) {
+  while (producers_.count != 0 && size_ < capacity_) {
     auto& producer = static_cast<Push&>(producers_.waits.front());
     producer.ticket_ = store(producer.item_);
     decide_head(producers_, State::done, wakes);
@@ -402,14 +402,9 @@ void Queue<T>::take_back(Push& push) noexcept {
   const Lock lock(mutex_);
   if (push.state_ == State::waiting) return producers_.remove(push);
   if (push.state_ != State::done) return;
-  if (push.ticket_ >= head_ && slot(push.ticket_)) {
-    item.swap(slot(push.ticket_));
-  } else if (const auto found = returned_.find(push.ticket_); found != returned_.end()) {
-    item.emplace(std::move(found->second));
-    returned_.erase(found);
-  } else {
-    return;
-  }
+  // It waited, so its item went into a slot; from there consumers take at once, and see, what they take.
+  if (push.ticket_ < head_ || !slot(push.ticket_)) return;
+  item.swap(slot(push.ticket_));
   --size_;
   admit_producers(wakes);
 }

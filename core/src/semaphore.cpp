@@ -104,7 +104,7 @@ Acquire* Semaphore::bypasser(const Acquire& head, std::int64_t free) noexcept {
 }
 
 Acquire* Semaphore::next_to_grant(std::int64_t free) noexcept {
-  Acquire* const first = head();
+  Acquire* const first = closed_ ? nullptr : head();  // a close that lets go of the lock for a moment has begun
   if (first == nullptr || first->units_ <= free) return first;
   return bypass_max_ == 0 ? nullptr : bypasser(*first, free);
 }

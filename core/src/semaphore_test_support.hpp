@@ -62,7 +62,7 @@ class SleepyExecutor final : public Executor {
   }
   void wake() noexcept override {
     ++wakes;
-    if (on_wake) on_wake();
+    if (const auto act = on_wake) act();  // a copy: it may replace itself
   }
   TimePoint now() const noexcept override { return {}; }
   void run_ready() {

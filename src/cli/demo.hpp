@@ -1,0 +1,40 @@
+/// `stint demo`: a semaphore at work, to look at. On a terminal a picture that moves; elsewhere one line per event.
+#pragma once
+
+#include "cli/demo_script.hpp"
+
+#include <string>
+
+namespace CLI {  // NOLINT(readability-identifier-naming): theirs
+class App;
+}
+
+namespace stint::cli {
+
+class DemoCommand {
+ public:
+  /// Adds itself to the command line. Must outlive the parsing.
+  explicit DemoCommand(CLI::App& app);
+  DemoCommand(const DemoCommand&) = delete;
+  DemoCommand& operator=(const DemoCommand&) = delete;
+
+  [[nodiscard]] bool chosen() const;
+  /// Runs it to its end; gives the exit status: 0, 1 if the limit was ever exceeded, 128 + n if stopped by signal n.
+  int run();
+
+ private:
+  CLI::App* command_;                                        // owned by the app
+  std::string capacity_, workers_, seconds_, seed_, speed_;  // as they were written; validated when they were read
+  bool json_ = false;
+  bool plain_ = false;
+};
+
+/// Whether a terminal with these settings shows UTF-8. The locale decides (LC_ALL, LC_CTYPE, LANG); where none is set,
+/// the terminal's kind.
+struct TerminalSettings {
+  std::string locale;
+  std::string term;
+};
+[[nodiscard]] bool shows_utf8(const TerminalSettings& settings);
+
+}  // namespace stint::cli

@@ -3,14 +3,20 @@
 #include <thread>
 
 namespace stint {
+namespace {
 
-Reactor::Reactor() : own_(std::make_unique<Context>(1)), io_(*own_), alarm_(std::make_unique<asio::steady_timer>(io_)) {
+constexpr Duration kShortSleep = std::chrono::microseconds(50);
+
+}  // namespace
+
+Reactor::Reactor()
+    : own_(std::make_unique<Context>(1)), io_(*own_), alarm_(std::make_unique<asio::steady_timer>(io_)), idle_(false) {
   work_.emplace(io_.get_executor());
   set_epoch(Clock::now());
 }
 
 Reactor::Reactor(asio::io_context& io)
-    : io_(io), alarm_(std::make_unique<asio::steady_timer>(io_)), alive_(std::make_shared<bool>(true)) {
+    : io_(io), alarm_(std::make_unique<asio::steady_timer>(io_)), alive_(std::make_shared<bool>(true)), idle_(true) {
   set_epoch(Clock::now());
 }
 
@@ -28,11 +34,10 @@ Reactor::~Reactor() {
 bool Reactor::post_quietly(Runnable& runnable) noexcept {
   if (is_current()) {
     if (closing()) return false;
-    const bool was_empty = head_ == nullptr;
     runnable.next_queued = nullptr;
     *tail_ = &runnable;
     tail_ = &runnable.next_queued;
-    if (own_ || !was_empty || running_batch_ || wake_in_flight_.exchange(true, std::memory_order_seq_cst)) return false;
+    if (own_ || !must_wake()) return false;  // an own loop is running, or about to
     posting_.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
@@ -41,10 +46,16 @@ bool Reactor::post_quietly(Runnable& runnable) noexcept {
   do {
     runnable.next_queued = newest;
   } while (!inbox_.compare_exchange_weak(newest, &runnable, std::memory_order_seq_cst, std::memory_order_relaxed));
-  // Who finds the inbox empty wakes Asio. A wake-up in flight will do: it clears the flag before the inbox is read.
-  if (newest == nullptr && !wake_in_flight_.exchange(true, std::memory_order_seq_cst)) return true;
+  if (must_wake()) return true;
   posting_.fetch_sub(1, std::memory_order_release);
   return false;
+}
+
+/// The poster pushes, then looks whether the reactor is idle; the reactor says that it is idle, then looks for pushes.
+/// So one of them sees the other. A wake-up that has not run yet will do: it runs before the inbox is read again.
+bool Reactor::must_wake() noexcept {
+  return idle_.load(std::memory_order_seq_cst) && idle_.exchange(false, std::memory_order_seq_cst) &&
+         !wake_in_flight_.exchange(true, std::memory_order_seq_cst);
 }
 
 void Reactor::wake() noexcept {
@@ -63,17 +74,14 @@ void Reactor::wake() noexcept {
 void Reactor::woken() noexcept {
   wake_in_flight_.store(false, std::memory_order_seq_cst);
   if (own_) return;
-  running_batch_ = true;
+  idle_.store(false, std::memory_order_seq_cst);
   const bool more = run_batch();
-  running_batch_ = false;
-  if (more) {
-    if (!wake_in_flight_.exchange(true, std::memory_order_seq_cst)) {
-      posting_.fetch_add(1, std::memory_order_relaxed);
-      wake();
-    }
-  } else {
-    set_alarm();
-  }
+  if (!more) set_alarm();
+  idle_.store(true, std::memory_order_seq_cst);
+  if (!more && inbox_.load(std::memory_order_seq_cst) == nullptr) return;
+  if (!must_wake()) return;
+  posting_.fetch_add(1, std::memory_order_relaxed);
+  wake();
 }
 
 void Reactor::take_inbox() noexcept {
@@ -94,7 +102,8 @@ void Reactor::take_inbox() noexcept {
 bool Reactor::run_batch() noexcept {
   take_inbox();
   set_inside(true);
-  for (int resumes = 0; head_ != nullptr && resumes < kResumesPerPoll; ++resumes) {
+  int resumes = 0;
+  for (; head_ != nullptr && resumes < kResumesPerPoll; ++resumes) {
     Runnable* const runnable = head_;
     head_ = runnable->next_queued;
     if (head_ == nullptr) tail_ = &head_;
@@ -102,10 +111,13 @@ bool Reactor::run_batch() noexcept {
   }
   set_inside(false);
   fire_due(now());
-  return head_ != nullptr || inbox_.load(std::memory_order_seq_cst) != nullptr;
+  unpolled_resumes_ += resumes;
+  return head_ != nullptr || inbox_.load(std::memory_order_relaxed) != nullptr;
 }
 
-void Reactor::poll() {
+void Reactor::poll_in_turn() {
+  if (unpolled_resumes_ < kResumesPerPoll && ++unpolled_batches_ < kBatchesPerPoll) return;
+  unpolled_resumes_ = unpolled_batches_ = 0;
   for (int handlers = 0; handlers < kHandlersPerPoll && io_.poll_one() != 0; ++handlers) {
   }
 }
@@ -126,7 +138,25 @@ void Reactor::set_alarm() {
 /// Until the next timer, handler or wake-up.
 void Reactor::sleep() {
   set_alarm();
-  io_.run_one();
+  if (spin()) return;
+  idle_.store(true, std::memory_order_seq_cst);
+  if (inbox_.load(std::memory_order_seq_cst) == nullptr) {
+    const TimePoint asleep = now();
+    io_.run_one();
+    const bool posted = inbox_.load(std::memory_order_relaxed) != nullptr;
+    spins_ = posted && now() - asleep < kShortSleep ? kSpins : 0;
+  }
+  idle_.store(false, std::memory_order_seq_cst);
+}
+
+/// True if a post came. Going to sleep and being woken cost several microseconds: while other threads' posts come
+/// faster than that, it pays to wait for the next one awake.
+bool Reactor::spin() noexcept {
+  for (int left = spins_; left > 0; --left) {
+    if (inbox_.load(std::memory_order_relaxed) != nullptr) return true;
+    __builtin_ia32_pause();
+  }
+  return false;
 }
 
 namespace detail {

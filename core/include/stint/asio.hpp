@@ -35,6 +35,8 @@ class Reactor final : public Executor {
  public:
   static constexpr int kResumesPerPoll = 256;  // a poll is a system call of about 0.5 µs: 2 ns per resume
   static constexpr int kHandlersPerPoll = 256;
+  static constexpr int kBatchesPerPoll = 16;  // small batches, as from another thread, don't poll each time
+  static constexpr int kSpins = 200;          // about 10 µs; only while other threads' posts keep coming that fast
 
   Reactor();
   /// Attaches to `io`, which must outlive it and be run by this thread only. Must be at rest when it is destroyed: it
@@ -56,7 +58,7 @@ class Reactor final : public Executor {
         if (done()) return;
         sleep();
       }
-      poll();
+      poll_in_turn();
     }
   }
   /// Runs until nothing is left in the scope; rethrows the first exception that a child let out.
@@ -94,11 +96,13 @@ class Reactor final : public Executor {
     Reactor* reactor;
   };
 
+  bool must_wake() noexcept;
   void woken() noexcept;
   bool run_batch() noexcept;
   void take_inbox() noexcept;
-  void poll();
+  void poll_in_turn();
   void sleep();
+  bool spin() noexcept;
   void set_alarm();
 
   std::unique_ptr<Context> own_;
@@ -108,11 +112,14 @@ class Reactor final : public Executor {
   TimePoint alarm_at_ = TimePoint::max();
   Runnable* head_ = nullptr;  // own thread's queue, FIFO
   Runnable** tail_ = &head_;
-  std::shared_ptr<bool> alive_;             // attached only: shared with handlers that outlive the reactor
-  bool running_batch_ = false;              // attached only
-  std::atomic<Runnable*> inbox_ = nullptr;  // other threads' posts, newest first
-  std::atomic<bool> wake_in_flight_ = false;
-  std::atomic<std::uint32_t> posting_ = 0;  // other threads inside post_quietly() … wake()
+  std::shared_ptr<bool> alive_;  // attached only: shared with handlers that outlive the reactor
+  int unpolled_resumes_ = 0;
+  int unpolled_batches_ = 0;
+  int spins_ = 0;
+  std::atomic<Runnable*> inbox_ = nullptr;    // other threads' posts, newest first
+  std::atomic<bool> idle_;                    // about to sleep, or asleep: who posts wakes it
+  std::atomic<bool> wake_in_flight_ = false;  // an earlier wake-up has not run yet; it will do
+  std::atomic<std::uint32_t> posting_ = 0;    // other threads inside post_quietly() … wake()
   std::atomic<std::uint64_t> wakes_ = 0;
   alignas(std::max_align_t) std::byte wake_memory_[128];
 };

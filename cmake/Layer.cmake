@@ -5,7 +5,7 @@
 #     ASIO_SOURCES wait.cpp             those of its sources that include Asio: compiled with its precompiled header
 #     TESTS slots_test.cpp              linked into one program, `limit_test`; ctest knows each TEST by its name
 #     BENCHES slots_bench.cpp           linked into one program, `limit_bench`
-#     DEPENDS stint::domain             layers below this one, as STYLE.md, section 1, has them
+#     DEPENDS stint::domain             layers below this one (tools/tidy.py knows the order)
 #     LABELS tsan)                      extra ctest labels; `tsan` also runs this layer's tests under ThreadSanitizer
 #
 # Every test carries the layer's name as a label. One test program per layer, not per file, keeps linking short.

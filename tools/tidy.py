@@ -294,7 +294,7 @@ def strings_only(file):
 def json_names(file):
     if not file.is_cpp or file.layer in (None, "core", "wire", "driver", "provider", "tape") or file.is_unit_test:
         return
-    if not re.search(r"\bjson\b", file.code):
+    if not re.search(r"\bjson::", file.code):
         return
     for line, match in file.matches(r'(?:\[\s*|\.(?:at|find|if_contains|contains)\(\s*|\{\s*)"([a-z][a-z0-9_]*)"\s*[\]),]', file.code_and_strings):
         yield line, f'the JSON name "{match.group(1)}" belongs in src/wire'

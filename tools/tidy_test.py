@@ -125,6 +125,7 @@ GOOD = {
         ("src/engine/rescue.cpp", '// SELECT id FROM runs\nauto text = "Please SELECTED an UPDATE";\n', {}),
     ],
     "json-names": [
+        ("src/cli/demo.cpp", 'if (form == Form::json && locale.find("utf8") != npos) run();\n', {}),
         ("src/wire/run.cpp", 'json::object body;\nbody["queue_size"] = 3;\n', {}),
         ("src/cli/ls.cpp", 'std::map<std::string, int> widths{{"state", 8}};\nuse(widths["state"]);\n', {}),
     ],

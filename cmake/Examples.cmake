@@ -1,0 +1,42 @@
+# Programs for people to read, run and solve, under examples/.
+
+# stint_example(name [SOURCES a.cpp …] [DEPENDS …]): the program `example_name` from name.cpp. Running it is a test: it
+# ends with status 0, and soon.
+function(stint_example name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS")
+  if(NOT arg_SOURCES)
+    set(arg_SOURCES ${name}.cpp)
+  endif()
+  add_executable(example_${name} ${arg_SOURCES})
+  target_link_libraries(example_${name} PRIVATE stint::core ${arg_DEPENDS})
+  stint_program(example_${name})
+  add_test(NAME examples.${name} COMMAND example_${name})
+  set_tests_properties(examples.${name} PROPERTIES LABELS examples TIMEOUT ${STINT_TEST_SECONDS_MAX})
+  add_dependencies(tests example_${name})
+endfunction()
+
+# stint_exercise(01_basic TEST test.cpp EXERCISE exercise/x.hpp SOLUTION solution/x.hpp): one set of tests, two programs.
+# `exercise_01_basic` fails until somebody solves it, so it is built with everything else but is no test of ours;
+# `solution_01_basic` is. The test includes "x.hpp", and finds the one of the program it is compiled into.
+# `./dev exercises [--solutions]` runs them.
+function(stint_exercise name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "TEST;EXERCISE;SOLUTION;DEPENDS")
+  stint_gtest(solution_${name}
+    PREFIX exercises.${name} SOURCES ${arg_TEST} ${arg_SOLUTION} DEPENDS stint::core ${arg_DEPENDS} LABELS examples)
+  add_executable(exercise_${name} ${arg_TEST} ${arg_EXERCISE})
+  target_link_libraries(exercise_${name} PRIVATE stint::core ${arg_DEPENDS} rapidcheck GTest::gtest_main)
+  stint_program(exercise_${name})
+  stint_pch(exercise_${name} test)
+  foreach(kind exercise solution)
+    string(TOUPPER ${kind} files)
+    list(GET arg_${files} 0 first)
+    cmake_path(GET first PARENT_PATH folder)
+    target_include_directories(${kind}_${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/${folder})
+    add_dependencies(${kind}s ${kind}_${name})
+    set_target_properties(${kind}_${name} PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples/exercises)
+  endforeach()
+endfunction()
+
+add_custom_target(exercises)
+add_custom_target(solutions)

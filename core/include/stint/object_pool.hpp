@@ -1,0 +1,209 @@
+/// Reusable objects behind a semaphore: connections, sessions, whatever is dear to make. A semaphore limits how many
+/// are in use; a pool also keeps those that come back.
+///
+/// Never more than `max_size` objects exist. Borrowers are served first come, first served; the object that came back
+/// last goes out first, so that the others may age and be found broken or superfluous. An object is made only when a
+/// borrower has its turn and nothing idle is left. Each idle object is validated before it goes out; one that fails is
+/// destroyed, and the next is tried. Who is cancelled while an object is made or validated leaves no trace: the object
+/// is destroyed (it may be in the middle of something) and the place is free. Thread-safe: objects are made and
+/// validated on the borrower's executor and destroyed by whoever has them, so objects that belong to one thread need a
+/// pool per thread. After `close` borrowers get `Errc::closed`, idle objects are destroyed, and leases that are out
+/// stay good; their objects are destroyed when they come back. Must outlive its leases and borrowers: the destructor
+/// asserts that.
+#pragma once
+
+#include "stint/combinators.hpp"
+#include "stint/semaphore.hpp"
+
+#include <functional>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace stint {
+
+namespace detail {
+
+/// What does not depend on the objects.
+class ObjectPoolBase {
+ public:
+  ObjectPoolBase(const ObjectPoolBase&) = delete;
+  ObjectPoolBase& operator=(const ObjectPoolBase&) = delete;
+
+  struct Counts {
+    std::size_t idle = 0;
+    std::size_t leased = 0;   ///< places taken: out with a borrower, or about to be
+    std::size_t waiting = 0;  ///< borrowers in line
+    std::uint64_t made = 0, reused = 0;
+    std::uint64_t discarded = 0;  ///< by a lease, or because they failed validation
+  };
+  [[nodiscard]] bool closed() const noexcept;
+  [[nodiscard]] std::size_t max_size() const noexcept { return semaphore_.capacity(); }
+  [[nodiscard]] const std::string& name() const noexcept { return semaphore_.name(); }
+
+ protected:
+  ObjectPoolBase(std::string name, std::uint32_t max_size, std::size_t max_idle);
+  ~ObjectPoolBase() = default;
+  [[nodiscard]] Counts counts(std::size_t idle) const noexcept;  // under the lock
+  [[nodiscard]] Error closed_error() const;
+
+  Semaphore semaphore_;
+  mutable std::mutex mutex_;
+  const std::size_t max_idle_;
+  std::uint64_t made_ = 0, reused_ = 0, discarded_ = 0;
+  bool shut_ = false;
+};
+
+}  // namespace detail
+
+template <class T>
+class ObjectPool final : public detail::ObjectPoolBase {
+ public:
+  class Lease;
+  using Make = std::function<Task<Result<T>>()>;
+
+  struct Options {
+    Options() noexcept {}         // NOLINT: not an aggregate, so that it may stand in a co_await expression
+    std::uint32_t max_size = 10;  ///< objects that exist at once; the capacity of the semaphore
+    std::size_t max_idle = std::numeric_limits<std::size_t>::max();  ///< of those, how many are kept unused
+    std::function<bool(T&)> is_good;                                 ///< a quick look before an idle object goes out
+    std::function<Task<bool>(T&)> validate;  ///< a look that takes time, after the quick one: a ping
+  };
+
+  /// `make` lives as long as the pool, and so may capture.
+  ObjectPool(std::string name, Make make, Options options = Options())
+      : ObjectPoolBase(std::move(name), options.max_size, options.max_idle),
+        make_(std::move(make)),
+        is_good_(std::move(options.is_good)),
+        validate_(std::move(options.validate)) {}
+  ~ObjectPool() = default;
+
+  /// Waits for a place, then for a good object. Fails with `closed`, or with the error of `make`, whose place is then
+  /// free again.
+  [[nodiscard]] Task<Result<Lease>> borrow();
+  /// The same with a moment for all of it, validating and making included: then `Errc::timed_out`.
+  [[nodiscard]] Task<Result<Lease>> borrow_until(TimePoint deadline) {
+    co_return co_await with_deadline(Deadline(deadline), borrow());
+  }
+  /// May be repeated.
+  void close() noexcept;
+  [[nodiscard]] Counts counts() const noexcept {
+    const std::lock_guard lock(mutex_);
+    return ObjectPoolBase::counts(idle_.size());
+  }
+
+ private:
+  using Object = std::unique_ptr<T>;
+  Object take_idle() noexcept;
+  void put_back(Object object) noexcept;
+  void count(std::uint64_t& what) noexcept {
+    const std::lock_guard lock(mutex_);
+    ++what;
+  }
+  Task<bool> is_fit(T& object);
+
+  Make make_;
+  std::function<bool(T&)> is_good_;
+  std::function<Task<bool>(T&)> validate_;
+  std::vector<Object> idle_;  // the last to come back is the last here
+};
+
+/// An object on loan, and its place in the pool; both go back when the lease is destroyed, on any thread. Move-only.
+template <class T>
+class [[nodiscard]] ObjectPool<T>::Lease {
+ public:
+  Lease() noexcept = default;  ///< nothing on loan
+  Lease(Lease&&) noexcept = default;
+  /// Gives back what it had before.
+  Lease& operator=(Lease&& other) noexcept {
+    Lease taken(std::move(other));  // first, so that a lease may be assigned to itself
+    std::swap(pool_, taken.pool_);
+    std::swap(object_, taken.object_);
+    std::swap(permit_, taken.permit_);
+    return *this;
+  }
+  ~Lease() { release(); }
+
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+  T& operator*() const noexcept { return *object_; }
+  T* operator->() const noexcept { return object_.get(); }
+
+  /// Gives the object back now.
+  void release() noexcept {
+    if (object_ == nullptr) return;
+    pool_->put_back(std::move(object_));
+    permit_.release();  // after the object: the next in line finds it
+  }
+  /// Destroys the object, which is broken, and gives its place back.
+  void discard() noexcept {
+    if (object_ == nullptr) return;
+    object_.reset();
+    pool_->count(pool_->discarded_);
+    permit_.release();
+  }
+
+ private:
+  friend class ObjectPool;
+  Lease(ObjectPool& pool, Object object, Permit permit) noexcept
+      : pool_(&pool), object_(std::move(object)), permit_(std::move(permit)) {}
+
+  ObjectPool* pool_ = nullptr;
+  Object object_;
+  Permit permit_;
+};
+
+template <class T>
+Task<Result<typename ObjectPool<T>::Lease>> ObjectPool<T>::borrow() {
+  STINT_CO_TRY(Permit permit, co_await semaphore_.acquire());
+  while (Object idle = take_idle()) {
+    if (co_await is_fit(*idle)) {
+      count(reused_);
+      co_return Lease(*this, std::move(idle), std::move(permit));
+    }
+    idle.reset();
+    count(discarded_);
+  }
+  // Nothing is idle, so every object that exists has a place of its own: with this one they are max_size at most.
+  if (closed()) co_return fail(closed_error());
+  STINT_CO_TRY(T made, co_await make_());
+  Lease lease(*this, std::make_unique<T>(std::move(made)), std::move(permit));
+  count(made_);
+  if (closed()) co_return fail(closed_error());
+  co_return lease;
+}
+
+template <class T>
+Task<bool> ObjectPool<T>::is_fit(T& object) {
+  if (is_good_ && !is_good_(object)) co_return false;
+  co_return !validate_ || co_await validate_(object);
+}
+
+template <class T>
+auto ObjectPool<T>::take_idle() noexcept -> Object {
+  const std::lock_guard lock(mutex_);
+  if (idle_.empty()) return nullptr;
+  Object object = std::move(idle_.back());
+  idle_.pop_back();
+  return object;
+}
+
+template <class T>
+void ObjectPool<T>::put_back(Object object) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!shut_ && idle_.size() < max_idle_) idle_.push_back(std::move(object));
+  // Otherwise it is destroyed with the parameter, after the lock was let go.
+}
+
+template <class T>
+void ObjectPool<T>::close() noexcept {
+  std::vector<Object> doomed;
+  {
+    const std::lock_guard lock(mutex_);
+    shut_ = true;
+    doomed.swap(idle_);
+  }
+  semaphore_.close();
+}
+
+}  // namespace stint

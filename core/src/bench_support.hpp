@@ -5,12 +5,14 @@
 
 #include "stint/time.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <string>
 #include <unistd.h>
+#include <vector>
 
 namespace stint::bench {
 
@@ -70,6 +72,11 @@ void repeat(const Args& args, Once once) {
   }
 }
 
+inline double percentile(std::vector<double>& values, double share) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+}
+
 inline double resident_bytes() {
   std::int64_t total = 0;
   std::int64_t resident = 0;
@@ -79,5 +86,9 @@ inline double resident_bytes() {
   }
   return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
+
+// In worker_pool_bench.cpp.
+void pool_throughput(const Args& args);
+void pool_ping(const Args& args);
 
 }  // namespace stint::bench

@@ -3,6 +3,7 @@
 //   sem.uncontended n= [holders=on]            sem.contended threads= tasks= iters= permits=
 //   sem.waiter_mem n= timed=0|1 [frames=2]     sem.cancel n=
 //   spawn n=    await_child n=    sleep n=     scope.timer n= [kind=deadline]
+//   pool.throughput, pool.ping: worker_pool_bench.cpp
 // Those with memory make one sample per process. Spawned tasks take references: what they name outlives its reactor.
 #include "bench_support.hpp"
 #include "stint/asio.hpp"
@@ -195,6 +196,8 @@ void measure(const Args& args) {
   if (bench == "await_child") return repeat(args, awaited_children);
   if (bench == "sleep") return sleepers(args);
   if (bench == "scope.timer") return timer_scopes(args);
+  if (bench == "pool.throughput") return pool_throughput(args);
+  if (bench == "pool.ping") return pool_ping(args);
   args.fail("not a bench of this program");
 }
 

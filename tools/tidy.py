@@ -408,7 +408,8 @@ def listed(file):
     for parent in (folder, *folder.parents):
         relative = str(pathlib.PurePosixPath(file.path).relative_to(parent))
         lists = re.sub(r"#[^\n]*", "", file.tree.texts.get(str(parent / "CMakeLists.txt"), ""))
-        if re.search(rf"(?<![\w./]){re.escape(relative)}(?![\w./])", lists):
+        by_name = rf"\bstint_example\(\s*{re.escape(relative.removesuffix('.cpp'))}(?![\w./])"  # its source is name.cpp
+        if re.search(rf"(?<![\w./]){re.escape(relative)}(?![\w./])", lists) or re.search(by_name, lists):
             return
     yield 1, "no CMakeLists.txt names this file"
 

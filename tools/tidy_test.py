@@ -89,6 +89,7 @@ BAD = {
         ("core/src/forgotten_test.cpp", "int x;\n", {"core/CMakeLists.txt": "stint_layer(core TESTS src/other_test.cpp)"}),
         ("core/src/a_test.cpp", "int x;\n", {"core/CMakeLists.txt": "# src/a_test.cpp\nstint_layer(core)"}),
         ("core/src/task.cpp", "int x;\n", {"core/CMakeLists.txt": "stint_layer(core SOURCES src/task.cpp.old src/my_task.cpp)"}),
+        ("examples/fetch.cpp", "int x;\n", {"examples/CMakeLists.txt": "stint_example(fetch_all)"}),
         ("core/include/stint/new.hpp", HEADER, {"core/CMakeLists.txt": "stint_layer(core)"}),
     ],
     "docs-code": [
@@ -167,6 +168,7 @@ GOOD = {
     "listed": [
         ("core/src/a_test.cpp", "int x;\n", {"core/CMakeLists.txt": "stint_layer(core TESTS\n  src/a_test.cpp)"}),
         ("core/include/stint/task.hpp", HEADER, {"core/CMakeLists.txt": "FILES include/stint/task.hpp)"}),
+        ("examples/fetch.cpp", "int x;\n", {"examples/CMakeLists.txt": "stint_example(fetch)"}),
         ("tests/chaos/kill.cpp", "int x;\n", {"tests/CMakeLists.txt": "add_executable(kill chaos/kill.cpp)"}),
     ],
     "docs-code": [

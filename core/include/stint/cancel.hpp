@@ -50,12 +50,17 @@ class CancelToken : public detail::Link<CancelToken> {
   /// True for the token itself and everything above it.
   bool is_within(const CancelToken& ancestor) const noexcept;
 
+  /// From here on every resume beneath this token, in tokens born later too, adds one to `pulse`, which must outlive
+  /// them: how a watchdog sees life without being told.
+  void watch_life(std::atomic<std::uint32_t>& pulse) noexcept { pulse_ = &pulse; }
+
   /// Iterative: a tree may be 100,000 deep. The first reason stays. Own thread only.
   void cancel(Reason reason, std::string cause = {}) noexcept;
 
  protected:
   friend class Chain;
   friend class Executor;
+  friend class Leaf;
   CancelToken* next_below(CancelToken& top) noexcept;
   void shorten(Deadline deadline) noexcept { deadline_ = deadline_.sooner(deadline); }
   void draw_on(Budget* budget) noexcept { budget_ = budget; }
@@ -66,6 +71,7 @@ class CancelToken : public detail::Link<CancelToken> {
   detail::List<Chain> chains_;
   Deadline deadline_;
   Budget* budget_ = nullptr;
+  std::atomic<std::uint32_t>* pulse_ = nullptr;
   std::unique_ptr<std::string> cause_;
   Reason reason_ = Reason::none;
 

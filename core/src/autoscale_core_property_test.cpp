@@ -1,0 +1,125 @@
+// The promises of `autoscale`, over random options, loads and moments.
+#include "stint/autoscale_core.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+
+namespace stint {
+namespace {
+
+using namespace std::chrono_literals;
+using Why = AutoscaleDecision::Why;
+
+AutoscaleLoad load(std::size_t workers, std::size_t busy, std::size_t startable = 0) {
+  AutoscaleLoad seen;
+  seen.workers = workers;
+  seen.busy = busy;
+  seen.startable = startable;
+  seen.queue_capacity = 100;
+  return seen;
+}
+AutoscaleDecision decide(const AutoscaleLoad& seen, TimePoint now = TimePoint(1h)) { return autoscale({}, seen, now); }
+
+TEST(Autoscale, grows_above_80_percent_utilization) {
+  EXPECT_EQ(decide(load(10, 8)), (AutoscaleDecision{10, Why::fits}));
+  EXPECT_EQ(decide(load(10, 9)), (AutoscaleDecision{12, Why::busy}));
+}
+TEST(Autoscale, grows_above_half_a_queue) {
+  EXPECT_EQ(decide(load(10, 5, 50)), (AutoscaleDecision{10, Why::fits}));
+  EXPECT_EQ(decide(load(10, 5, 51)), (AutoscaleDecision{12, Why::queue}));
+}
+TEST(Autoscale, shrinks_below_30_percent_unless_the_queue_is_filling) {
+  EXPECT_EQ(decide(load(10, 3)), (AutoscaleDecision{10, Why::fits}));
+  EXPECT_EQ(decide(load(10, 2)), (AutoscaleDecision{8, Why::quiet}));
+  EXPECT_EQ(decide(load(10, 2, 60)), (AutoscaleDecision{12, Why::queue}));
+}
+TEST(Autoscale, steps_by_a_quarter_and_at_least_one) {
+  EXPECT_EQ(decide(load(2, 2)).workers, 3u);
+  EXPECT_EQ(decide(load(40, 40)).workers, 50u);
+  EXPECT_EQ(decide(load(48, 48)).workers, 50u);
+  EXPECT_EQ(decide(load(40, 0)).workers, 30u);
+  EXPECT_EQ(decide(load(3, 0)).workers, 2u);
+  EXPECT_EQ(decide(load(2, 0)), (AutoscaleDecision{2, Why::fits}));
+}
+TEST(Autoscale, cools_down) {
+  AutoscaleLoad seen = load(10, 10);
+  seen.changed_at = TimePoint(100s);
+  EXPECT_EQ(decide(seen, TimePoint(109s)), (AutoscaleDecision{10, Why::cooling}));
+  EXPECT_EQ(decide(seen, TimePoint(110s)), (AutoscaleDecision{12, Why::busy}));
+  seen.busy = 0;
+  EXPECT_EQ(decide(seen, TimePoint(129s)), (AutoscaleDecision{10, Why::cooling}));
+  EXPECT_EQ(decide(seen, TimePoint(130s)), (AutoscaleDecision{8, Why::quiet}));
+}
+TEST(Autoscale, leaves_a_paused_pool_alone_and_brings_others_within_bounds) {
+  EXPECT_EQ(decide(load(0, 0, 100)), (AutoscaleDecision{0, Why::paused}));
+  EXPECT_EQ(decide(load(1, 0)), (AutoscaleDecision{2, Why::below_min}));
+  EXPECT_EQ(decide(load(60, 20)), (AutoscaleDecision{50, Why::above_max}));
+  EXPECT_EQ(decide(load(60, 55)), (AutoscaleDecision{55, Why::above_max})) << "busy ones are not taken";
+}
+
+void keeps_its_promises() {
+  AutoscaleOptions options;
+  options.min = *rc::gen::inRange<std::size_t>(0, 20);
+  options.max = *rc::gen::inRange<std::size_t>(0, 60);
+  options.up_cool_down = std::chrono::seconds(*rc::gen::inRange(0, 60));
+  options.down_cool_down = std::chrono::seconds(*rc::gen::inRange(0, 60));
+  AutoscaleLoad seen;
+  seen.workers = *rc::gen::inRange<std::size_t>(0, 80);
+  seen.busy = *rc::gen::inRange<std::size_t>(0, seen.workers + 3);
+  seen.queue_capacity = *rc::gen::inRange<std::size_t>(0, 100);
+  seen.startable = *rc::gen::inRange<std::size_t>(0, 200);
+  const TimePoint now(std::chrono::seconds(*rc::gen::inRange(0, 200)));
+  if (*rc::gen::arbitrary<bool>()) seen.changed_at = now - std::chrono::seconds(*rc::gen::inRange(0, 100));
+  const std::size_t most = std::max(options.min, options.max);
+  const std::size_t idle = seen.workers - std::min(seen.busy, seen.workers);
+  const std::size_t step = std::max<std::size_t>(1, seen.workers / 4);
+
+  const AutoscaleDecision decision = autoscale(options, seen, now);
+  const bool grew = decision.workers > seen.workers, shrank = decision.workers < seen.workers;
+  if (seen.workers == 0) RC_ASSERT(decision.workers == 0u);
+  if (grew) RC_ASSERT(decision.workers <= most);
+  if (shrank) {
+    RC_ASSERT(decision.workers >= options.min);
+    RC_ASSERT(seen.workers - decision.workers <= idle);
+  }
+  if (seen.workers >= options.min && seen.workers <= most && seen.workers != 0) {
+    if (grew) RC_ASSERT(decision.workers - seen.workers <= step);
+    if (shrank) RC_ASSERT(seen.workers - decision.workers <= step);
+    if (seen.changed_at && grew) RC_ASSERT(now - *seen.changed_at >= options.up_cool_down);
+    if (seen.changed_at && shrank) RC_ASSERT(now - *seen.changed_at >= options.down_cool_down);
+  }
+  const bool reason_to_stay = decision.why == Why::fits || decision.why == Why::paused || decision.why == Why::cooling;
+  if (grew || shrank) RC_ASSERT(!reason_to_stay);
+}
+TEST(AutoscaleProperty, keeps_its_promises) {
+  EXPECT_TRUE(rc::check("autoscale keeps its promises", keeps_its_promises));
+}
+
+/// Under a load that stays the same the size comes to rest: it does not go up and down for ever.
+void comes_to_rest() {
+  const AutoscaleOptions options;
+  const auto wanted = *rc::gen::inRange<std::size_t>(0, 60);  // how many would be busy if there were enough workers
+  std::size_t workers = *rc::gen::inRange<std::size_t>(2, 50);
+  AutoscaleLoad seen;
+  seen.queue_capacity = 100;
+  TimePoint now{};
+  int turns = 0, direction = 0;
+  for (int check = 0; check < 500; ++check, now += options.check_every) {
+    seen.workers = workers;
+    seen.busy = std::min(wanted, workers);
+    seen.startable = wanted - seen.busy;
+    const AutoscaleDecision decision = autoscale(options, seen, now);
+    const int way = decision.workers > workers ? 1 : decision.workers < workers ? -1 : 0;
+    if (way != 0) seen.changed_at = now;
+    turns += way != 0 && direction != 0 && way != direction;
+    if (way != 0) direction = way;
+    workers = decision.workers;
+  }
+  RC_ASSERT(turns <= 1);
+}
+TEST(AutoscaleProperty, comes_to_rest) { EXPECT_TRUE(rc::check("a steady load gives a steady size", comes_to_rest)); }
+
+}  // namespace
+}  // namespace stint

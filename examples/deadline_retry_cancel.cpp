@@ -1,0 +1,94 @@
+// One deadline over retries, waits and nested work; and a cancel that leaves nothing running.
+//
+// A timeout that stops only the waiting leaves the work behind, which goes on to cost money. Look at `alive`: it counts
+// the calls that are really at work. When an answer is there, however it came about, it is 0. Virtual time.
+#include "stint/retry.hpp"
+#include "stint/scope.hpp"
+#include "stint/testing.hpp"
+
+#include <cstdio>
+
+using namespace stint;
+using namespace std::chrono_literals;
+
+struct World {
+  Simulator simulator;
+  SeededRandom random{7};
+  int alive = 0;
+  int failures = 0;  // of the next attempts
+  bool hangs = false;
+
+  int now_ms() const { return static_cast<int>((simulator.now() - TimePoint()) / 1ms); }
+};
+
+// [work]
+/// One call to somewhere. Whatever ends it, the count is right: a stop destroys the frame, and that runs destructors.
+Task<Result<int>> call(World& world, Duration takes) {
+  struct Alive {
+    explicit Alive(int& all) : count(all) { ++count; }
+    ~Alive() { --count; }
+    int& count;
+  };
+  const Alive alive(world.alive);
+  co_await sleep_for(world.hangs ? Duration(1h) : takes);
+  co_return 1;
+}
+
+/// One attempt: two calls at once. If one of them fails, the other is stopped.
+Task<Result<int>> attempt(World& world, std::uint32_t number) {
+  std::printf("  %4d ms  attempt %u\n", world.now_ms(), number);
+  STINT_CO_TRY(auto both, co_await all(call(world, 100ms), call(world, 300ms)));
+  if (world.failures-- > 0) co_return fail(Error(Errc::unavailable, Retry::safe, "the other side is overloaded"));
+  co_return std::get<0>(both) + std::get<1>(both);
+}
+
+/// All of it under one deadline.
+Task<Result<int>> answer(World& world, Duration within) {
+  RetryPolicy policy;
+  policy.attempts_max = 5;
+  RetryOptions retry_options;
+  retry_options.random = &world.random;
+  auto one = [&](std::uint32_t number) { return attempt(world, number); };
+  auto body = [&](Scope& scope) { return retry(scope, policy, one, retry_options); };
+  ScopeOptions options;
+  options.deadline = Deadline::after(world.simulator.now(), within);
+  co_return co_await with_scope(options, std::ref(body));
+}
+// [/work]
+
+/// Runs one story, cancelled from outside at `cancel_at`; gives its end, if it had one of its own.
+std::optional<Result<int>> tell(World& world, Duration within, std::optional<Duration> cancel_at = {}) {
+  std::optional<Result<int>> end;
+  auto program = [&]() -> Task<> { end = co_await answer(world, within); };
+  RootScope scope(world.simulator);
+  scope.spawn(program());
+  if (cancel_at) {
+    world.simulator.advance(*cancel_at);
+    std::printf("  %4d ms  cancel; calls at work: %d\n", world.now_ms(), world.alive);
+    scope.cancel(Reason::user, "nobody wants it any more");
+  }
+  world.simulator.settle();
+  const std::string how = !end ? "gone" : *end ? "answer " + std::to_string(**end) : end->error().describe();
+  std::printf("  %4d ms  %s; calls at work: %d\n", world.now_ms(), how.c_str(), world.alive);
+  return end;
+}
+
+int main() {
+  std::printf("two failures, then an answer:\n");
+  World busy;
+  busy.failures = 2;
+  const auto answered = tell(busy, 5s);
+  bool good = answered && *answered && **answered == 2 && busy.alive == 0;
+
+  std::printf("the other side hangs, the deadline is one second:\n");
+  World hung;
+  hung.hangs = true;
+  const auto late = tell(hung, 1s);
+  good = good && late && !*late && late->error() == Errc::timed_out && hung.now_ms() == 1000 && hung.alive == 0;
+
+  std::printf("somebody cancels in the middle of the second attempt:\n");
+  World cancelled;
+  cancelled.failures = 2;
+  good = good && !tell(cancelled, 5s, 800ms) && cancelled.now_ms() == 800 && cancelled.alive == 0;
+  return good ? 0 : 1;
+}

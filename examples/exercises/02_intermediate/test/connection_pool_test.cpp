@@ -1,0 +1,190 @@
+// The tests of exercise 02, in the order of its steps. Angle brackets, so that both your header and the solution can be
+// meant: the build decides.
+#include "stint/scope.hpp"
+#include "stint/testing.hpp"
+
+#include <gtest/gtest.h>
+
+#include <connection_pool.hpp>
+#include <string>
+
+namespace {
+
+using namespace stint;
+using namespace std::chrono_literals;
+using Log = std::vector<std::string>;
+
+struct Pool : testing::Test {
+  /// A connect that takes 100 ms and counts, also those that never came to an end.
+  Task<Result<Connection>> connect() {
+    struct Count {
+      ~Count() { --count; }
+      int& count;
+    };
+    ++connecting;
+    const Count at_work{connecting};
+    co_await sleep_for(100ms);
+    if (failures-- > 0) co_return fail(Errc::unavailable, "no route to the database");
+    co_return Connection{++made};
+  }
+
+  /// Borrows, says so, keeps the lease for a while.
+  static Task<> use(Pool& test, ConnectionPool& pool, std::string who, Duration keep, Deadline deadline = {},
+                    bool breaks = false) {
+    auto lease = co_await pool.borrow(deadline);
+    if (!lease) {
+      test.log.push_back(who + ": " + std::string(to_string(lease.error().code())));
+      co_return;
+    }
+    test.log.push_back(who + " has " + std::to_string((*lease)->number));
+    co_await sleep_for(keep);
+    (*lease)->broken = breaks;
+  }
+  Deadline in(Duration time) const { return Deadline::after(simulator.now(), time); }
+
+  Simulator simulator{1, Simulator::Order::fifo};
+  int made = 0, connecting = 0, failures = 0;
+  Log log;
+  std::function<Task<Result<Connection>>()> connect_here = [this] { return connect(); };
+};
+
+TEST_F(Pool, step1_nothing_is_made_before_somebody_asks) {
+  ConnectionPool pool(2, connect_here);
+  RootScope scope(simulator);
+  simulator.settle();
+  EXPECT_EQ(made, 0);
+  scope.spawn(use(*this, pool, "ada", 0ms));
+  simulator.settle();
+  EXPECT_EQ(log, (Log{"ada has 1"}));
+  EXPECT_EQ(made, 1);
+}
+
+TEST_F(Pool, step2_what_comes_back_is_used_again) {
+  ConnectionPool pool(2, connect_here);
+  RootScope scope(simulator);
+  for (const char* const who : {"ada", "bob", "cleo"}) {
+    scope.spawn(use(*this, pool, who, 10ms));
+    simulator.settle();
+    EXPECT_EQ(pool.idle(), 1u);
+  }
+  EXPECT_EQ(log, (Log{"ada has 1", "bob has 1", "cleo has 1"}));
+  EXPECT_EQ(made, 1);
+}
+
+TEST_F(Pool, step2_a_lease_that_was_moved_puts_back_once) {
+  ConnectionPool pool(2, connect_here);
+  RootScope scope(simulator);
+  auto moves = [&]() -> Task<> {
+    auto first = co_await pool.borrow();
+    if (!first) co_return;
+    ConnectionPool::Lease second = std::move(*first);
+    ConnectionPool::Lease third;
+    third = std::move(second);
+    log.push_back("has " + std::to_string(third->number));
+    EXPECT_EQ(pool.idle(), 0u);
+  };
+  scope.spawn(moves());
+  simulator.settle();
+  EXPECT_EQ(log, (Log{"has 1"}));
+  EXPECT_EQ(pool.idle(), 1u);
+}
+
+TEST_F(Pool, step3_never_more_than_max_at_a_time_and_first_come_first_served) {
+  ConnectionPool pool(2, connect_here);
+  RootScope scope(simulator);
+  Duration keep = 1s;
+  for (const char* const who : {"ada", "bob", "cleo", "dan", "eve"}) scope.spawn(use(*this, pool, who, keep += 10ms));
+  simulator.advance(500ms);
+  EXPECT_EQ(log, (Log{"ada has 1", "bob has 2"}));
+  simulator.settle();
+  EXPECT_EQ(log, (Log{"ada has 1", "bob has 2", "cleo has 1", "dan has 2", "eve has 1"}));
+  EXPECT_EQ(made, 2) << "the next in line must find the connection that came back";
+}
+
+TEST_F(Pool, step4_a_broken_connection_is_not_used_again) {
+  ConnectionPool pool(1, connect_here);
+  RootScope scope(simulator);
+  scope.spawn(use(*this, pool, "ada", 10ms, {}, true));
+  simulator.settle();
+  EXPECT_EQ(pool.idle(), 0u);
+  scope.spawn(use(*this, pool, "bob", 10ms));
+  simulator.settle();
+  EXPECT_EQ(log, (Log{"ada has 1", "bob has 2"}));
+}
+
+TEST_F(Pool, step4_a_failed_connect_gives_its_place_back) {
+  failures = 1;
+  ConnectionPool pool(1, connect_here);
+  RootScope scope(simulator);
+  scope.spawn(use(*this, pool, "ada", 10ms));
+  scope.spawn(use(*this, pool, "bob", 10ms));
+  simulator.settle();
+  EXPECT_EQ(log, (Log{"ada: unavailable", "bob has 1"}));
+}
+
+TEST_F(Pool, step5_the_deadline_covers_the_wait) {
+  ConnectionPool pool(1, connect_here);
+  RootScope scope(simulator);
+  scope.spawn(use(*this, pool, "ada", 1h));
+  scope.spawn(use(*this, pool, "bob", 0ms, in(5s)));
+  simulator.advance(4999ms);
+  EXPECT_EQ(log, (Log{"ada has 1"}));
+  simulator.advance(1ms);
+  EXPECT_EQ(log, (Log{"ada has 1", "bob: timed out"}));
+  simulator.settle();
+}
+
+TEST_F(Pool, step5_the_deadline_covers_the_making_and_stops_it) {
+  ConnectionPool pool(1, connect_here);
+  RootScope scope(simulator);
+  scope.spawn(use(*this, pool, "ada", 0ms, in(50ms)));
+  simulator.advance(50ms);
+  EXPECT_EQ(log, (Log{"ada: timed out"}));
+  EXPECT_EQ(connecting, 0) << "nobody wants this connection any more";
+  scope.spawn(use(*this, pool, "bob", 0ms));
+  simulator.settle();
+  EXPECT_EQ(log.back(), "bob has 1") << "the place must be free again";
+}
+
+TEST_F(Pool, step5_who_is_cancelled_leaves_no_trace) {
+  ConnectionPool pool(1, connect_here);
+  RootScope cancelled(simulator), scope(simulator);
+  cancelled.spawn(use(*this, pool, "ada", 0ms));
+  cancelled.spawn(use(*this, pool, "bob", 0ms));
+  scope.spawn(use(*this, pool, "cleo", 0ms));
+  simulator.advance(50ms);  // ada connects, bob and cleo wait
+  EXPECT_EQ(connecting, 1);
+  cancelled.cancel();
+  simulator.settle();
+  EXPECT_EQ(log, (Log{"cleo has 1"}));
+  EXPECT_EQ(pool.idle(), 1u);
+}
+
+TEST_F(Pool, step6_after_close_nobody_borrows_and_nothing_is_kept) {
+  ConnectionPool pool(2, connect_here);
+  RootScope scope(simulator);
+  scope.spawn(use(*this, pool, "ada", 1s));
+  scope.spawn(use(*this, pool, "bob", 10s));
+  simulator.advance(2s);  // ada's connection is idle, bob's is out
+  EXPECT_EQ(pool.idle(), 1u);
+  pool.close();
+  EXPECT_EQ(pool.idle(), 0u);
+  scope.spawn(use(*this, pool, "cleo", 0ms));
+  simulator.settle();
+  EXPECT_EQ(log, (Log{"ada has 1", "bob has 2", "cleo: closed"}));
+  EXPECT_EQ(pool.idle(), 0u) << "bob's connection came back to a closed pool";
+}
+
+TEST_F(Pool, step6_close_sends_those_home_who_wait) {
+  ConnectionPool pool(1, connect_here);
+  RootScope scope(simulator);
+  scope.spawn(use(*this, pool, "ada", 10s));
+  scope.spawn(use(*this, pool, "bob", 0ms));
+  simulator.advance(1s);
+  pool.close();
+  simulator.run_ready();
+  EXPECT_EQ(log, (Log{"ada has 1", "bob: closed"}));
+  simulator.settle();
+}
+
+}  // namespace

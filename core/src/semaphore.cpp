@@ -51,16 +51,33 @@ bool Semaphore::impossible(std::uint32_t units) const noexcept {
   return units == 0 || (most != 0 && units > most);
 }
 
+std::size_t Semaphore::line_of(const Acquire& waiter) noexcept {
+  const bool returns = waiter.labelled_ && static_cast<const LabelledAcquire&>(waiter).turn_ != 0;
+  return static_cast<std::size_t>(2 * (waiter.priority_ - kPriorityMin) + (returns ? 1 : 0));
+}
+
+/// Brings the last of a line of those who come back to where its turn is.
+void Semaphore::sort_by_turn(const detail::List<Acquire>& line, detail::Link<Acquire>& last) noexcept {
+  const auto turn = [](detail::Link<Acquire>& link) {
+    return static_cast<LabelledAcquire&>(static_cast<Acquire&>(link)).turn_;
+  };
+  for (auto* ahead = last.prev(); ahead != line.end() && turn(*ahead) > turn(last); ahead = last.prev()) {
+    last.unlink();
+    ahead->insert_before(last);
+  }
+}
+
 void Semaphore::link(Acquire& waiter) noexcept {
-  const int line = waiter.priority_ - kPriorityMin;
-  lines_[static_cast<std::size_t>(line)].push_back(waiter);
+  const std::size_t line = line_of(waiter);
+  lines_[line].push_back(waiter);
+  if (line % 2 != 0) sort_by_turn(lines_[line], waiter);
   occupied_ |= 1U << line;
   waiting_.store(waiting_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   waiter.state_ = State::waiting;
 }
 
 void Semaphore::unlink(Acquire& waiter) noexcept {
-  const auto line = static_cast<std::size_t>(waiter.priority_ - kPriorityMin);
+  const std::size_t line = line_of(waiter);
   if (&lines_[line].front() == &waiter) bypassed_[line] = 0;
   static_cast<detail::Link<Acquire>&>(waiter).unlink();
   if (lines_[line].empty()) {
@@ -71,7 +88,7 @@ void Semaphore::unlink(Acquire& waiter) noexcept {
 }
 
 /// The highest priority that waits, unless a lower one has been passed over often enough.
-int Semaphore::head_class() const noexcept {
+std::size_t Semaphore::head_line() const noexcept {
   const int highest = static_cast<int>(std::bit_width(occupied_)) - 1;
   int chosen = highest;
   std::uint32_t longest = passed_over_max_;
@@ -81,18 +98,16 @@ int Semaphore::head_class() const noexcept {
     longest = passed_over_[static_cast<std::size_t>(line)];
     chosen = line;
   }
-  return chosen;
+  return static_cast<std::size_t>(chosen);
 }
 
-Acquire* Semaphore::head() const noexcept {
-  return occupied_ == 0 ? nullptr : &lines_[static_cast<std::size_t>(head_class())].front();
-}
+Acquire* Semaphore::head() const noexcept { return occupied_ == 0 ? nullptr : &lines_[head_line()].front(); }
 
 /// One behind the head that fits, if the head's patience lasts.
 Acquire* Semaphore::bypasser(const Acquire& head, std::int64_t free) noexcept {
-  if (bypassed_[static_cast<std::size_t>(head.priority_ - kPriorityMin)] >= bypass_max_ || free <= 0) return nullptr;
+  if (bypassed_[line_of(head)] >= bypass_max_ || free <= 0) return nullptr;
   int looked = 0;
-  for (int line = kClasses - 1; line >= 0; --line) {
+  for (int line = kLines - 1; line >= 0; --line) {
     const auto& waiters = lines_[static_cast<std::size_t>(line)];
     for (auto* link = waiters.first(); link != waiters.end(); link = link->next()) {
       auto& waiter = static_cast<Acquire&>(*link);
@@ -116,10 +131,10 @@ void Semaphore::decide(Acquire& waiter, State state, Wakes& wakes) noexcept {
 }
 
 void Semaphore::grant(Acquire& waiter, std::int64_t& free, Wakes& wakes) noexcept {
-  const auto line = static_cast<std::size_t>(waiter.priority_ - kPriorityMin);
+  const std::size_t line = line_of(waiter);
   if (bypass_max_ != 0) {
     const Acquire* const first = head();
-    if (first != &waiter) ++bypassed_[static_cast<std::size_t>(first->priority_ - kPriorityMin)];
+    if (first != &waiter) ++bypassed_[line_of(*first)];
   }
   if (const std::uint32_t lower = occupied_ & ((1U << line) - 1); lower != 0) {
     for (std::size_t i = 0; i < line; ++i) passed_over_[i] += (lower >> i) & 1U;
@@ -204,7 +219,7 @@ bool Semaphore::leave(Acquire& waiter, State why) noexcept {
   Wakes wakes;
   Lock lock(mutex_);
   if (waiter.state_ != State::waiting) return false;
-  const bool first = &lines_[static_cast<std::size_t>(waiter.priority_ - kPriorityMin)].front() == &waiter;
+  const bool first = &lines_[line_of(waiter)].front() == &waiter;
   unlink(waiter);
   waiter.state_ = why;
   // The head may have blocked smaller ones behind it.
@@ -248,7 +263,7 @@ Result<> Semaphore::release(std::uint32_t units) {
 }
 
 void Semaphore::fail_impossible(Lock& lock, Wakes& wakes) noexcept {
-  for (int line = 0; line < kClasses; ++line) {
+  for (int line = 0; line < kLines; ++line) {
     const auto& waiters = lines_[static_cast<std::size_t>(line)];
     for (auto* link = waiters.first(); link != waiters.end();) {
       auto& waiter = static_cast<Acquire&>(*link);
@@ -312,7 +327,7 @@ bool Semaphore::closed() const noexcept {
 std::vector<Semaphore::Waiter> Semaphore::waiters(std::size_t limit) const {
   const Lock lock(mutex_);
   std::vector<Waiter> found;
-  for (int line = kClasses - 1; line >= 0; --line) {
+  for (int line = kLines - 1; line >= 0; --line) {
     const auto& waiters = lines_[static_cast<std::size_t>(line)];
     for (auto* link = waiters.first(); link != waiters.end() && found.size() < limit; link = link->next()) {
       const auto& waiter = static_cast<const Acquire&>(*link);

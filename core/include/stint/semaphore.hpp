@@ -146,7 +146,7 @@ class [[nodiscard]] LabelledAcquire final : public Acquire, private Timer {
     labelled_ = true;
   }
   LabelledAcquire(LabelledAcquire&& other) noexcept
-      : Acquire(std::move(other)), label_(other.label_), deadline_(other.deadline_) {
+      : Acquire(std::move(other)), label_(other.label_), deadline_(other.deadline_), turn_(other.turn_) {
     labelled_ = true;
   }
   inline bool await_ready() noexcept;
@@ -158,6 +158,7 @@ class [[nodiscard]] LabelledAcquire final : public Acquire, private Timer {
   std::string_view label_;
   Deadline deadline_;
   TimePoint since_{};
+  std::uint64_t turn_ = 0;  // of one that comes back from a back-off; 0: a newcomer
 };
 
 class Semaphore {
@@ -240,12 +241,15 @@ class Semaphore {
  private:
   friend class Acquire;
   friend class LabelledAcquire;
+  friend class LimitSet;
   friend class Mutex;
   friend class Permit;
+  friend class PermitSet;
   using State = Acquire::State;
   using Lock = std::unique_lock<std::mutex>;
   static constexpr std::int64_t kSlow = 1;
-  static constexpr int kClasses = kPriorityMax - kPriorityMin + 1;
+  // Two lines per priority: those who come back from a back-off stand before the others, as half a priority more.
+  static constexpr int kLines = 2 * (kPriorityMax - kPriorityMin + 1);
 
   bool swap(std::int64_t& expected, std::int64_t wanted, std::memory_order order) noexcept {
     return word_.compare_exchange_weak(expected, wanted, order, std::memory_order_relaxed);
@@ -279,7 +283,9 @@ class Semaphore {
   Acquire* next_to_grant(std::int64_t free) noexcept;
   Acquire* bypasser(const Acquire& head, std::int64_t free) noexcept;
   Acquire* head() const noexcept;
-  int head_class() const noexcept;
+  std::size_t head_line() const noexcept;
+  static std::size_t line_of(const Acquire& waiter) noexcept;
+  static void sort_by_turn(const detail::List<Acquire>& line, detail::Link<Acquire>& last) noexcept;
   void link(Acquire& waiter) noexcept;
   void unlink(Acquire& waiter) noexcept;
   void grant(Acquire& waiter, std::int64_t& free, Wakes& wakes) noexcept;
@@ -292,6 +298,14 @@ class Semaphore {
   std::uint32_t add_holder(const Acquire* waiter, std::string_view label, std::uint32_t units) noexcept;
   void remove_holder(std::uint32_t holder) noexcept;
 
+  /// For `LimitSet`: a place in the order of arrival, and a wait that goes back to it.
+  std::uint64_t draw_turn() noexcept { return turns_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  [[nodiscard]] LabelledAcquire acquire_again(const AcquireOptions& options, Deadline deadline,
+                                              std::uint64_t turn) noexcept {
+    LabelledAcquire again(*this, options, deadline);
+    again.turn_ = turn;
+    return again;
+  }
   void give_back_slow(std::uint32_t units, std::uint32_t holder) noexcept;
   bool leave(Acquire& waiter, State why) noexcept;
   std::optional<Permit> try_slow(std::uint32_t units, std::string_view label) noexcept;
@@ -304,11 +318,12 @@ class Semaphore {
   std::atomic<std::uint32_t> capacity_;
   std::atomic<std::uint32_t> waiting_ = 0;
   mutable std::mutex mutex_;
-  std::array<detail::List<Acquire>, kClasses> lines_;  // by priority
-  std::array<std::uint32_t, kClasses> passed_over_{};  // grants to higher priorities since the last to this one
-  std::uint32_t occupied_ = 0;                         // one bit per line with somebody in it
-  std::array<std::uint32_t, kClasses> bypassed_{};     // how many have overtaken its first, as the head of all
-  std::uint32_t settling_ = 0;                         // releasers between two batches: the destructor waits for them
+  std::array<detail::List<Acquire>, kLines> lines_;  // by priority
+  std::array<std::uint32_t, kLines> passed_over_{};  // grants to higher lines since the last to this one
+  std::uint32_t occupied_ = 0;                       // one bit per line with somebody in it
+  std::array<std::uint32_t, kLines> bypassed_{};     // how many have overtaken its first, as the head of all
+  std::uint32_t settling_ = 0;                       // releasers between two batches: the destructor waits for them
+  std::atomic<std::uint64_t> turns_ = 0;
   const std::uint32_t bypass_max_;
   const std::uint32_t passed_over_max_;
   const bool tracks_;

@@ -7,8 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <optional>
-#include <thread>
-#include <vector>
 
 namespace stint {
 namespace {

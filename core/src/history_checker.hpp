@@ -6,6 +6,9 @@
 /// and then. What has to be searched is the order of arrivals, departures, tries, releases and resizes. The search is
 /// Wing and Gong's with Lowe's memory of the states that it has already left in vain.
 ///
+/// One thing is not held against the semaphore: it lets the last in line run before it opens the fast path, so a try
+/// may be refused until the call that emptied the line has returned.
+///
 /// For small histories: every operation that overlaps another doubles the work, about; `kStatesMax` is the end of it.
 #pragma once
 
@@ -88,15 +91,13 @@ class SequentialSemaphore {
   bool do_at_once(std::size_t i) {
     const Operation& operation = (*history_)[i];
     over_ |= bit(i);
+    if (operation.kind == Kind::try_acquire) return attempt(operation);
+    const bool somebody_waited = !line_.empty();
     if (operation.kind == Kind::release) {
       free_ += operation.units;
-      return free_ <= capacity_ && settle();
+      return free_ <= capacity_ && settle() && note_if_emptied(somebody_waited, operation);
     }
-    if (operation.kind == Kind::set_capacity) return resize(operation.units);
-    const bool may_take = line_.empty() && operation.units <= free_;
-    if (may_take != (operation.outcome == Outcome::granted)) return false;
-    if (may_take) free_ -= operation.units;
-    return true;
+    return resize(operation.units) && note_if_emptied(somebody_waited, operation);
   }
   bool arrive(std::size_t i) {
     arrived_ |= bit(i);
@@ -108,17 +109,16 @@ class SequentialSemaphore {
   /// A cancel or timeout. Of a cancelled acquire nothing is left, however far it had come.
   bool depart(std::size_t i) {
     over_ |= bit(i);
-    if (std::erase(line_, static_cast<char>(i)) > 0) return settle();
-    if (!has(granted_, i)) return true;
-    free_ += (*history_)[i].units;
-    return settle();
+    const bool somebody_waited = !line_.empty();
+    if (std::erase(line_, static_cast<char>(i)) == 0 && has(granted_, i)) free_ += (*history_)[i].units;
+    return settle() && note_if_emptied(somebody_waited, (*history_)[i]);
   }
 
   /// Equal keys: what is still to be done has the same ends.
   [[nodiscard]] std::string key() const {
     std::string text = line_;
-    for (const auto word :
-         {arrived_, over_, granted_, static_cast<std::uint64_t>(free_), static_cast<std::uint64_t>(capacity_)}) {
+    for (const auto word : {arrived_, over_, granted_, static_cast<std::uint64_t>(free_),
+                            static_cast<std::uint64_t>(capacity_), static_cast<std::uint64_t>(shut_until_)}) {
       text.append(reinterpret_cast<const char*>(&word), sizeof(word));
     }
     return text;
@@ -135,6 +135,16 @@ class SequentialSemaphore {
     const Outcome outcome = (*history_)[i].outcome;
     if (outcome == Outcome::invalid) over_ |= bit(i);
     return outcome == Outcome::invalid || outcome == Outcome::cancelled;
+  }
+  bool attempt(const Operation& operation) noexcept {
+    const bool may_take = line_.empty() && operation.units <= free_;
+    if (operation.outcome == Outcome::refused) return !may_take || operation.called < shut_until_;
+    free_ -= operation.units;
+    return may_take;
+  }
+  bool note_if_emptied(bool somebody_waited, const Operation& by) noexcept {
+    if (somebody_waited && line_.empty()) shut_until_ = std::max(shut_until_, by.returned);
+    return true;
   }
   bool settle() {
     while (!line_.empty()) {
@@ -170,6 +180,7 @@ class SequentialSemaphore {
   std::int64_t capacity_;
   std::uint64_t arrived_ = 0, over_ = 0, granted_ = 0;  // sets of operations
   std::string line_;                                    // operations, first come first
+  Moment shut_until_ = 0;                               // when the last call that emptied the line returned
 };
 
 class HistoryChecker {

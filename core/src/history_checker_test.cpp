@@ -141,6 +141,15 @@ TEST(HistoryChecker, a_try_may_be_refused_by_what_was_so_for_a_moment) {
   expect_illegal(1, {acquire(1, 1, {1, 3}), releases(1, 1, {4, 5}), tries(2, 1, {6, 7}, Outcome::refused)});
 }
 
+TEST(HistoryChecker, a_try_may_be_refused_until_the_call_that_emptied_the_line_has_returned) {
+  const auto refused_after = [](Interval release) {
+    return History{acquire(1, 2, {1, 2}), in_line_by(acquire(2, 1, {3, 12}), 4), releases(1, 2, release),
+                   tries(3, 1, {13, 14}, Outcome::refused)};
+  };
+  expect_legal(2, refused_after({9, 15}));
+  expect_illegal(2, refused_after({9, 11}));
+}
+
 TEST(HistoryChecker, a_unit_that_is_lost_is_missed_by_the_next_try) {
   expect_illegal(2, {acquire(1, 1, {1, 2}), acquire(2, 1, {3, 4}), releases(1, 1, {5, 7}), releases(2, 1, {6, 8}),
                      tries(1, 2, {9, 10}, Outcome::refused)});

@@ -87,13 +87,13 @@ void Semaphore::unlink(Acquire& waiter) noexcept {
   waiting_.store(waiting_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
 }
 
-/// The highest priority that waits, unless a lower one has been passed over often enough.
+/// The highest priority that waits, unless one has been passed over often enough; of several the one most often, and of
+/// equals the higher. So a newcomer changes the head only by becoming it.
 std::size_t Semaphore::head_line() const noexcept {
-  const int highest = static_cast<int>(std::bit_width(occupied_)) - 1;
-  int chosen = highest;
+  int chosen = static_cast<int>(std::bit_width(occupied_)) - 1;
   std::uint32_t longest = passed_over_max_;
-  for (std::uint32_t lower = occupied_ & ~(1U << highest); lower != 0; lower &= lower - 1) {
-    const int line = std::countr_zero(lower);
+  for (std::uint32_t lines = occupied_; lines != 0; lines &= lines - 1) {
+    const int line = std::countr_zero(lines);
     if (passed_over_[static_cast<std::size_t>(line)] < longest) continue;
     longest = passed_over_[static_cast<std::size_t>(line)];
     chosen = line;

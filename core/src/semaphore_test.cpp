@@ -460,6 +460,18 @@ TEST(SemaphorePriority, of_several_the_one_that_was_passed_over_most_goes_first)
   line.run();
   EXPECT_EQ(line.news(), Log{"lowest"});
 }
+TEST(SemaphorePriority, of_those_passed_over_equally_often_the_higher_goes_first) {
+  Line line(4, 0, passed_over(1));
+  line.enter("holder", 4);
+  line.enter("normal", 2);
+  line.enter_as("low", -1, 4);
+  line.enter_as("high", 1);
+  EXPECT_TRUE(line.permits["holder"].release(1));
+  line.run();
+  EXPECT_TRUE(line.permits["holder"].release(2));
+  line.run();
+  EXPECT_EQ(line.log, (Log{"holder", "high", "normal"}));
+}
 TEST(SemaphorePriority, newcomer_of_a_higher_one_takes_what_a_large_head_leaves) {
   Line line(3);
   line.permits["held"] = std::move(*line.semaphore.try_acquire(1));

@@ -156,7 +156,9 @@ void Semaphore::breathe(Lock& lock, Wakes& wakes) noexcept {
 
 void Semaphore::settle(Lock& lock, Wakes& wakes) noexcept {
   while (true) {
-    std::int64_t free = word_.load(std::memory_order_relaxed) >> 1;
+    const std::int64_t word = word_.load(std::memory_order_relaxed);
+    if ((word & kSlow) == 0) return;  // others settled while this one breathed: the word is the fast paths' again
+    std::int64_t free = word >> 1;
     Acquire* waiter = next_to_grant(free);
     for (int granted = 0; waiter != nullptr && granted < kGrantsPerBatch && !wakes.full(); ++granted) {
       grant(*waiter, free, wakes);

@@ -99,9 +99,8 @@ class Painter {
   std::string name_of(const Spaces::Space& space) const {
     return space.parts == 1 ? space.who : fmt::format("{} {}/{}", space.who, space.part, space.parts);
   }
-  static std::string state_of(const Spaces::Space& space, int columns) {
-    constexpr std::string_view kOver = "over limit";
-    if (space.closing) return std::string(kOver.substr(0, columns < static_cast<int>(kOver.size()) ? 4 : kOver.npos));
+  static std::string state_of(const Spaces::Space& space) {
+    if (space.closing) return "debt";
     return space.closed ? "closed" : space.who.empty() ? "free" : "";
   }
   Line bar(const GarageView::Parked& guest, int wide, bool closing) const {
@@ -155,13 +154,12 @@ class Painter {
     const GarageView::Parked* const guest = parked(space.who);
     if (guest == nullptr) {
       box[1] = framed(Line());
-      box[2] = framed(Line(state_of(space, inner), Style::dim));
+      box[2] = framed(Line(state_of(space), Style::dim));
       box[3] = framed(Line(space.closed ? repeated(look_.utf8 ? "╱" : "/", inner) : "", Style::dim));
     } else {
       box[1] = framed(Line(name_of(space), space.closing ? Style::red : style_of(guest->who, guest->units)));
       box[2] = framed(bar(*guest, inner, space.closing));
-      box[3] =
-          framed(space.closing ? Line(state_of(space, inner), Style::red) : Line(tenths(guest->inside), Style::dim));
+      box[3] = framed(space.closing ? Line(state_of(space), Style::red) : Line(tenths(guest->inside), Style::dim));
     }
     return box;
   }
@@ -180,7 +178,7 @@ class Painter {
   Line cell_of(const Spaces::Space& space, std::size_t number, int wide) const {
     Line cell(fmt::format("{:>2} ", number), Style::dim);
     const GarageView::Parked* const guest = parked(space.who);
-    if (guest == nullptr) return cell.add(state_of(space, wide), Style::dim);
+    if (guest == nullptr) return cell.add(state_of(space), Style::dim);
     constexpr int kNameWidth = 8;
     const Style style = space.closing ? Style::red : style_of(guest->who, guest->units);
     cell.add(Line(space.who, style).padded(kNameWidth, look_.utf8));
@@ -267,7 +265,7 @@ class Painter {
     first.add(fmt::format(" inside {} of {}", inside, view_.capacity), Style::bold);
     if (view_.debt > 0) first.add(fmt::format(", debt {}", view_.debt), Style::red);
     first.add(text(fmt::format(" · most {} of {}", sums.inside_max, sums.capacity_max)));
-    first.add(text(fmt::format(" · over limit {} of {}", sums.over_limit, sums.granted)),
+    first.add(text(fmt::format(" · {} grants, {} too many", sums.granted, sums.over_limit)),
               sums.over_limit == 0 ? Style::green : Style::red);
     put(std::move(first));
     put(Line(text(fmt::format(" gave up {} · cancelled {} · refused {} · sent home {}", sums.gave_up, sums.cancelled,

@@ -138,7 +138,8 @@ TEST(DemoView, a_picture_of_usual_size_names_all_inside_the_line_and_the_counter
     look.columns = columns;
     std::string all;
     for (const std::string& line : draw(picture.view, picture.spaces, picture.recent, look)) all += line + "\n";
-    for (const char* const word : {"ada", "bob", "cleo", "gives up in 1.0 s", "inside 2 of 2", "over limit 0 of 2"}) {
+    for (const char* const word :
+         {"ada", "bob", "cleo", "gives up in 1.0 s", "inside 2 of 2", "2 grants, 0 too many"}) {
       EXPECT_NE(all.find(word), std::string::npos) << word << " is missing at " << columns << " columns:\n" << all;
     }
   }

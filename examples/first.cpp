@@ -1,0 +1,26 @@
+// The smallest program: three workers, two permits, real time.
+// [program]
+#include "stint/asio.hpp"
+
+#include <cstdio>
+
+using namespace stint;
+using namespace std::chrono_literals;
+
+Task<Result<>> work(Semaphore& slots, int number) {
+  STINT_CO_TRY(const Permit permit, co_await slots.acquire());  // waits in line
+  std::printf("%d begins\n", number);
+  co_await sleep_for(100ms);
+  std::printf("%d ends\n", number);
+  co_return Result<>();
+}  // the permit goes back here, however this ends
+
+int main() {
+  Semaphore slots("slots", 2);
+  Reactor reactor;
+  RootScope scope(reactor);
+  for (int i = 1; i <= 3; ++i) scope.spawn(work(slots, i));
+  reactor.run(scope);  // until nothing is left in the scope
+  return slots.available() == 2 ? 0 : 1;
+}
+// [/program]

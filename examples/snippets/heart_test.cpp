@@ -1,0 +1,225 @@
+// The code that docs/library.md shows of tasks, scopes, deadlines and the simulator. Each piece is a test of what the
+// text says about it.
+#include "stint/budget.hpp"
+#include "stint/map_bounded.hpp"
+#include "stint/scope.hpp"
+#include "stint/semaphore.hpp"
+#include "stint/testing.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stint {
+namespace {
+
+using namespace std::chrono_literals;
+
+void run(Simulator& simulator, Task<> task) {
+  RootScope scope(simulator);
+  scope.spawn(std::move(task));
+  EXPECT_TRUE(simulator.run_until([&] { return scope.idle(); }));
+}
+
+// [task]
+Task<int> ask(int question) {
+  co_await sleep_for(1s);
+  co_return 2 * question;
+}
+
+Task<int> ask_twice() { co_return co_await ask(1) + co_await ask(2); }
+// [/task]
+
+TEST(Heart, a_task_is_awaited_where_it_is_made) {
+  Simulator simulator;
+  int answer = 0;
+  auto program = [&]() -> Task<> { answer = co_await ask_twice(); };
+  run(simulator, program());
+  EXPECT_EQ(answer, 6);
+  EXPECT_EQ(simulator.now(), TimePoint(2s));
+}
+
+// [result]
+Task<Result<int>> parse(std::string text) {
+  if (text.empty()) co_return fail(Errc::invalid, "nothing to parse");
+  co_return static_cast<int>(text.size());
+}
+
+Task<Result<int>> sum(std::string a, std::string b) {
+  STINT_CO_TRY(const int left, co_await parse(a));  // the value, or return the error
+  STINT_CO_TRY(const int right, co_await parse(b));
+  co_return left + right;
+}
+// [/result]
+
+TEST(Heart, a_failure_is_a_value) {
+  Simulator simulator;
+  auto program = []() -> Task<> {
+    EXPECT_EQ(*co_await sum("ab", "c"), 3);
+    const Result<int> failed = co_await sum("ab", "");
+    EXPECT_EQ(failed.error(), Errc::invalid);
+    EXPECT_EQ(failed.error().describe(), "nothing to parse");
+  };
+  run(simulator, program());
+}
+
+// [scope]
+Task<Result<>> visit(std::string place, std::vector<std::string>& seen) {
+  co_await sleep_for(1s);
+  seen.push_back(place);
+  co_return Result<>();
+}
+
+Task<Result<>> visit_all(std::vector<std::string>& seen) {
+  auto open = [&](Scope& scope) -> Task<> {
+    for (const char* const place : {"Rome", "Oslo", "Lima"}) scope.spawn(visit(place, seen));
+    co_return;
+  };
+  co_return co_await with_scope(std::ref(open));  // ends when all three have ended; the first failure stops the rest
+}
+// [/scope]
+
+TEST(Heart, a_scope_ends_when_its_children_have_ended) {
+  Simulator simulator;
+  std::vector<std::string> seen;
+  auto program = [&]() -> Task<> { EXPECT_TRUE(co_await visit_all(seen)); };
+  run(simulator, program());
+  EXPECT_EQ(seen.size(), 3u);
+  EXPECT_EQ(simulator.now(), TimePoint(1s)) << "at the same time";
+}
+
+Task<> sleep_well() { co_await sleep_for(1h); }
+
+// [combinators]
+Task<> combine(Executor& executor) {
+  // Both; the first failure stops the other.
+  auto [one, two] = co_await all(ask(1), ask(2));
+  EXPECT_EQ(one + two, 6);
+
+  // The first; the other is stopped, and gone before you see the result.
+  auto first = co_await race(ask(3), sleep_well());
+  EXPECT_EQ(std::get<0>(first), 6);
+
+  // In time, or stopped: nothing runs on after `timed_out`.
+  Result<int> late = co_await with_deadline(Deadline::after(executor.now(), 500ms), ask(4));
+  EXPECT_EQ(late.error(), Errc::timed_out);
+}
+// [/combinators]
+
+TEST(Heart, combinators_leave_nothing_behind) {
+  Simulator simulator;
+  run(simulator, combine(simulator));
+  EXPECT_EQ(simulator.now(), TimePoint(2500ms)) << "1 s for both, 1 s for the race, half a second until the deadline";
+}
+
+// [finally]
+Task<> write_to(std::vector<std::string>& file) {
+  co_await sleep_for(1h);
+  file.push_back("done");
+}
+Task<> close_file(std::vector<std::string>& file) {
+  co_await sleep_for(10ms);  // it may await: no cancel reaches it, only its own deadline
+  file.push_back("closed");
+}
+
+Task<> save(std::vector<std::string>& file) { co_await finally_do(write_to(file), close_file(file), 1s); }
+// [/finally]
+
+TEST(Heart, cleanup_that_awaits_runs_after_a_cancel_too) {
+  Simulator simulator;
+  std::vector<std::string> file;
+  RootScope scope(simulator);
+  scope.spawn(save(file));
+  simulator.advance(1s);
+  scope.cancel(Reason::user, "Ctrl-C");
+  simulator.settle();
+  EXPECT_EQ(file, (std::vector<std::string>{"closed"}));
+}
+
+// [map]
+Task<Result<std::vector<int>>> ask_all(Scope& scope) {
+  std::vector<int> questions = {1, 2, 3, 4, 5};
+  co_return co_await map_bounded(scope, questions, 2, ask);  // two at a time, results in the order of the questions
+}
+// [/map]
+
+TEST(Heart, map_bounded_keeps_the_order) {
+  Simulator simulator;
+  auto open = [](Scope& scope) { return ask_all(scope); };
+  auto program = [&]() -> Task<> {
+    const auto answers = co_await with_scope(open);
+    EXPECT_EQ(*answers, (std::vector<int>{2, 4, 6, 8, 10}));
+  };
+  run(simulator, program());
+  EXPECT_EQ(simulator.now(), TimePoint(3s));
+}
+
+// [cancel]
+Task<> work_until_cancelled(bool& cleaned_up) {
+  struct Cleanup {
+    ~Cleanup() { flag = true; }
+    bool& flag;
+  };
+  const Cleanup cleanup{cleaned_up};  // destructors are all that is sure to run
+  co_await sleep_for(1h);
+  ADD_FAILURE() << "a cancelled await does not return: its frame is destroyed";
+}
+// [/cancel]
+
+TEST(Heart, a_cancel_destroys_the_frames) {
+  Simulator simulator;
+  RootScope scope(simulator);
+  bool cleaned_up = false;
+  scope.spawn(work_until_cancelled(cleaned_up));
+  simulator.advance(1s);
+  scope.cancel(Reason::user, "no longer needed");
+  simulator.run_ready();
+  EXPECT_TRUE(cleaned_up);
+  EXPECT_TRUE(scope.idle());
+  EXPECT_EQ(simulator.now(), TimePoint(1s)) << "at once";
+}
+
+// [budget]
+void spend_within_a_budget() {
+  Allowance allowance;
+  allowance.attempts = 3;
+  allowance.money_micros = 2'500'000;  // 2.50
+  Budget budget(allowance);
+
+  Spend estimate;
+  estimate.money_micros = 2'000'000;
+  Result<Reservation> claim = budget.reserve(estimate);          // before the call: all of it or nothing
+  EXPECT_EQ(budget.reserve(estimate).error(), Errc::exhausted);  // only 0.50 is left
+  Spend actual;
+  actual.money_micros = 300'000;
+  claim->settle(actual);  // after the call: what it really cost
+  EXPECT_EQ(budget.remaining(TimePoint()).money_micros, 2'200'000);
+}
+// [/budget]
+
+TEST(Heart, a_budget_is_reserved_and_settled) { spend_within_a_budget(); }
+
+// [simulator]
+Task<> nag(Semaphore& door, int& knocks) {
+  while (true) {
+    co_await sleep_for(10min);
+    if (door.try_acquire()) co_return;
+    ++knocks;
+  }
+}
+
+TEST(Door, opens_after_an_hour_of_knocking) {
+  Semaphore door("door", 1);
+  auto closed = door.try_acquire();
+  Simulator simulator(42);  // the seed decides who runs first when several can
+  RootScope scope(simulator);
+  int knocks = 0;
+  scope.spawn(nag(door, knocks));
+  simulator.advance(1h);  // takes no time
+  EXPECT_EQ(knocks, 6);
+  closed.reset();
+  simulator.settle();  // until nothing is left to do
+  EXPECT_TRUE(scope.idle());
+}
+// [/simulator]
+
+}  // namespace
+}  // namespace stint

@@ -1,0 +1,271 @@
+// The code that docs/learn.md shows. Each piece is a test of what the text says about it.
+#include "stint/queue.hpp"
+#include "stint/rate.hpp"
+#include "stint/scope.hpp"
+#include "stint/semaphore.hpp"
+#include "stint/testing.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+namespace stint {
+namespace {
+
+using namespace std::chrono_literals;
+using Log = std::vector<std::string>;
+
+// [garage]
+Task<Result<>> park(Semaphore& garage, Log& log, std::string car) {
+  STINT_CO_TRY(const Permit space, co_await garage.acquire());  // waits in line if it must
+  log.push_back(car + " in");
+  co_await sleep_for(1h);
+  log.push_back(car + " out");
+  co_return Result<>();
+}  // the space is free again
+
+TEST(Learn, a_garage_with_two_spaces_and_three_cars) {
+  Semaphore garage("garage", 2);
+  Simulator simulator(0, Simulator::Order::fifo);
+  RootScope scope(simulator);
+  Log log;
+  for (const char* const car : {"ada", "bob", "cleo"}) scope.spawn(park(garage, log, car));
+  simulator.advance(30min);
+  EXPECT_EQ(log, (Log{"ada in", "bob in"}));
+  simulator.settle();
+  EXPECT_EQ(log, (Log{"ada in", "bob in", "ada out", "bob out", "cleo in", "cleo out"}));
+}
+// [/garage]
+
+// [counter]
+struct Statistics {
+  std::atomic<int> requests = 0;  // nobody waits for a number: no semaphore
+};
+// [/counter]
+
+TEST(Learn, a_counter_needs_no_semaphore) {
+  Statistics statistics;
+  ++statistics.requests;
+  EXPECT_EQ(statistics.requests, 1);
+}
+
+// [too-many]
+TEST(Learn, a_bounded_queue_says_no_where_a_semaphore_lets_wait) {
+  Queue<int> queue("requests", 2);
+  EXPECT_TRUE(queue.try_push(1));
+  EXPECT_TRUE(queue.try_push(2));
+  EXPECT_EQ(queue.try_push(3).error(), Errc::full);  // the caller hears it now: try later, or elsewhere
+}
+// [/too-many]
+
+// [rate]
+Task<Result<>> quick_call(Semaphore& one_at_a_time, int& calls) {
+  STINT_CO_TRY(const Permit permit, co_await one_at_a_time.acquire());
+  co_await sleep_for(10ms);
+  ++calls;
+  co_return Result<>();
+}
+
+TEST(Learn, one_at_a_time_may_still_be_a_hundred_a_second) {
+  Semaphore one_at_a_time("calls", 1);
+  Simulator simulator;
+  RootScope scope(simulator);
+  int calls = 0;
+  for (int i = 0; i < 1000; ++i) scope.spawn(quick_call(one_at_a_time, calls));
+  simulator.advance(1s);
+  EXPECT_EQ(calls, 100);
+  scope.cancel();
+  simulator.run_ready();
+}
+
+TEST(Learn, a_rate_limiter_counts_per_minute) {
+  RateLimits limits;
+  limits.requests_per_minute = 60;
+  limits.burst = 1s;  // one saved up, and no more
+  RateLimiter rate("model", limits);
+  Simulator simulator;
+  RootScope scope(simulator);
+  int calls = 0;
+  auto call = [&]() -> Task<Result<>> {
+    STINT_CO_TRY(RateGrant grant, co_await rate.acquire(RateAmount()));
+    grant.sent();
+    ++calls;
+    co_return Result<>();
+  };
+  for (int i = 0; i < 100; ++i) scope.spawn(call());
+  simulator.advance(10s);
+  EXPECT_EQ(calls, 11) << "the one saved up, and one a second";
+  scope.cancel();
+  simulator.run_ready();
+}
+// [/rate]
+
+// [stranger]
+TEST(Learn, a_semaphore_of_one_lets_a_stranger_in) {
+  Semaphore lock("lock", 1);
+  std::uint32_t units = lock.try_acquire()->detach();  // ada is inside, and holds only a number
+  EXPECT_TRUE(lock.release(1));                        // bob, who holds nothing, "unlocks"
+  EXPECT_TRUE(lock.try_acquire()) << "and the next one enters, while ada is still there";
+  EXPECT_EQ(units, 1u);
+}
+// [/stranger]
+
+// [barging]
+TEST(Learn, nobody_overtakes_the_line) {
+  Semaphore garage("garage", 1);
+  Simulator simulator;
+  RootScope scope(simulator);
+  Log log;
+  auto first = garage.try_acquire();
+  scope.spawn(park(garage, log, "ada"));
+  simulator.run_ready();  // ada waits
+  first.reset();          // the space is hers, though she has not moved yet
+  EXPECT_FALSE(garage.try_acquire()) << "bob does not get it by being quick";
+  simulator.settle();
+}
+// [/barging]
+
+// [head-of-line]
+Task<Result<>> park_large(Semaphore& garage, Log& log, std::string who, std::uint32_t spaces) {
+  STINT_CO_TRY(const Permit permit, co_await garage.acquire(spaces));
+  log.push_back(who);
+  co_await sleep_for(1h);
+  co_return Result<>();
+}
+
+TEST(Learn, a_large_request_is_not_starved_by_small_ones) {
+  Semaphore garage("garage", 2);
+  Simulator simulator(0, Simulator::Order::fifo);
+  RootScope scope(simulator);
+  Log log;
+  scope.spawn(park_large(garage, log, "ada", 1));
+  scope.spawn(park_large(garage, log, "truck", 2));
+  scope.spawn(park_large(garage, log, "bob", 1));
+  simulator.run_ready();
+  EXPECT_EQ(log, (Log{"ada"})) << "one space is free, and bob would fit. The truck was first";
+  simulator.settle();
+  EXPECT_EQ(log, (Log{"ada", "truck", "bob"}));
+}
+// [/head-of-line]
+
+// [bypass]
+TEST(Learn, a_bounded_number_may_pass_a_large_head) {
+  Semaphore::Options options;
+  options.bypass_max = 1;
+  Semaphore garage("garage", 2, options);
+  Simulator simulator(0, Simulator::Order::fifo);
+  RootScope scope(simulator);
+  Log log;
+  scope.spawn(park_large(garage, log, "ada", 1));
+  scope.spawn(park_large(garage, log, "truck", 2));
+  scope.spawn(park_large(garage, log, "bob", 1));
+  scope.spawn(park_large(garage, log, "cleo", 1));
+  simulator.settle();
+  EXPECT_EQ(log, (Log{"ada", "bob", "truck", "cleo"})) << "bob passed; cleo did not: the truck's patience is 1";
+}
+// [/bypass]
+
+// [followers]
+TEST(Learn, a_cancelled_head_lets_those_in_that_it_held_up) {
+  Semaphore garage("garage", 2);
+  Simulator simulator(0, Simulator::Order::fifo);
+  RootScope scope(simulator), truck(simulator);
+  Log log;
+  scope.spawn(park_large(garage, log, "ada", 1));
+  truck.spawn(park_large(garage, log, "truck", 2));
+  simulator.run_ready();
+  scope.spawn(park_large(garage, log, "bob", 1));
+  simulator.run_ready();
+  truck.cancel();
+  simulator.run_ready();
+  EXPECT_EQ(log, (Log{"ada", "bob"})) << "at once, not when the next car leaves";
+  simulator.settle();
+}
+// [/followers]
+
+// [debt]
+TEST(Learn, a_garage_that_shrinks_throws_nobody_out) {
+  Semaphore garage("garage", 4);
+  auto one = garage.try_acquire(), two = garage.try_acquire(2);  // three are inside
+  ASSERT_TRUE(garage.set_capacity(1));
+  EXPECT_EQ(garage.available(), -2) << "a debt of two";
+  one.reset();
+  EXPECT_FALSE(garage.try_acquire()) << "who leaves pays the debt first";
+  two.reset();
+  EXPECT_EQ(garage.available(), 1);
+}
+// [/debt]
+
+// [select]
+Task<std::string> wait_for_space(Semaphore& garage, CancelToken& called_home) {
+  auto first = co_await select(garage.acquire(), cancelled(called_home), sleep_for(5min));
+  switch (first.index()) {
+    case 0: co_return "parked";
+    case 1: co_return "called home";
+    default: co_return "gave up";
+  }
+}
+// [/select]
+
+TEST(Learn, select_waits_for_whichever_comes_first) {
+  Semaphore garage("garage", 1);
+  auto full = garage.try_acquire();
+  Simulator simulator;
+  CancelToken called_home(simulator);
+  RootScope scope(simulator);
+  std::string end;
+  auto program = [&]() -> Task<> { end = co_await wait_for_space(garage, called_home); };
+  scope.spawn(program());
+  simulator.advance(4min);
+  EXPECT_EQ(end, "");
+  simulator.advance(1min);
+  EXPECT_EQ(end, "gave up");
+  EXPECT_EQ(garage.waiting(), 0u) << "and it has left the line";
+
+  scope.spawn(program());
+  simulator.run_ready();
+  called_home.cancel(Reason::user);
+  simulator.run_ready();
+  EXPECT_EQ(end, "called home");
+}
+
+struct Bill {
+  int seconds = 0;
+};
+Task<> generate(Bill& bill) {
+  while (true) {
+    co_await sleep_for(1s);
+    ++bill.seconds;  // somebody pays for each
+  }
+}
+
+// [stop-waiting]
+/// A timeout as it is often written: the work is started somewhere, and only the waiting ends.
+Task<> wait_ten_seconds(Scope& background, Bill& bill) {
+  background.spawn(generate(bill));
+  co_await sleep_for(10s);  // "timed out": nobody told the work
+}
+// [/stop-waiting]
+
+// [stop-work]
+Task<> work_ten_seconds(Executor& executor, Bill& bill) {
+  Result<> end = co_await with_deadline(Deadline::after(executor.now(), 10s), generate(bill));
+  EXPECT_EQ(end.error(), Errc::timed_out);  // and the work is gone
+}
+// [/stop-work]
+
+TEST(Learn, a_timeout_must_stop_the_work_and_not_just_the_waiting) {
+  Simulator simulator;
+  RootScope scope(simulator), background(simulator);
+  Bill naive, ours;
+  scope.spawn(wait_ten_seconds(background, naive));
+  scope.spawn(work_ten_seconds(simulator, ours));
+  simulator.advance(1h);
+  EXPECT_EQ(naive.seconds, 3600);
+  EXPECT_LE(ours.seconds, 10);
+  background.cancel();
+  simulator.run_ready();
+}
+
+}  // namespace
+}  // namespace stint

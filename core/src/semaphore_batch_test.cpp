@@ -131,5 +131,17 @@ TEST_F(SemaphoreBatch, many_that_became_impossible_all_fail) {
   EXPECT_EQ(semaphore.waiting(), 150u);
 }
 
+TEST_F(SemaphoreBatch, the_next_to_fail_may_be_gone_when_the_lock_is_taken_again) {
+  RootScope bigs(executor);
+  for (std::size_t i = 0; i < 2 * kBatch; ++i) bigs.spawn(visit("big", 60));
+  executor.run_ready();
+  meanwhile([&] { bigs.cancel(); });  // those who have failed and not seen it, and those who come next
+  EXPECT_TRUE(semaphore.set_capacity(59));
+  executor.run_ready();
+  EXPECT_EQ(log, Log{});
+  EXPECT_TRUE(bigs.idle());
+  EXPECT_EQ(semaphore.waiting(), 100u);
+}
+
 }  // namespace
 }  // namespace stint

@@ -223,7 +223,8 @@ int DemoCommand::run() {
   options.workers = parse<std::uint32_t>(workers_).value_or(2 * options.capacity + 1);
   options.length = std::chrono::seconds(parse<std::uint32_t>(seconds_).value_or(22));
   options.seed = parse<std::uint32_t>(seed_).value_or(static_cast<std::uint32_t>(options.seed));
-  const bool terminal = os::terminal_size(STDOUT_FILENO).has_value() && os::environment("TERM") != "dumb";
+  const std::string term = os::environment("TERM");
+  const bool terminal = os::terminal_size(STDOUT_FILENO).has_value() && !term.empty() && term != "dumb";
   const Form form = json_ ? Form::json : terminal && !plain_ ? Form::picture : Form::lines;
   const double speed = parse<double>(speed_).value_or(terminal ? 1 : kSpeedUnwatched);
   return Show(options, speed, form).run();

@@ -145,5 +145,25 @@ TEST(DemoView, a_picture_of_usual_size_names_all_inside_the_line_and_the_counter
   }
 }
 
+TEST(DemoView, an_event_is_one_line_that_can_be_read_alone) {
+  wire::DemoEvent event;
+  event.at = 12'340ms;
+  event.kind = wire::DemoEventKind::enters;
+  event.who = "truck";
+  event.units = 3;
+  event.took = 4s;
+  event.capacity = 4;
+  event.inside = 4;
+  event.waiting = 2;
+  EXPECT_EQ(describe_line(event), " 12.34 s  truck   gets 3 spaces after 4.0 s       inside 4 of 4, line 2");
+}
+
+TEST(DemoView, the_sums_say_it_loudly_if_the_limit_was_ever_exceeded) {
+  wire::DemoSummary sums;
+  EXPECT_NE(describe(sums).find("over the limit: never"), std::string::npos);
+  sums.over_limit = 2;
+  EXPECT_NE(describe(sums).find("over the limit: 2 TIMES"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace stint::cli

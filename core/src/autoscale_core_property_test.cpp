@@ -59,19 +59,7 @@ TEST(Autoscale, leaves_a_paused_pool_alone_and_brings_others_within_bounds) {
   EXPECT_EQ(decide(load(60, 55)), (AutoscaleDecision{55, Why::above_max})) << "busy ones are not taken";
 }
 
-void keeps_its_promises() {
-  AutoscaleOptions options;
-  options.min = *rc::gen::inRange<std::size_t>(0, 20);
-  options.max = *rc::gen::inRange<std::size_t>(0, 60);
-  options.up_cool_down = std::chrono::seconds(*rc::gen::inRange(0, 60));
-  options.down_cool_down = std::chrono::seconds(*rc::gen::inRange(0, 60));
-  AutoscaleLoad seen;
-  seen.workers = *rc::gen::inRange<std::size_t>(0, 80);
-  seen.busy = *rc::gen::inRange<std::size_t>(0, seen.workers + 3);
-  seen.queue_capacity = *rc::gen::inRange<std::size_t>(0, 100);
-  seen.startable = *rc::gen::inRange<std::size_t>(0, 200);
-  const TimePoint now(std::chrono::seconds(*rc::gen::inRange(0, 200)));
-  if (*rc::gen::arbitrary<bool>()) seen.changed_at = now - std::chrono::seconds(*rc::gen::inRange(0, 100));
+void check_promises(const AutoscaleOptions& options, const AutoscaleLoad& seen, TimePoint now) {
   const std::size_t most = std::max(options.min, options.max);
   const std::size_t idle = seen.workers - std::min(seen.busy, seen.workers);
   const std::size_t step = std::max<std::size_t>(1, seen.workers / 4);
@@ -92,6 +80,21 @@ void keeps_its_promises() {
   }
   const bool reason_to_stay = decision.why == Why::fits || decision.why == Why::paused || decision.why == Why::cooling;
   if (grew || shrank) RC_ASSERT(!reason_to_stay);
+}
+void keeps_its_promises() {
+  AutoscaleOptions options;
+  options.min = *rc::gen::inRange<std::size_t>(0, 20);
+  options.max = *rc::gen::inRange<std::size_t>(0, 60);
+  options.up_cool_down = std::chrono::seconds(*rc::gen::inRange(0, 60));
+  options.down_cool_down = std::chrono::seconds(*rc::gen::inRange(0, 60));
+  AutoscaleLoad seen;
+  seen.queue_capacity = *rc::gen::inRange<std::size_t>(0, 100);
+  seen.startable = *rc::gen::inRange<std::size_t>(0, 200);
+  const TimePoint now(std::chrono::seconds(*rc::gen::inRange(0, 200)));
+  if (*rc::gen::arbitrary<bool>()) seen.changed_at = now - std::chrono::seconds(*rc::gen::inRange(0, 100));
+  for (seen.workers = 0; seen.workers < 70; ++seen.workers) {
+    for (seen.busy = 0; seen.busy < seen.workers + 3; ++seen.busy) check_promises(options, seen, now);
+  }
 }
 TEST(AutoscaleProperty, keeps_its_promises) {
   EXPECT_TRUE(rc::check("autoscale keeps its promises", keeps_its_promises));

@@ -92,7 +92,7 @@ bool PoolCore::wait(JobWait& wait) noexcept {
         job.state.store(JobState::ended, std::memory_order_relaxed);
         return false;
       }
-      if (waiting_.empty() && admit(job, wakes)) {
+      if (admit(job, wakes)) {
         if (wait.until_ == JobWait::Until::room) return false;
         break;
       }
@@ -155,7 +155,7 @@ Result<JobId> PoolCore::enter_now(std::unique_ptr<PoolJob> job) {
     const Lock lock(mutex_);
     closed = phase_ != Phase::open;
     job->owner = PoolJob::Owner::detached;
-    if (!closed && waiting_.empty() && admit(*job, wakes)) return job.release()->id;
+    if (!closed && admit(*job, wakes)) return job.release()->id;
   }
   const std::string pool = "worker pool '" + options_.name + "': ";
   Error error = closed ? Error(Errc::closed, Retry::safe, pool + "draining, takes no more jobs")

@@ -12,10 +12,7 @@ constexpr int kWakesPerBatch = Wakes::kMost - 4;  // some room for the wake-ups 
 }  // namespace
 
 PoolCore::PoolCore(PoolOptions options) : options_(std::move(options)), target_(options_.workers) {
-  STINT_ASSERT(target_ <= kWorkersMax);
-  const std::size_t most = options_.queue_capacity + target_;
-  slots_.reserve(most);
-  free_slots_.reserve(most);
+  STINT_ASSERT(target_ <= kWorkersMax && options_.queue_capacity <= kQueueMax);
 }
 
 PoolCore::~PoolCore() {
@@ -91,7 +88,7 @@ bool PoolCore::begin_drain(DrainWait& wait) noexcept {
     const bool second = phase_ != Phase::open;
     if (!second) start_drain(lock, wakes, wait.executor().now());
     const bool at_once = wait.options_.timeout.value_or(options_.drain_timeout) <= Duration::zero();
-    if (second || at_once || live_ == 0) cancel_here = hurry(lock, wakes);
+    if (second || at_once || !keeping_) cancel_here = hurry(lock, wakes);  // no keeper: it was never started
     tell_keeper(wakes);
     waits = !drained();
     if (waits) drainers_.push_back(wait);

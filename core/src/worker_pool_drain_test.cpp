@@ -178,13 +178,41 @@ TEST_F(PoolDrain, a_drainer_that_is_stopped_leaves_the_drain_going) {
   EXPECT_EQ(health().pool_size, 0u);
   EXPECT_EQ(drain().time, 10s);
 }
+TEST(PoolEnds, a_drainer_may_be_stopped_between_the_end_of_the_drain_and_its_resume) {
+  int in_between = 0;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    Hall hall;
+    Simulator sim(seed);
+    RootScope scope(sim), drainer(sim);
+    Pool pool(scope, [&hall](Work work, JobContext& context) { return carry_work(hall, work, context); });
+    std::optional<Pool::DrainReport> report;
+    drainer.spawn(drains(pool, 1s, report));
+    ASSERT_TRUE(sim.run_until([&] { return scope.idle(); }));
+    in_between += !report;
+    drainer.cancel();
+    sim.settle();
+    EXPECT_TRUE(drainer.idle());
+  }
+  EXPECT_GT(in_between, 0);
+}
 TEST_F(PoolDrain, a_paused_pool_hands_back_what_nobody_will_carry) {
   open(sized(2, 5));
   EXPECT_TRUE(pool->resize(0));
+  run_ready();
   for (int i = 0; i < 3; ++i) (void)pool->submit_nowait({i, 1s});
   const auto report = drain(1h);
   EXPECT_EQ(report.jobs.size(), 3u);
   EXPECT_EQ(report.time, 0s);
+}
+TEST_F(PoolDrain, hands_back_what_is_queued_when_the_last_worker_of_a_pause_leaves) {
+  open(sized(1, 5));
+  for (int i = 0; i < 3; ++i) (void)pool->submit_nowait({i, 10s});
+  run_ready();
+  EXPECT_TRUE(pool->resize(0));
+  const auto report = drain(1h);
+  EXPECT_EQ(report.finished, 1u);
+  EXPECT_EQ(report.jobs.size(), 2u);
+  EXPECT_EQ(report.time, 10s);
 }
 TEST_F(PoolDrain, workers_that_a_resize_took_do_not_come_back_for_a_drain) {
   open(sized(3, 10));
@@ -284,6 +312,13 @@ TEST(PoolEnds, jobs_may_be_there_before_the_workers) {
   scope.spawn(drains(pool, 1s, report));
   sim.settle();
   EXPECT_TRUE(report);
+}
+TEST_F(PoolDrain, a_pool_that_was_never_started_hands_everything_back) {
+  pool.emplace([this](Work work, JobContext& context) { return carry_work(hall, work, context); });
+  EXPECT_TRUE(pool->submit_nowait({1, 1s}));
+  const auto report = drain(1h);
+  EXPECT_EQ(report.jobs.size(), 1u);
+  EXPECT_EQ(report.time, 0s);
 }
 TEST(PoolEnds, an_executor_that_dies_takes_workers_and_callers_along_and_leaves_the_pool_closed) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {

@@ -93,7 +93,7 @@ TEST_F(PoolWorkers, health_shows_what_each_worker_carries) {
 // ---- Signs of life -------------------------------------------------------------------------------------------------
 
 struct PoolLife : testing::Test {
-  enum class Kind : std::uint8_t { awaits, nested, hangs };
+  enum class Kind : std::uint8_t { awaits, nested, hangs, hangs_later, brief };
   using LifePool = WorkerPool<Kind>;
   static Task<> ticks() {
     while (true) co_await sleep_for(50s);
@@ -102,7 +102,9 @@ struct PoolLife : testing::Test {
     switch (kind) {
       case Kind::awaits: co_await ticks(); break;
       case Kind::nested: (void)co_await with_deadline(Deadline(TimePoint(24h)), ticks()); break;
+      case Kind::hangs_later: co_await sleep_for(50s); [[fallthrough]];
       case Kind::hangs: co_await sleep_until(TimePoint::max()); break;
+      case Kind::brief: co_await sleep_for(300ms); break;
     }
     co_return Result<>();
   }
@@ -131,6 +133,13 @@ TEST_F(PoolLife, a_long_job_is_not_stale_while_its_awaits_resume) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(stale_after(60s), 0u) << i << " minutes";
   EXPECT_LE(pool.health().workers.at(0).last_heartbeat_ago, 60s);
 }
+TEST_F(PoolLife, a_job_that_lived_and_then_hangs_makes_its_worker_stale) {
+  (void)pool.submit_nowait(Kind::hangs_later);
+  EXPECT_EQ(stale_after(60s), 0u);
+  EXPECT_EQ(pool.health().workers.at(0).last_heartbeat_ago, 0s) << "known to the last look";
+  EXPECT_EQ(stale_after(120s), 0u);
+  EXPECT_EQ(stale_after(1s), 1u);
+}
 TEST_F(PoolLife, life_is_seen_through_nested_scopes) {
   (void)pool.submit_nowait(Kind::nested);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(stale_after(60s), 0u) << i << " minutes";
@@ -140,6 +149,11 @@ TEST_F(PoolLife, an_idle_worker_beats_every_second) {
   const auto worker = pool.health().workers.at(0);
   EXPECT_EQ(worker.last_heartbeat_ago, 300ms);
   EXPECT_FALSE(worker.stale);
+}
+TEST_F(PoolLife, an_idle_worker_beats_from_the_end_of_its_job) {
+  (void)pool.submit_nowait(Kind::brief);
+  sim.advance(2500ms);
+  EXPECT_EQ(pool.health().workers.at(0).last_heartbeat_ago, 200ms);
 }
 TEST_F(PoolWorkers, a_busy_worker_is_not_stale_while_it_beats) {
   const JobContext* context = nullptr;
@@ -213,6 +227,16 @@ TEST_F(PoolWorkers, the_longest_idle_goes_first) {
   EXPECT_TRUE(pool->resize(2));
   run_ready();
   EXPECT_EQ(ids(health()), warm);
+}
+TEST_F(PoolWorkers, the_last_to_become_idle_is_taken_first) {
+  open(sized(5));
+  std::set<std::uint32_t> used;
+  for (int i = 0; i < 10; ++i) {
+    submit({i, 1s});
+    used.merge(busy_ids(health()));
+    sim.advance(1s);
+  }
+  EXPECT_EQ(used.size(), 1u) << "so that the others can be given up";
 }
 TEST_F(PoolWorkers, a_busy_worker_finishes_its_job_before_a_resize_takes_it) {
   open(sized(2));
@@ -329,6 +353,21 @@ TEST_F(PoolAutoscale, the_autoscaler_survives_an_exception) {
   sim.advance(30s);
   EXPECT_EQ(health().autoscale_errors, 4u);
   EXPECT_GT(health().pool_size, 2u) << "it goes on";
+}
+TEST_F(PoolAutoscale, a_hook_may_call_the_pool) {
+  PoolOptions options = scaling(2);
+  JobId unwanted;
+  options.startable_queue_size = [&]() -> std::size_t {
+    pool->cancel(unwanted);
+    return 0;
+  };
+  open(options);
+  int done = 0;
+  pool->on_done([&done](JobId, Result<int> result) { done += result.error() == Errc::cancelled; });
+  for (int i = 0; i < 3; ++i) unwanted = *pool->submit_nowait({i, 1h});
+  sim.advance(10s);
+  EXPECT_EQ(done, 1) << "what was asked of the keeper while it was at work is not forgotten";
+  run(pool->stop());
 }
 TEST_F(PoolAutoscale, leaves_a_paused_pool_alone) {
   open(scaling(2));

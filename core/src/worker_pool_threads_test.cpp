@@ -40,6 +40,7 @@ class PoolThread {
       ~Count() { at.running.fetch_sub(1); }
       PoolThread& at;
     } const count(*this);
+    if (value < 0) co_await sleep_until(TimePoint::max());
     for (int i = 0; i < value % 4; ++i) co_await yield();
     if (value % 16 == 15) {
       context.beat();
@@ -131,6 +132,30 @@ Task<> submits_for_ever(IntPool& pool, int value, std::atomic<int>& answered) {
     if (!result && result.error() == Errc::closed) co_return;
     answered.fetch_add(1);
   }
+}
+TEST(PoolThreads, a_job_that_hangs_goes_with_its_caller_on_another_thread) {
+  PoolThread at({.workers = 2});
+  Reactor reactor;
+  RootScope scope(reactor);
+  std::atomic<int> answered = 0;
+  for (int i = 0; i < 2; ++i) scope.spawn(submits_for_ever(at.pool, -1, answered));
+  const auto until_running = [](PoolThread& pool_thread) -> Task<> {
+    while (pool_thread.running < 2) co_await yield();
+  };
+  RootScope watch(reactor);
+  watch.spawn(until_running(at));
+  reactor.run(watch);
+  scope.cancel();
+  reactor.run(scope);  // ends only when the jobs are gone
+  EXPECT_EQ(at.running, 0);
+  const JobId hanging = *at.pool.submit_nowait(-1);
+  while (at.running < 1) std::this_thread::yield();
+  EXPECT_TRUE(at.pool.cancel(hanging));
+  while (at.running != 0) std::this_thread::yield();
+  (void)at.pool.submit_nowait(-1);
+  while (at.running < 1) std::this_thread::yield();
+  EXPECT_EQ(blocking_drain(at.pool, 0s).cancelled, 1u);
+  EXPECT_EQ(at.pool.health().total_cancelled, 4u);
 }
 TEST(PoolThreads, callers_that_go_away_on_other_threads_leave_nothing_running) {
   PoolThread at({.workers = 3});

@@ -120,8 +120,7 @@ void PoolCore::leave(PoolWorker& worker) noexcept {
   static_cast<Link<PoolIdle>&>(worker).unlink();
   --live_;
   if (worker.retiring) --retiring_;
-  if (phase_ == Phase::draining && live_ == 0) hurry(lock, wakes);  // nobody is left to carry what is queued
-  tell_keeper(wakes);
+  tell_keeper(wakes);  // to find a successor, or to give up what is queued if nobody is left to carry it
   if (drained()) release_drainers(lock, wakes);
 }
 
@@ -134,11 +133,10 @@ void PoolCore::abandon_job(PoolWorker& worker) noexcept {
     job.worker = nullptr;
     --carrying_;
     static_cast<Link<PoolStopping>&>(worker).unlink();
-    if (job.state.load(std::memory_order_relaxed) == JobState::given) {  // never started: handed back with the rest
+    if (job.state.load(std::memory_order_relaxed) == JobState::given) {  // never started: the keeper hands it back
       job.state.store(JobState::queued, std::memory_order_relaxed);
       queue_.push_front(job);
       ++queue_size_;
-      if (phase_ == Phase::hurried) hand_back(job, wakes);
     } else {
       tally(worker, Verdict::cancelled, {});
       job.refusal = Refusal::stopped;
@@ -235,7 +233,7 @@ bool PoolCore::attend() {
   if (check) check_size();
   spawn_missing();
   const Lock lock(mutex_);
-  return phase_ == Phase::open || live_ != 0 || !ended_.empty();
+  return phase_ == Phase::open || live_ != 0;
 }
 
 /// Its coroutine is gone: drained, or the pool's scope was cancelled, or the executor goes. Nothing here is touched

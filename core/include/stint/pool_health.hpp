@@ -65,7 +65,8 @@ struct WorkerHealth {
   std::uint64_t cancelled = 0;
   Duration avg_time{};         ///< of what it completed
   Duration avg_failed_time{};  ///< of what failed, apart: a quick failure must not look like quick work
-  /// Busy: since the job last showed life. Idle: since the last idle beat.
+  /// Busy: since the job last showed life, by a beat or by an await that resumed since the last look. Idle: since the
+  /// last idle beat.
   Duration last_heartbeat_ago{};
   bool stale = false;
   std::optional<JobId> job;

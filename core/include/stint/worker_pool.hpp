@@ -10,17 +10,21 @@
 ///     Result<JobId> id = pool.submit_nowait(question);                    // an id, or Errc::full at once
 ///     auto ticket = co_await pool.enqueue(question);                      // waits for room only;
 ///     if (ticket) reply = co_await ticket->result();                      // the result later
-///     std::print("{} busy", pool.health().utilization);
+///     bool crowded = pool.health().utilization > 0.8;
 ///     auto report = co_await pool.drain(30s);                             // nothing is left behind
 ///
-/// *A caller that goes away* (a stopped coroutine, a destroyed ticket) cancels its job: queued, it is removed and costs
+/// A caller that goes away (a stopped coroutine, a destroyed ticket) cancels its job: queued, it is removed and costs
 /// nothing; running, its scope is cancelled and, if the caller waits, joined. The worker lives on. So it does when a
-/// job throws: that is a failure of the job only. *Order*: jobs start in the order in which they were accepted, and
-/// nobody barges: while submitters wait for room, `submit_nowait` answers `full`. *Every accepted job ends once*:
-/// completed, failed, cancelled or handed back. *Threads*: everything but `start` and `on_done` may be called from any
-/// thread, `submit`, `enqueue` and `drain` from coroutines of any executor; jobs run on the pool's executor and results
-/// are handed back to the caller's. *Owner*: the workers are children of the scope. The pool must outlive them: drain
-/// it, or cancel and join the scope, before it is destroyed; the destructor asserts that. In a coroutine it is declared
+/// job throws: that is a failure of the job only.
+///
+/// Jobs start in the order in which they were accepted, and nobody barges: while submitters wait for room,
+/// `submit_nowait` answers `full`. Every accepted job ends once: completed, failed, cancelled or handed back.
+///
+/// Thread-safe, but for `start` and `on_done`: `submit`, `enqueue` and `drain` are for coroutines of any executor, the
+/// rest for any thread. Jobs run on the pool's executor, and results are handed over to the caller's.
+///
+/// The workers are children of the scope, which is not idle while they live. The pool must outlive them: drain it, or
+/// cancel and join the scope, before it is destroyed; the destructor asserts that. In a coroutine it is declared
 /// outside `with_scope` and started within. What has not started when the scope is cancelled is handed back by a later
 /// `drain`.
 #pragma once
@@ -93,8 +97,12 @@ class [[nodiscard]] Ticket {
   [[nodiscard]] JobId id() const noexcept { return job_->id; }
   [[nodiscard]] bool ended() const noexcept { return job_->ended(); }
   /// `co_await ticket.result()`, once: the ticket is empty afterwards. Who is stopped meanwhile cancels the job.
-  [[nodiscard]] JobResult<Outcome> result() noexcept { return JobResult<Outcome>(std::move(job_)); }
-  /// Lets the job go on without anybody; its result goes where those of `submit_nowait` go. Empty afterwards.
+  [[nodiscard]] JobResult<Outcome> result() noexcept {
+    STINT_ASSERT(job_ && "the result of a job can be had once");
+    return JobResult<Outcome>(std::move(job_));
+  }
+  /// Lets the job go on without anybody; its result goes where those of `submit_nowait` go, unless it is there already:
+  /// then it is dropped. Empty afterwards.
   JobId detach() noexcept { return detail::PoolCore::detach(std::move(job_)); }
 
  private:
@@ -162,7 +170,7 @@ class WorkerPool final : private detail::PoolCore {
   /// Any number, also 0: a pause. Idle workers stop at once, others after their job, and the longest idle first; until
   /// they have, no new ones take their place. `closed` while draining.
   using PoolCore::resize;
-  /// O(workers).
+  /// A snapshot; O(workers). A look at the signs of life, too: who asks every second knows them to a second.
   using PoolCore::health;
 
   /// Takes no more jobs, finishes what runs and what is queued, up to the timeout; then cancels what runs and hands
@@ -207,6 +215,8 @@ class WorkerPool final : private detail::PoolCore {
     if constexpr (std::is_invocable_v<Handler&, Job, JobContext&>) {
       return handler;
     } else {
+      static_assert(std::is_invocable_r_v<Task<Result<Outcome>>, Handler&, Job, Scope&>,
+                    "a handler takes (Job, JobContext&) or (Job, Scope&) and gives a Task<Result<Outcome>>");
       return [handler = std::move(handler)](Job job, JobContext& context) mutable {
         return handler(std::move(job), context.scope());
       };

@@ -177,6 +177,7 @@ class DrainWait final : public Leaf, public Link<DrainWait>, private Timer {
 class PoolCore {
  public:
   static constexpr std::size_t kWorkersMax = 100'000;
+  static constexpr std::size_t kQueueMax = 1'000'000'000;
 
   PoolCore(const PoolCore&) = delete;
   PoolCore& operator=(const PoolCore&) = delete;

@@ -19,8 +19,8 @@ target_compile_options(stint_flags INTERFACE
   -Wno-string-conversion             # STINT_ASSERT(!"why this line is never reached")
   -Wshadow -Woverloaded-virtual -Wextra-semi -Wcast-qual -Wdouble-promotion
   -Wimplicit-fallthrough -Wundef -Wunused -Wmissing-noreturn -Wunreachable-code
-  # Asserts and traces name files from the repository's root, whoever built it and where.
-  -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+  # Asserts name files from the repository's root. Debug information keeps whole paths, or debuggers find nothing.
+  -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 if(STINT_WERROR)
   target_compile_options(stint_flags INTERFACE -Werror)
 endif()

@@ -12,6 +12,7 @@ constexpr Duration kShortSleep = std::chrono::microseconds(50);
 Reactor::Reactor()
     : own_(std::make_unique<Context>(1)), io_(*own_), alarm_(std::make_unique<asio::steady_timer>(io_)), idle_(false) {
   work_.emplace(io_.get_executor());
+  use_local_queue();
   set_epoch(Clock::now());
 }
 
@@ -24,20 +25,20 @@ Reactor::~Reactor() {
   STINT_ASSERT(is_current());
   STINT_ASSERT((own_ || at_rest()) && "a reactor on another's context must be at rest when it goes");
   mark_closing();
-  head_ = nullptr;
+  local_head_ = nullptr;
   if (own_) own_->shutdown();  // the handlers point into frames, so they go first
   abandon_all();
   while (posting_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   if (alive_) *alive_ = false;
 }
 
-bool Reactor::post_quietly(Runnable& runnable) noexcept {
+bool Reactor::post_elsewhere(Runnable& runnable) noexcept {
   if (is_current()) {
     if (closing()) return false;
     runnable.next_queued = nullptr;
-    *tail_ = &runnable;
-    tail_ = &runnable.next_queued;
-    if (own_ || !must_wake()) return false;  // an own loop is running, or about to
+    *local_tail_ = &runnable;
+    local_tail_ = &runnable.next_queued;
+    if (!must_wake()) return false;
     posting_.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
@@ -93,8 +94,8 @@ void Reactor::take_inbox() noexcept {
     Runnable* const older = std::exchange(newest->next_queued, oldest);
     oldest = std::exchange(newest, older);
   }
-  *tail_ = oldest;
-  tail_ = last;
+  *local_tail_ = oldest;
+  local_tail_ = last;
 }
 
 /// One batch of resumes and the timers that are due; then it is I/O's turn, so that neither side starves the other.
@@ -103,16 +104,16 @@ bool Reactor::run_batch() noexcept {
   take_inbox();
   set_inside(true);
   int resumes = 0;
-  for (; head_ != nullptr && resumes < kResumesPerPoll; ++resumes) {
-    Runnable* const runnable = head_;
-    head_ = runnable->next_queued;
-    if (head_ == nullptr) tail_ = &head_;
+  for (; local_head_ != nullptr && resumes < kResumesPerPoll; ++resumes) {
+    Runnable* const runnable = local_head_;
+    local_head_ = runnable->next_queued;
+    if (local_head_ == nullptr) local_tail_ = &local_head_;
     runnable->run();
   }
   set_inside(false);
   fire_due(now());
   unpolled_resumes_ += resumes;
-  return head_ != nullptr || inbox_.load(std::memory_order_relaxed) != nullptr;
+  return local_head_ != nullptr || inbox_.load(std::memory_order_relaxed) != nullptr;
 }
 
 void Reactor::poll_in_turn() {

@@ -1,6 +1,7 @@
 #include "stint/executor.hpp"
 
 #include "stint/cancel.hpp"
+#include "stint/detail/owners.hpp"
 
 namespace stint {
 
@@ -32,6 +33,7 @@ void Executor::abandon_all() noexcept {
     root.unlink();
     root.abandon();
   }
+  if (owners_ != nullptr) detail::Owners::executor_gone(*this);
 }
 
 }  // namespace stint

@@ -11,6 +11,8 @@
 // 5. free = capacity − held. A debt is a negative free.
 #include "stint/semaphore.hpp"
 
+#include "stint/detail/owners.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <thread>
@@ -52,7 +54,8 @@ bool Semaphore::impossible(std::uint32_t units) const noexcept {
 }
 
 std::size_t Semaphore::line_of(const Acquire& waiter) noexcept {
-  const bool returns = waiter.labelled_ && static_cast<const LabelledAcquire&>(waiter).turn_ != 0;
+  const bool returns =
+      waiter.kind_ == Acquire::Kind::labelled && static_cast<const LabelledAcquire&>(waiter).turn_ != 0;
   return static_cast<std::size_t>(2 * (waiter.priority_ - kPriorityMin) + (returns ? 1 : 0));
 }
 
@@ -80,6 +83,8 @@ void Semaphore::unlink(Acquire& waiter) noexcept {
   const std::size_t line = line_of(waiter);
   if (&lines_[line].front() == &waiter) bypassed_[line] = 0;
   static_cast<detail::Link<Acquire>&>(waiter).unlink();
+  if (!boosts_.empty()) [[unlikely]]
+    drop_boost(waiter);
   if (lines_[line].empty()) {
     occupied_ &= ~(1U << line);
     passed_over_[line] = 0;
@@ -101,7 +106,11 @@ std::size_t Semaphore::head_line() const noexcept {
   return static_cast<std::size_t>(chosen);
 }
 
-Acquire* Semaphore::head() const noexcept { return occupied_ == 0 ? nullptr : &lines_[head_line()].front(); }
+Acquire* Semaphore::head() const noexcept {
+  if (occupied_ == 0) return nullptr;
+  const std::size_t line = head_line();
+  return boosts_.empty() ? &lines_[line].front() : boosted_head(line);
+}
 
 /// One behind the head that fits, if the head's patience lasts.
 Acquire* Semaphore::bypasser(const Acquire& head, std::int64_t free) noexcept {
@@ -124,10 +133,19 @@ Acquire* Semaphore::next_to_grant(std::int64_t free) noexcept {
   return bypass_max_ == 0 ? nullptr : bypasser(*first, free);
 }
 
+/// Its thread may run and destroy it at once.
+inline void Semaphore::queue(Acquire& waiter, Wakes& wakes) noexcept {
+  if (waiter.kind_ == Acquire::Kind::foreign) {
+    waiter.decided(wakes);
+  } else {
+    wakes.post(waiter.executor(), waiter);
+  }
+}
+
 void Semaphore::decide(Acquire& waiter, State state, Wakes& wakes) noexcept {
   unlink(waiter);
   waiter.state_ = state;
-  waiter.decided(wakes);  // its thread may run and destroy it at once
+  queue(waiter, wakes);
 }
 
 void Semaphore::grant(Acquire& waiter, std::int64_t& free, Wakes& wakes) noexcept {
@@ -136,8 +154,9 @@ void Semaphore::grant(Acquire& waiter, std::int64_t& free, Wakes& wakes) noexcep
     const Acquire* const first = head();
     if (first != &waiter) ++bypassed_[line_of(*first)];
   }
-  if (const std::uint32_t lower = occupied_ & ((1U << line) - 1); lower != 0) {
-    for (std::size_t i = 0; i < line; ++i) passed_over_[i] += (lower >> i) & 1U;
+  const std::size_t rank = boosts_.empty() ? line : rank_of(waiter);
+  if (const std::uint32_t lower = occupied_ & ((1U << rank) - 1); lower != 0) {
+    for (std::size_t i = 0; i < rank; ++i) passed_over_[i] += (lower >> i) & 1U;
   }
   // Who gets past the first of its own line does not end that one's wait.
   if (&lines_[line].front() == &waiter) passed_over_[line] = 0;
@@ -154,8 +173,35 @@ void Semaphore::breathe(Lock& lock, Wakes& wakes) noexcept {
   --settling_;
 }
 
+/// The common case, in which nobody asks for anything special: one line, served from its front. False if there is more
+/// to grant than a batch.
+[[gnu::always_inline]] inline bool Semaphore::settle_plain(std::int64_t free, Wakes& wakes) noexcept {
+  auto& line = lines_[kPlainLine];
+  std::uint32_t granted = 0;
+  bool more = false;
+  do {
+    Acquire& waiter = line.front();
+    more = waiter.units_ <= free;
+    if (!more || granted == kGrantsPerBatch || wakes.full()) break;
+    ++granted;
+    free -= waiter.units_;
+    static_cast<detail::Link<Acquire>&>(waiter).unlink();
+    waiter.state_ = State::granted;
+    queue(waiter, wakes);
+    more = false;
+  } while (!line.empty());
+  waiting_.store(waiting_.load(std::memory_order_relaxed) - granted, std::memory_order_relaxed);
+  const bool empty = line.empty();
+  if (empty) occupied_ = 0;
+  if (granted != 0) passed_over_[kPlainLine] = 0;
+  STINT_ASSERT(free <= std::int64_t{capacity()});
+  word_.store(2 * free + (tracks_ || !empty ? kSlow : 0), std::memory_order_release);
+  return !more;
+}
+
 void Semaphore::settle(Lock& lock, Wakes& wakes) noexcept {
   while (true) {
+    if (wakes.full()) breathe(lock, wakes);
     const std::int64_t word = word_.load(std::memory_order_relaxed);
     if ((word & kSlow) == 0) return;  // others settled while this one breathed: the word is the fast paths' again
     std::int64_t free = word >> 1;
@@ -170,6 +216,20 @@ void Semaphore::settle(Lock& lock, Wakes& wakes) noexcept {
     if (waiter == nullptr) return;
     breathe(lock, wakes);
   }
+}
+
+/// Others wait, and nobody asks for anything special: to the end of the line.
+[[gnu::always_inline]] inline bool Semaphore::line_up_plain(Acquire& waiter) noexcept {
+  mutex_.lock();
+  const bool joins =
+      is_plain() && waiter.kind_ == Acquire::Kind::plain && waiter.priority_ == 0 && waiter.units_ - 1 < capacity();
+  if (joins) {
+    lines_[kPlainLine].push_back(waiter);
+    waiting_.store(waiting_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    waiter.state_ = State::waiting;
+  }
+  mutex_.unlock();
+  return joins;
 }
 
 Semaphore::State Semaphore::line_up(Acquire& waiter) noexcept {
@@ -207,9 +267,16 @@ void Semaphore::add_units(std::int64_t units) noexcept {
 }
 
 void Semaphore::give_back_slow(std::uint32_t units, std::uint32_t holder) noexcept {
-  if (holder == 0 && add_fast(units)) return;
   Wakes wakes;
-  Lock lock(mutex_);
+  mutex_.lock();
+  if (holder == 0 && is_plain()) {
+    const std::int64_t free = (word_.load(std::memory_order_relaxed) >> 1) + std::int64_t{units};
+    const bool done = settle_plain(free, wakes);
+    if (done) return mutex_.unlock();
+    Lock lock(mutex_, std::adopt_lock);
+    return settle(lock, wakes);
+  }
+  Lock lock(mutex_, std::adopt_lock);
   if (holder != 0) remove_holder(holder);
   if (add_fast(units)) return;  // the line emptied meanwhile
   add_units(units);
@@ -221,7 +288,7 @@ bool Semaphore::leave(Acquire& waiter, State why) noexcept {
   Wakes wakes;
   Lock lock(mutex_);
   if (waiter.state_ != State::waiting) return false;
-  const bool first = &lines_[line_of(waiter)].front() == &waiter;
+  const bool first = &lines_[line_of(waiter)].front() == &waiter || !boosts_.empty();
   unlink(waiter);
   waiter.state_ = why;
   // The head may have blocked smaller ones behind it.
@@ -335,8 +402,8 @@ std::vector<Semaphore::Waiter> Semaphore::waiters(std::size_t limit) const {
       const auto& waiter = static_cast<const Acquire&>(*link);
       Waiter& entry = found.emplace_back();
       entry.units = waiter.units_;
-      entry.priority = waiter.priority_;
-      if (!waiter.labelled_) continue;
+      entry.priority = static_cast<int>(rank_of(waiter) / 2) + kPriorityMin;
+      if (waiter.kind_ != Acquire::Kind::labelled) continue;
       const auto& labelled = static_cast<const LabelledAcquire&>(waiter);
       entry.label = labelled.label_;
       entry.since = labelled.since_;
@@ -353,7 +420,8 @@ std::vector<Semaphore::Holder> Semaphore::holders() const {
 }
 
 std::uint32_t Semaphore::add_holder(const Acquire* waiter, std::string_view label, std::uint32_t units) noexcept {
-  if (waiter != nullptr && waiter->labelled_) label = static_cast<const LabelledAcquire&>(*waiter).label_;
+  if (waiter != nullptr && waiter->kind_ == Acquire::Kind::labelled)
+    label = static_cast<const LabelledAcquire&>(*waiter).label_;
   if (free_holders_.empty()) {
     holders_.emplace_back();
     free_holders_.push_back(static_cast<std::uint32_t>(holders_.size()));
@@ -445,9 +513,13 @@ Acquire::State Acquire::enter() noexcept {
 }
 
 bool Acquire::line_up() noexcept {
-  if (enter() == State::waiting) return false;
-  unpark();
-  return true;
+  undelivered_ = true;
+  if (!semaphore_.line_up_plain(*this) && enter() != State::waiting) {
+    unpark();
+    return true;
+  }
+  if (executor().owners() != nullptr) owner_waits_ = detail::Owners::begin_wait(*this);
+  return false;
 }
 
 /// Ends the wait from its own side; false if it was decided before.
@@ -462,7 +534,13 @@ void Acquire::give_up(State why) noexcept {
 }
 
 void Acquire::take_back() noexcept {
+  undelivered_ = false;
   if (!semaphore_.leave(*this, State::stopped) && state_ == State::granted) semaphore_.give_back(units_, 0);
+}
+
+void Acquire::owner_waited() noexcept {
+  owner_waits_ = false;
+  detail::Owners::end_wait(*this);
 }
 
 Permit Acquire::hand_over_listed() noexcept {
@@ -488,14 +566,14 @@ Error Acquire::failure() const {
 }
 
 bool TimedAcquire::await_suspend(std::coroutine_handle<>) noexcept {
-  if (!park()) return true;
+  if (!begin()) return true;
   if (line_up()) return false;
   if (deadline_ != TimePoint::max()) executor().arm(*this, deadline_);  // never is not a moment that comes
   return true;
 }
 
 bool LabelledAcquire::await_suspend(std::coroutine_handle<>) noexcept {
-  if (!park()) return true;
+  if (!begin()) return true;
   since_ = executor().now();
   if (line_up()) return false;
   if (!deadline_.is_never()) executor().arm(*this, deadline_.when());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <malloc.h>
+#include <pthread.h>
 #include <random>
 #include <set>
 
@@ -512,18 +513,35 @@ TEST(SemaphoreCancel, a_million_cancelled_waits_leave_no_memory_behind) {
   }
 }
 
+/// Runs `body` on a thread with so little stack that a recursion over a hundred thousand shows.
+template <class Body>
+void on_a_small_stack(Body body) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 512 * 1024), 0);
+  const auto run = [](void* it) -> void* {
+    (*static_cast<Body*>(it))();
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, run, &body), 0);
+  EXPECT_EQ(pthread_join(thread, nullptr), 0);
+  pthread_attr_destroy(&attributes);
+}
 TEST(SemaphoreCancel, a_hundred_thousand_cancelled_at_once_do_not_recurse) {
-  Line line(1);
-  line.permits["held"] = std::move(*line.semaphore.try_acquire());
-  auto& scope = line.scopes["all"] = std::make_unique<RootScope>(line.sim);
-  for (int i = 0; i < 100'000; ++i) scope->spawn(hold(line.semaphore, line.log, "?"));
-  line.run();
-  line.give_back("held");  // one has it and has not seen it: it goes along the line, from one to the next
-  scope->cancel();
-  line.run();
-  EXPECT_TRUE(scope->idle());
-  EXPECT_EQ(line.log, Log{});
-  EXPECT_EQ(line.semaphore.available(), 1);
+  on_a_small_stack([] {
+    Line line(1);
+    line.permits["held"] = std::move(*line.semaphore.try_acquire());
+    auto& scope = line.scopes["all"] = std::make_unique<RootScope>(line.sim);
+    for (int i = 0; i < 100'000; ++i) scope->spawn(hold(line.semaphore, line.log, "?"));
+    line.run();
+    line.give_back("held");  // one has it and has not seen it: it goes along the line, from one to the next
+    scope->cancel();
+    line.run();
+    EXPECT_TRUE(scope->idle());
+    EXPECT_EQ(line.log, Log{});
+    EXPECT_EQ(line.semaphore.available(), 1);
+  });
 }
 
 Task<> at_depth(Semaphore& semaphore, int depth) {
@@ -534,11 +552,13 @@ Task<> at_depth(Semaphore& semaphore, int depth) {
   }
 }
 TEST(SemaphoreCancel, a_wait_beneath_a_hundred_thousand_frames_is_cancelled_without_recursion) {
-  Line line(0);
-  line.start("deep", at_depth(line.semaphore, 100'000));
-  line.cancel("deep");
-  line.run();
-  EXPECT_TRUE(line.scopes["deep"]->idle());
+  on_a_small_stack([] {
+    Line line(0);
+    line.start("deep", at_depth(line.semaphore, 100'000));
+    line.cancel("deep");
+    line.run();
+    EXPECT_TRUE(line.scopes["deep"]->idle());
+  });
 }
 
 }  // namespace

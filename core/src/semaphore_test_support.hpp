@@ -56,7 +56,7 @@ class SleepyExecutor final : public Executor {
     mark_closing();
     abandon_all();
   }
-  [[nodiscard]] bool post_quietly(Runnable& runnable) noexcept override {
+  [[nodiscard]] bool post_elsewhere(Runnable& runnable) noexcept override {
     if (!closing()) ready_.push_back(&runnable);
     return !closing();
   }

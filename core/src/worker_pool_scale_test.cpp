@@ -348,6 +348,7 @@ TEST_F(PoolAutoscale, the_autoscaler_survives_an_exception) {
   for (int i = 0; i < 20; ++i) (void)pool->submit_nowait({i, 24h});
   sim.advance(30s);
   EXPECT_EQ(health().pool_size, 2u);
+  EXPECT_EQ(health().target_size, 2u);
   EXPECT_EQ(health().autoscale_errors, 3u);
   EXPECT_EQ(health().autoscale_last_error, "startable_queue_size: the hook failed");
   sim.advance(30s);

@@ -45,7 +45,6 @@ class Reactor final : public Executor {
   ~Reactor();  // on its own thread; destroys every frame, and every Asio operation of its own context first
 
   asio::io_context& io() noexcept { return io_; }
-  [[nodiscard]] bool post_quietly(Runnable& runnable) noexcept override;
   void wake() noexcept override;
   TimePoint now() const noexcept override { return Clock::now(); }
 
@@ -96,6 +95,7 @@ class Reactor final : public Executor {
     Reactor* reactor;
   };
 
+  [[nodiscard]] bool post_elsewhere(Runnable& runnable) noexcept override;
   bool must_wake() noexcept;
   void woken() noexcept;
   bool run_batch() noexcept;
@@ -110,8 +110,6 @@ class Reactor final : public Executor {
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work_;
   std::unique_ptr<asio::steady_timer> alarm_;  // for the earliest timer of the wheel
   TimePoint alarm_at_ = TimePoint::max();
-  Runnable* head_ = nullptr;  // own thread's queue, FIFO
-  Runnable** tail_ = &head_;
   std::shared_ptr<bool> alive_;  // attached only: shared with handlers that outlive the reactor
   int unpolled_resumes_ = 0;
   int unpolled_batches_ = 0;
@@ -213,7 +211,9 @@ class AsioAcquire final : public Acquire, private Wakeable, private AsioWaiters:
       : Acquire(semaphore, units),
         handler_(std::move(handler)),
         work_(asio::get_associated_executor(handler_)),
-        waiters_(asio::use_service<AsioWaiters>(asio::query(work_.get_executor(), asio::execution::context))) {}
+        waiters_(asio::use_service<AsioWaiters>(asio::query(work_.get_executor(), asio::execution::context))) {
+    set_kind(Kind::foreign);
+  }
   void decided(Wakes& wakes) noexcept override { wakes.owe(*this); }
   void abandon() noexcept override {
     if (withdraw(State::stopped)) delete this;

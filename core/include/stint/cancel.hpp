@@ -90,6 +90,8 @@ class Chain : public Runnable, public detail::Link<Chain> {
   virtual void threw(std::exception_ptr error) noexcept = 0;
   /// The executor is going: destroy the frames, tell nobody.
   virtual void abandon() noexcept = 0;
+  /// The chain that waits for this one through a combinator of the same executor; null at the top.
+  virtual Chain* above() const noexcept { return nullptr; }
 
   Leaf* parked = nullptr;  // at most one: the frames above it all wait for it
 
@@ -102,9 +104,14 @@ class Chain : public Runnable, public detail::Link<Chain> {
   }
   /// Destroys the frames from the leaf up to and including the root, one after another: a chain may be 100,000 deep.
   void destroy_frames(std::coroutine_handle<> root) noexcept;
+  /// At its end: mutexes whose guards it has passed on go to `heir`, or to nobody in particular.
+  void leave_mutexes(Chain* heir) noexcept {
+    if (executor().owners() != nullptr) leave_mutexes_slow(heir);
+  }
 
  private:
   friend class Executor;
+  void leave_mutexes_slow(Chain* heir) noexcept;
   CancelToken* token_ = nullptr;
 };
 

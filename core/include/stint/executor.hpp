@@ -10,11 +10,18 @@
 #include "stint/time.hpp"
 
 #include <atomic>
+#include <memory>
 #include <optional>
 
 namespace stint {
 
 class Chain;
+namespace detail {
+class Owners;
+struct OwnersDeleter {
+  void operator()(Owners* owners) const noexcept;
+};
+}  // namespace detail
 
 /// Something to run once. It lives in a coroutine frame; a queue only links it, so posting never allocates.
 class Runnable {
@@ -58,7 +65,13 @@ class Executor : public Wakeable {
   }
   /// Queues without waking, so that it may be called under a lock: a wake-up is a system call. If true, the executor
   /// sleeps and the caller owes it exactly one `wake()`, until which it can't be destroyed.
-  [[nodiscard]] virtual bool post_quietly(Runnable& runnable) noexcept = 0;
+  [[nodiscard]] bool post_quietly(Runnable& runnable) noexcept {
+    if (!has_local_queue_ || !is_current()) return post_elsewhere(runnable);
+    runnable.next_queued = nullptr;
+    *local_tail_ = &runnable;
+    local_tail_ = &runnable.next_queued;
+    return false;
+  }
 
   virtual TimePoint now() const noexcept = 0;
   bool is_current() const noexcept { return owner_ == &thread_mark_; }
@@ -70,6 +83,8 @@ class Executor : public Wakeable {
   bool closing() const noexcept { return closing_; }
   /// True while the run loop is inside a runnable, that is, in a coroutine's frame.
   bool inside() const noexcept { return inside_; }
+  /// Of mutexes; null as long as no chain here has held one. Own thread only.
+  detail::Owners* owners() const noexcept { return owners_.get(); }
 
  protected:
   Executor() noexcept : cancel_walk_(*this) {}
@@ -80,7 +95,14 @@ class Executor : public Wakeable {
   /// For the destructor of an implementation, after it has forgotten its queue: destroys every frame, parked or queued.
   /// post_quietly() must ignore everything from here on.
   void abandon_all() noexcept;
-  void mark_closing() noexcept { closing_ = true; }
+  /// A post from another thread, or any post if there is no local queue.
+  [[nodiscard]] virtual bool post_elsewhere(Runnable& runnable) noexcept = 0;
+  /// The own thread's posts go straight into a FIFO queue, without a virtual call, and wake nobody.
+  void use_local_queue() noexcept { has_local_queue_ = true; }
+  void mark_closing() noexcept {
+    closing_ = true;
+    has_local_queue_ = false;
+  }
   bool at_rest() const noexcept;
   void set_inside(bool inside) noexcept { inside_ = inside; }
 
@@ -90,6 +112,7 @@ class Executor : public Wakeable {
 
  private:
   friend class CancelToken;
+  friend class detail::Owners;
   /// Tells the leaves of cancelled chains, a batch at a time.
   class CancelWalk final : public Runnable {
    public:
@@ -113,8 +136,14 @@ class Executor : public Wakeable {
   detail::List<ExecutorRoot> roots_;
   detail::List<Chain> cancelled_;  // chains that were cancelled and whose leaves have not been told yet
   CancelWalk cancel_walk_;
+  std::unique_ptr<detail::Owners, detail::OwnersDeleter> owners_;
   bool closing_ = false;
   bool inside_ = false;
+  bool has_local_queue_ = false;
+
+ protected:
+  Runnable* local_head_ = nullptr;
+  Runnable** local_tail_ = &local_head_;
 };
 
 /// Collects the wake-ups that are owed while a lock is held, and does them when it goes out of scope: declare it before

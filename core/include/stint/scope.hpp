@@ -148,6 +148,7 @@ class Scope::Child final : public Chain {
   void threw(std::exception_ptr error) noexcept override { scope().fail(std::move(error)); }
   void abandon() noexcept override {
     destroy_frames(root_);
+    leave_mutexes(nullptr);
     delete this;
   }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "stint/detail/branch.hpp"
+#include "stint/detail/brief_mutex.hpp"
 #include "stint/error.hpp"
 #include "stint/task.hpp"
 
@@ -27,6 +28,9 @@
 namespace stint {
 
 class Semaphore;
+namespace detail {
+class SemaphoreWait;
+}
 
 /// A held share of a semaphore; gives it back when destroyed, on any thread.
 class [[nodiscard]] Permit {
@@ -81,24 +85,38 @@ struct AcquireOptions {
   std::string_view label;  ///< who asks, for listings; must live until the wait is over (a held permit keeps a copy)
 };
 
+class Acquire;
+template <>
+inline constexpr bool detail::kUnlinksItself<Acquire> = false;  // take_back() does, under the lock
+
 /// The wait for a permit: `co_await semaphore.acquire()` → Result<Permit>.
 class [[nodiscard]] Acquire : public Leaf, public detail::Link<Acquire> {
  public:
   Acquire(Semaphore& semaphore, std::uint32_t units, int priority = 0) noexcept
       : semaphore_(semaphore), units_(units), priority_(static_cast<std::int8_t>(std::clamp(priority, -128, 127))) {}
   Acquire(Acquire&& other) noexcept;  // before it is awaited only
-  ~Acquire() {
-    if (undelivered_) take_back();
-  }
+  ~Acquire() { withdraw_undelivered(); }
 
   inline bool await_ready() noexcept;
-  bool await_suspend(std::coroutine_handle<>) noexcept { return park() ? !line_up() : true; }
+  bool await_suspend(std::coroutine_handle<>) noexcept { return begin() ? !line_up() : true; }
   inline Result<Permit> await_resume() noexcept;
 
  protected:
   // Written under the semaphore's lock while `waiting`; whoever moves it on has decided the wait, and completes it.
   enum class State : std::uint8_t { idle, waiting, granted, stopped, timed_out, closed, invalid };
+  enum class Kind : std::uint8_t {
+    plain,
+    labelled,  // a LabelledAcquire
+    foreign,   // belongs to no chain: `decided` is told
+  };
 
+  /// Parks; false if `await_ready` saw that the chain is cancelled.
+  inline bool begin() noexcept;
+  /// First thing in the destructor of a class at which others look while it is in a line.
+  void withdraw_undelivered() noexcept {
+    if (undelivered_) take_back();
+    if (owner_waits_) owner_waited();
+  }
   bool line_up() noexcept;
   State enter() noexcept;
   bool withdraw(State why) noexcept;
@@ -107,22 +125,27 @@ class [[nodiscard]] Acquire : public Leaf, public detail::Link<Acquire> {
   inline Permit hand_over() noexcept;
   Permit hand_over_listed() noexcept;
   State state() const noexcept { return state_; }
-  /// The wait was decided; under the semaphore's lock. Queues it where it belongs.
-  virtual void decided(Wakes& wakes) noexcept { wakes.post(executor(), *this); }
+  void set_kind(Kind kind) noexcept { kind_ = kind; }
+  /// The wait was decided; under the semaphore's lock. Called for `Kind::foreign` instead of queueing it.
+  virtual void decided(Wakes&) noexcept {}
 
  private:
   friend class Semaphore;
   friend class LabelledAcquire;
-  friend class Mutex;
+  friend class detail::Owners;
+  friend class detail::SemaphoreWait;
   void cancel() noexcept final { give_up(State::stopped); }
   void take_back() noexcept;
+  void owner_waited() noexcept;
 
   Semaphore& semaphore_;
   const std::uint32_t units_;
+  // Own thread only; one byte, which no other thread touches.
+  bool undelivered_ : 1 = false;  // destroyed like this, the wait must be taken back
+  bool owner_waits_ : 1 = false;  // the chain, or one above it, holds a mutex, and its waiters may move this wait
   State state_ = State::idle;
   std::int8_t priority_;
-  bool undelivered_ = false;  // own thread only: destroyed like this, the wait must be taken back
-  bool labelled_ = false;     // this is a LabelledAcquire
+  Kind kind_ = Kind::plain;
 };
 
 /// The same with a moment after which the answer is `Errc::timed_out`. What is free is had even if that has passed.
@@ -143,12 +166,13 @@ class [[nodiscard]] LabelledAcquire final : public Acquire, private Timer {
  public:
   LabelledAcquire(Semaphore& semaphore, const AcquireOptions& options, Deadline deadline) noexcept
       : Acquire(semaphore, options.units, options.priority), label_(options.label), deadline_(deadline) {
-    labelled_ = true;
+    set_kind(Kind::labelled);
   }
   LabelledAcquire(LabelledAcquire&& other) noexcept
       : Acquire(std::move(other)), label_(other.label_), deadline_(other.deadline_), turn_(other.turn_) {
-    labelled_ = true;
+    set_kind(Kind::labelled);
   }
+  ~LabelledAcquire() { withdraw_undelivered(); }
   inline bool await_ready() noexcept;
   bool await_suspend(std::coroutine_handle<>) noexcept;
 
@@ -242,14 +266,20 @@ class Semaphore {
   friend class Acquire;
   friend class LabelledAcquire;
   friend class LimitSet;
-  friend class Mutex;
   friend class Permit;
   friend class PermitSet;
+  friend class detail::SemaphoreWait;
   using State = Acquire::State;
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = std::unique_lock<detail::BriefMutex>;
   static constexpr std::int64_t kSlow = 1;
   // Two lines per priority: those who come back from a back-off stand before the others, as half a priority more.
   static constexpr int kLines = 2 * (kPriorityMax - kPriorityMin + 1);
+  static constexpr std::size_t kPlainLine = 2 * (0 - kPriorityMin);  // of those who ask for nothing special
+  /// A waiter that goes before its line, because somebody important waits for what it holds. It keeps its place.
+  struct Boost : detail::Link<Boost> {
+    Acquire* waiter = nullptr;
+    std::size_t line = 0;  // the one before which it goes
+  };
 
   bool swap(std::int64_t& expected, std::int64_t wanted, std::memory_order order) noexcept {
     return word_.compare_exchange_weak(expected, wanted, order, std::memory_order_relaxed);
@@ -278,19 +308,29 @@ class Semaphore {
 
   // Under the lock.
   State line_up(Acquire& waiter) noexcept;
+  bool line_up_plain(Acquire& waiter) noexcept;
   State take_or_link(Acquire& waiter) noexcept;
   void add_units(std::int64_t units) noexcept;
   Acquire* next_to_grant(std::int64_t free) noexcept;
   Acquire* bypasser(const Acquire& head, std::int64_t free) noexcept;
   Acquire* head() const noexcept;
+  [[gnu::cold]] Acquire* boosted_head(std::size_t line) const noexcept;
+  [[gnu::cold]] std::size_t rank_of(const Acquire& waiter) const noexcept;
+  [[gnu::cold]] void drop_boost(const Acquire& waiter) noexcept;
   std::size_t head_line() const noexcept;
   static std::size_t line_of(const Acquire& waiter) noexcept;
-  static void sort_by_turn(const detail::List<Acquire>& line, detail::Link<Acquire>& last) noexcept;
+  [[gnu::cold]] static void sort_by_turn(const detail::List<Acquire>& line, detail::Link<Acquire>& last) noexcept;
   void link(Acquire& waiter) noexcept;
   void unlink(Acquire& waiter) noexcept;
   void grant(Acquire& waiter, std::int64_t& free, Wakes& wakes) noexcept;
   void decide(Acquire& waiter, State state, Wakes& wakes) noexcept;
+  void queue(Acquire& waiter, Wakes& wakes) noexcept;
   void settle(Lock& lock, Wakes& wakes) noexcept;
+  /// Somebody waits, and nobody for anything special.
+  bool is_plain() const noexcept {
+    return occupied_ == 1U << kPlainLine && bypass_max_ == 0 && !closed_ && boosts_.empty();
+  }
+  bool settle_plain(std::int64_t free, Wakes& wakes) noexcept;
   void fail_impossible(Lock& lock, Wakes& wakes) noexcept;
   void resize(Lock& lock, Wakes& wakes, std::uint32_t capacity, std::int64_t free_change) noexcept;
   void breathe(Lock& lock, Wakes& wakes) noexcept;
@@ -306,6 +346,8 @@ class Semaphore {
     again.turn_ = turn;
     return again;
   }
+  /// Lets a waiter go before those of `priority`, or takes that away again.
+  void set_boost(Boost& boost, std::optional<int> priority, Wakes& wakes) noexcept;
   void give_back_slow(std::uint32_t units, std::uint32_t holder) noexcept;
   bool leave(Acquire& waiter, State why) noexcept;
   std::optional<Permit> try_slow(std::uint32_t units, std::string_view label) noexcept;
@@ -317,13 +359,14 @@ class Semaphore {
   std::atomic<std::int64_t> word_;  // 2 × free units (may be negative) + kSlow
   std::atomic<std::uint32_t> capacity_;
   std::atomic<std::uint32_t> waiting_ = 0;
-  mutable std::mutex mutex_;
+  mutable detail::BriefMutex mutex_;
   std::array<detail::List<Acquire>, kLines> lines_;  // by priority
   std::array<std::uint32_t, kLines> passed_over_{};  // grants to higher lines since the last to this one
   std::uint32_t occupied_ = 0;                       // one bit per line with somebody in it
   std::array<std::uint32_t, kLines> bypassed_{};     // how many have overtaken its first, as the head of all
   std::uint32_t settling_ = 0;                       // releasers between two batches: the destructor waits for them
   std::atomic<std::uint64_t> turns_ = 0;
+  detail::List<Boost> boosts_;  // highest first
   const std::uint32_t bypass_max_;
   const std::uint32_t passed_over_max_;
   const bool tracks_;
@@ -352,14 +395,26 @@ inline Acquire::Acquire(Acquire&& other) noexcept
 
 /// What is free is had without suspending, if nobody waits and nobody has cancelled.
 inline bool Acquire::await_ready() noexcept {
-  if (units_ == 0 || token().cancelled() || !semaphore_.take_fast(units_)) return false;
+  if (token().cancelled()) {
+    state_ = State::stopped;
+    return false;
+  }
+  if (units_ == 0 || !semaphore_.take_fast(units_)) return false;
   state_ = State::granted;
   return true;
 }
 
+inline bool Acquire::begin() noexcept {
+  park_shielded();
+  if (state_ != State::stopped) return true;
+  complete();
+  return false;
+}
+
 /// A priority out of range is refused also when units are free, or the mistake would show under load only.
 inline bool LabelledAcquire::await_ready() noexcept {
-  return priority_ >= Semaphore::kPriorityMin && priority_ <= Semaphore::kPriorityMax && Acquire::await_ready();
+  const bool in_range = priority_ >= Semaphore::kPriorityMin && priority_ <= Semaphore::kPriorityMax;
+  return (in_range || token().cancelled()) && Acquire::await_ready();
 }
 
 inline Permit Acquire::hand_over() noexcept {
@@ -368,6 +423,7 @@ inline Permit Acquire::hand_over() noexcept {
 
 inline Result<Permit> Acquire::await_resume() noexcept {
   undelivered_ = false;
+  if (owner_waits_) owner_waited();
   if (state_ != State::granted) return std::unexpected(failure());
   return hand_over();
 }

@@ -186,7 +186,8 @@ inline bool Leaf::park() noexcept {
 class Yield final : public Leaf {
  public:
   void await_suspend(std::coroutine_handle<>) noexcept {
-    if (park()) complete();
+    park_shielded();  // the run loop looks at the token
+    complete();
   }
   void await_resume() const noexcept {}
 

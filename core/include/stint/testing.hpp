@@ -23,11 +23,6 @@ class Simulator final : public Executor {
     abandon_all();
   }
 
-  /// Own thread only: the simulator has no other.
-  [[nodiscard]] bool post_quietly(Runnable& runnable) noexcept override {
-    if (!closing()) ready_.push_back(&runnable);
-    return false;
-  }
   void wake() noexcept override {}
   TimePoint now() const noexcept override { return now_; }
   std::mt19937_64& random() noexcept { return random_; }
@@ -71,6 +66,11 @@ class Simulator final : public Executor {
   }
 
  private:
+  /// Own thread only: the simulator has no other.
+  [[nodiscard]] bool post_elsewhere(Runnable& runnable) noexcept override {
+    if (!closing()) ready_.push_back(&runnable);
+    return false;
+  }
   void run_one() {
     if (order_ == Order::seeded) std::swap(ready_[random_() % ready_.size()], ready_.front());
     Runnable* const runnable = ready_.front();

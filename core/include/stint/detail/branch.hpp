@@ -28,6 +28,8 @@ using Regular = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 class BranchOwner {
  public:
   virtual void branch_ended(Chain& branch, End end) noexcept = 0;
+  /// The chain that waits here, if it belongs to the executor of the branches.
+  virtual Chain* waiting_chain() const noexcept { return nullptr; }
 
  protected:
   BranchOwner() = default;
@@ -82,6 +84,7 @@ class Branch final : public Chain {
   void ended(End end) noexcept override {
     finished_ = end == End::finished;
     if (!finished_) destroy_frames(std::exchange(root_, {}));
+    leave_mutexes(above());
     unlink();
     owner_->branch_ended(*this, end);
   }
@@ -89,7 +92,9 @@ class Branch final : public Chain {
   void abandon() noexcept override {
     unlink();
     destroy_frames(std::exchange(root_, {}));
+    leave_mutexes(nullptr);
   }
+  Chain* above() const noexcept override { return owner_->waiting_chain(); }
 
   BranchOwner* owner_ = nullptr;
   std::coroutine_handle<Promise<T>> root_;
@@ -104,6 +109,7 @@ class Combinator : public Leaf, protected BranchOwner {
   Combinator() = default;
   ~Combinator() = default;
   void cancel() noexcept final {}
+  Chain* waiting_chain() const noexcept final { return &chain(); }
 };
 
 }  // namespace stint::detail

@@ -3,6 +3,10 @@
 
 namespace stint::detail {
 
+/// False for what is certainly out of its list when it goes: it saves the look.
+template <class Tag>
+inline constexpr bool kUnlinksItself = true;
+
 /// A hook. Unlinked it points at itself, so that unlink() needs no test and may be repeated.
 /// One Tag per list that an object can be in.
 template <class Tag>
@@ -11,7 +15,9 @@ class Link {
   Link() noexcept = default;
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
-  ~Link() { unlink(); }
+  ~Link() {
+    if constexpr (kUnlinksItself<Tag>) unlink();
+  }
 
   bool linked() const noexcept { return next_ != this; }
   Link* next() const noexcept { return next_; }

@@ -1,0 +1,217 @@
+/// A lock with an owner: the chain that took it. A semaphore of 1 knows neither who holds it nor whom that holds up.
+///
+/// The owner is the *chain* (a spawned coroutine with everything it awaits, or one branch of a combinator). Who unlocks
+/// must be the owner, a branch beneath it, or the chain to which a branch that ended has returned the guard; everybody
+/// else is a stranger, and `co_await guard.unlock()` answers `denied`. Locking again what oneself, or a chain above,
+/// holds would wait for itself: `invalid`, at once. A circle of waits without a deadline is refused too: `conflict`.
+/// A destroyed guard unlocks, so an owner that is stopped, throws or loses its executor lets go; that must happen on
+/// the owner's thread (asserted), unless the owner has ended or its executor is gone. Waiters go by effective priority,
+/// first come, first served within one; the oldest is passed over at most `kPassedOverMax` times in a row. *Priority
+/// inheritance:* a holder's effective priority is that of its highest waiter; if the holder itself waits, in the line
+/// of another mutex or of a semaphore, it moves up there, and so on down the way, and moves back to its place when the
+/// reason is gone. It reaches waits of branches beneath the holder too. Thread-safe; waiters live in their frames and
+/// resume on their own executors. Uncontended, a lock and unlock cost some 100 ns: all mutexes share one lock
+/// (`stint/detail/owners.hpp`). The destructor asserts that the mutex is free and nobody waits.
+#pragma once
+
+#include "stint/detail/owners.hpp"
+#include "stint/error.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stint {
+
+class MutexGuard;
+
+struct LockOptions {
+  LockOptions() noexcept {}  // NOLINT: not an aggregate, so that it may stand in a co_await expression
+  int priority = 0;          ///< Semaphore::kPriorityMin … kPriorityMax; higher goes first
+  std::string_view label;    ///< who asks, for listings; must live until the wait is over (the holder keeps a copy)
+  Deadline deadline;         ///< then `timed_out`; what is free is had even if it has passed
+};
+
+struct MutexArrival {};
+
+/// The wait for a mutex: `co_await mutex.lock()` → Result<MutexGuard>.
+class [[nodiscard]] MutexLock final : public Leaf,
+                                      public detail::Link<MutexLock>,     // by effective priority
+                                      public detail::Link<MutexArrival>,  // by arrival
+                                      private detail::OwnerWait,
+                                      private Timer {
+ public:
+  MutexLock(Mutex& mutex, const LockOptions& options) noexcept
+      : OwnerWait(options.priority), mutex_(mutex), options_(options) {}
+  MutexLock(MutexLock&& other) noexcept  // before it is awaited only
+      : OwnerWait(other.options_.priority), mutex_(other.mutex_), options_(other.options_) {
+    STINT_ASSERT(other.state_ == State::idle);
+  }
+  ~MutexLock();
+  bool await_suspend(std::coroutine_handle<>) noexcept;
+  Result<MutexGuard> await_resume();
+
+ private:
+  friend class Mutex;
+  // Written under the lock while `waiting`; whoever moves it on has decided the wait, and completes it.
+  enum class State : std::uint8_t { idle, waiting, granted, stopped, timed_out, closed, invalid, recursive, circle };
+
+  void cancel() noexcept override { give_up(State::stopped); }
+  void fire() noexcept override { give_up(State::timed_out); }
+  void give_up(State why) noexcept;
+  void moved(Wakes& wakes) noexcept override;
+  const Mutex* mutex() const noexcept override { return &mutex_; }
+  bool lasts() const noexcept override { return options_.deadline.is_never(); }
+
+  Mutex& mutex_;
+  LockOptions options_;
+  std::uint64_t ticket_ = 0;  // arrival
+  State state_ = State::idle;
+  bool undelivered_ = false;  // own thread only: destroyed like this, the wait must be taken back
+};
+
+/// What never suspends, but must know the chain that asks.
+class [[nodiscard]] MutexTryLock {
+ public:
+  MutexTryLock(Mutex& mutex, const LockOptions& options) noexcept : mutex_(mutex), options_(options) {}
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) {
+    chain_ = awaiting.promise().chain;
+    return false;
+  }
+  Result<MutexGuard> await_resume();
+
+ private:
+  Mutex& mutex_;
+  LockOptions options_;
+  Chain* chain_ = nullptr;
+};
+class [[nodiscard]] MutexUnlock {
+ public:
+  explicit MutexUnlock(MutexGuard& guard) noexcept : guard_(guard) {}
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) noexcept {
+    chain_ = awaiting.promise().chain;
+    return false;
+  }
+  Result<> await_resume();
+
+ private:
+  MutexGuard& guard_;
+  Chain* chain_ = nullptr;
+};
+
+/// A held mutex; unlocks when destroyed. Move-only.
+class [[nodiscard]] MutexGuard {
+ public:
+  MutexGuard() noexcept = default;  ///< holds nothing
+  MutexGuard(MutexGuard&& other) noexcept : mutex_(std::exchange(other.mutex_, nullptr)) {}
+  /// Unlocks what it held before.
+  MutexGuard& operator=(MutexGuard&& other) noexcept {
+    MutexGuard taken(std::move(other));  // first, so that a guard may be assigned to itself
+    std::swap(mutex_, taken.mutex_);
+    return *this;
+  }
+  ~MutexGuard();
+
+  explicit operator bool() const noexcept { return mutex_ != nullptr; }
+  [[nodiscard]] const Mutex* mutex() const noexcept { return mutex_; }
+  /// `co_await guard.unlock()` → Result<>; does not suspend. `denied`, and nothing changes, if the chain that asks is a
+  /// stranger; `invalid` if the guard holds nothing.
+  [[nodiscard]] MutexUnlock unlock() noexcept { return MutexUnlock(*this); }
+
+ private:
+  friend class Mutex;
+  friend class MutexLock;
+  friend class MutexUnlock;
+  explicit MutexGuard(Mutex& mutex) noexcept : mutex_(&mutex) {}
+  Mutex* mutex_ = nullptr;
+};
+
+class Mutex : public detail::Link<Mutex> {
+ public:
+  static constexpr std::uint32_t kPassedOverMax = 16;
+
+  struct Holder {
+    std::string label;
+    int priority = 0;   ///< as asked for
+    int effective = 0;  ///< that, or its highest waiter's
+    TimePoint since;
+    bool abandoned = false;  ///< its chain or executor is gone, its guard is not
+  };
+  struct Waiter {
+    std::string label;
+    int priority = 0, effective = 0;
+  };
+
+  explicit Mutex(std::string name) : name_(std::move(name)) {}
+  ~Mutex();
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+  [[nodiscard]] MutexLock lock(int priority = 0) noexcept { return {*this, options_of(priority, Deadline())}; }
+  [[nodiscard]] MutexLock lock_until(TimePoint deadline, int priority = 0) noexcept {
+    return {*this, options_of(priority, Deadline(deadline))};
+  }
+  [[nodiscard]] MutexLock lock(const LockOptions& options) noexcept { return {*this, options}; }
+  /// `co_await mutex.try_lock()` → Result<MutexGuard>; does not suspend. `conflict` if it is held, also by who is yet
+  /// to hear of it; `invalid` if by the chain that asks.
+  [[nodiscard]] MutexTryLock try_lock(const LockOptions& options = LockOptions()) noexcept { return {*this, options}; }
+  /// Waiters and newcomers get `closed`; the holder keeps what it has. May be repeated.
+  void close() noexcept;
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] std::size_t waiting() const noexcept;
+  /// Nobody, if it is free or on its way to the next.
+  [[nodiscard]] std::optional<Holder> holder() const;
+  /// In the order in which they would get it now.
+  [[nodiscard]] std::vector<Waiter> waiters() const;
+
+ private:
+  friend struct detail::Owner;
+  friend class detail::Owners;
+  friend class MutexGuard;
+  friend class MutexLock;
+  friend class MutexTryLock;
+  friend class MutexUnlock;
+  using State = MutexLock::State;
+
+  static LockOptions options_of(int priority, Deadline deadline) noexcept;
+  [[nodiscard]] Error failure(State state, const LockOptions& options) const;
+  State enter(MutexLock& wait, Chain& chain);
+  Result<MutexGuard> try_lock(Chain& chain, const LockOptions& options);
+  Result<> unlock(const Chain& chain);
+  void guard_destroyed() noexcept;
+
+  // Under the lock.
+  bool is_held() const noexcept { return owner_ != nullptr || granted_ != nullptr || abandoned_; }
+  bool is_stranger(const Chain& chain) const noexcept;
+  bool would_close_circle(const detail::Owner& self) const;
+  int highest_waiter() const noexcept;
+  State refusal(const LockOptions& options, const std::vector<detail::Owner*>& above) const noexcept;
+  void sort_in(MutexLock& wait) noexcept;
+  void take_out(MutexLock& wait, State why, Wakes& wakes) noexcept;
+  void pass_on(Wakes& wakes) noexcept;
+  void take(Chain& chain, const LockOptions& options);
+  void pass_to(detail::Owner* heir) noexcept;
+  void release(Wakes& wakes) noexcept;
+
+  const std::string name_;
+  // At most one of these three.
+  detail::Owner* owner_ = nullptr;
+  MutexLock* granted_ = nullptr;  // it is on its way to this one
+  bool abandoned_ = false;        // a guard without an owner
+  bool closed_ = false;
+  std::uint32_t passed_over_ = 0;  // how often in a row the oldest was
+  std::uint64_t tickets_ = 0;
+  detail::List<MutexLock> line_;
+  detail::List<MutexLock, MutexArrival> arrivals_;
+  std::size_t waiting_ = 0;
+  std::string holder_label_;
+  int holder_priority_ = 0;
+  TimePoint since_{};
+};
+
+}  // namespace stint

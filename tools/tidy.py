@@ -42,6 +42,7 @@ EXEMPT = {
     ("clock", "examples/"): "programs of their own, like those of a user",
     ("blocking", "tests/"): "drivers of real processes; no reactor to hold up",
     ("blocking", "bench/"): "no reactor to hold up",
+    ("blocking", "core/src/brief_mutex.cpp"): "a nap of 50 µs when the holder of a lock was preempted",
     ("blocking", "src/os/"): "the one home of system calls",
     ("blocking", "src/store/sqlite"): "runs on the writer thread",
     ("blocking", "cmake/"): "not code that runs",

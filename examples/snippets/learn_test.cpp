@@ -29,11 +29,11 @@ TEST(Learn, a_garage_with_two_spaces_and_three_cars) {
   Simulator simulator(0, Simulator::Order::fifo);
   RootScope scope(simulator);
   Log log;
-  for (const char* const car : {"ada", "bob", "cleo"}) scope.spawn(park(garage, log, car));
+  for (const char* const car : {"van", "cab", "jeep"}) scope.spawn(park(garage, log, car));
   simulator.advance(30min);
-  EXPECT_EQ(log, (Log{"ada in", "bob in"}));
+  EXPECT_EQ(log, (Log{"van in", "cab in"}));
   simulator.settle();
-  EXPECT_EQ(log, (Log{"ada in", "bob in", "ada out", "bob out", "cleo in", "cleo out"}));
+  EXPECT_EQ(log, (Log{"van in", "cab in", "van out", "cab out", "jeep in", "jeep out"}));
 }
 // [/garage]
 
@@ -103,9 +103,9 @@ TEST(Learn, a_rate_limiter_counts_per_minute) {
 // [stranger]
 TEST(Learn, a_semaphore_of_one_lets_a_stranger_in) {
   Semaphore lock("lock", 1);
-  std::uint32_t units = lock.try_acquire()->detach();  // ada is inside, and holds only a number
-  EXPECT_TRUE(lock.release(1));                        // bob, who holds nothing, "unlocks"
-  EXPECT_TRUE(lock.try_acquire()) << "and the next one enters, while ada is still there";
+  std::uint32_t units = lock.try_acquire()->detach();  // van is inside, and holds only a number
+  EXPECT_TRUE(lock.release(1));                        // cab, who holds nothing, "unlocks"
+  EXPECT_TRUE(lock.try_acquire()) << "and the next one enters, while van is still there";
   EXPECT_EQ(units, 1u);
 }
 // [/stranger]
@@ -117,10 +117,10 @@ TEST(Learn, nobody_overtakes_the_line) {
   RootScope scope(simulator);
   Log log;
   auto first = garage.try_acquire();
-  scope.spawn(park(garage, log, "ada"));
-  simulator.run_ready();  // ada waits
+  scope.spawn(park(garage, log, "van"));
+  simulator.run_ready();  // van waits
   first.reset();          // the space is hers, though she has not moved yet
-  EXPECT_FALSE(garage.try_acquire()) << "bob does not get it by being quick";
+  EXPECT_FALSE(garage.try_acquire()) << "cab does not get it by being quick";
   simulator.settle();
 }
 // [/barging]
@@ -138,13 +138,13 @@ TEST(Learn, a_large_request_is_not_starved_by_small_ones) {
   Simulator simulator(0, Simulator::Order::fifo);
   RootScope scope(simulator);
   Log log;
-  scope.spawn(park_large(garage, log, "ada", 1));
+  scope.spawn(park_large(garage, log, "van", 1));
   scope.spawn(park_large(garage, log, "truck", 2));
-  scope.spawn(park_large(garage, log, "bob", 1));
+  scope.spawn(park_large(garage, log, "cab", 1));
   simulator.run_ready();
-  EXPECT_EQ(log, (Log{"ada"})) << "one space is free, and bob would fit. The truck was first";
+  EXPECT_EQ(log, (Log{"van"})) << "one space is free, and cab would fit. The truck was first";
   simulator.settle();
-  EXPECT_EQ(log, (Log{"ada", "truck", "bob"}));
+  EXPECT_EQ(log, (Log{"van", "truck", "cab"}));
 }
 // [/head-of-line]
 
@@ -156,12 +156,12 @@ TEST(Learn, a_bounded_number_may_pass_a_large_head) {
   Simulator simulator(0, Simulator::Order::fifo);
   RootScope scope(simulator);
   Log log;
-  scope.spawn(park_large(garage, log, "ada", 1));
+  scope.spawn(park_large(garage, log, "van", 1));
   scope.spawn(park_large(garage, log, "truck", 2));
-  scope.spawn(park_large(garage, log, "bob", 1));
-  scope.spawn(park_large(garage, log, "cleo", 1));
+  scope.spawn(park_large(garage, log, "cab", 1));
+  scope.spawn(park_large(garage, log, "jeep", 1));
   simulator.settle();
-  EXPECT_EQ(log, (Log{"ada", "bob", "truck", "cleo"})) << "bob passed; cleo did not: the truck's patience is 1";
+  EXPECT_EQ(log, (Log{"van", "cab", "truck", "jeep"})) << "cab passed; jeep did not: the truck's patience is 1";
 }
 // [/bypass]
 
@@ -171,14 +171,14 @@ TEST(Learn, a_cancelled_head_lets_those_in_that_it_held_up) {
   Simulator simulator(0, Simulator::Order::fifo);
   RootScope scope(simulator), truck(simulator);
   Log log;
-  scope.spawn(park_large(garage, log, "ada", 1));
+  scope.spawn(park_large(garage, log, "van", 1));
   truck.spawn(park_large(garage, log, "truck", 2));
   simulator.run_ready();
-  scope.spawn(park_large(garage, log, "bob", 1));
+  scope.spawn(park_large(garage, log, "cab", 1));
   simulator.run_ready();
   truck.cancel();
   simulator.run_ready();
-  EXPECT_EQ(log, (Log{"ada", "bob"})) << "at once, not when the next car leaves";
+  EXPECT_EQ(log, (Log{"van", "cab"})) << "at once, not when the next car leaves";
   simulator.settle();
 }
 // [/followers]

@@ -66,10 +66,10 @@ TEST(Limits, holders_are_listed) {
   Simulator simulator;
   Semaphore gpu = make_limit(simulator);
   RootScope scope(simulator);
-  scope.spawn(train(gpu, "ada", Deadline::never()));
+  scope.spawn(train(gpu, "van", Deadline::never()));
   simulator.advance(1min);
   ASSERT_EQ(gpu.holders().size(), 1u);
-  EXPECT_EQ(gpu.holders()[0].label, "ada");
+  EXPECT_EQ(gpu.holders()[0].label, "van");
   EXPECT_EQ(gpu.holders()[0].units, 4u);
   EXPECT_EQ(simulator.now() - gpu.holders()[0].since, 1min);
   simulator.settle();
@@ -111,10 +111,10 @@ TEST(Limits, a_set_is_all_or_nothing) {
   Simulator simulator;
   RootScope scope(simulator);
   std::vector<std::string> log;
-  scope.spawn(review(needs, log, "ada"));
-  scope.spawn(review(needs, log, "bob"));
+  scope.spawn(review(needs, log, "van"));
+  scope.spawn(review(needs, log, "cab"));
   simulator.settle();
-  EXPECT_EQ(log, (std::vector<std::string>{"ada works", "bob works", "ada again", "bob again"}));
+  EXPECT_EQ(log, (std::vector<std::string>{"van works", "cab works", "van again", "cab again"}));
 }
 
 struct Session {

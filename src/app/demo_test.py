@@ -70,7 +70,7 @@ class Piped(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stderr, "")
         self.assertNotIn("\033", done.stdout)
-        self.assertRegex(done.stdout, r"ada +parks at once +inside 1 of 4, line 0")
+        self.assertRegex(done.stdout, r"van +parks at once +inside 1 of 4, line 0")
         self.assertRegex(done.stdout, r"granted +\d+; over the limit: never")
         self.assertRegex(done.stdout, r"permits out now +0\n$")
         for inside, limit in re.findall(r"parks .* inside (\d+) of (\d+)", done.stdout):
@@ -154,13 +154,13 @@ class OnATerminal(unittest.TestCase):
 
     def test_ctrl_c_cancels_everybody_and_says_so(self):
         terminal = Terminal(["demo"])
-        terminal.read_until(lambda output: b"cleo" in output)
+        terminal.read_until(lambda output: b"jeep" in output)
         terminal.press(b"\x03")
         status, output = terminal.finish()
         self.assertEqual(status, 128 + signal.SIGINT)
         self.assertIn("\033[?25h", output)
         self.assertRegex(output, r"Ctrl-C: cancelled and joined in \d+\.\d ms")
-        self.assertRegex(output, r"inside +(ada|bob|cleo)")
+        self.assertRegex(output, r"inside +(van|cab|jeep)")
         self.assertRegex(output, r"permits out now +0")
 
 

@@ -20,8 +20,8 @@ constexpr int kImpatientOneIn = 4;
 
 std::string worker_name(std::uint32_t worker) {
   static constexpr std::array<std::string_view, 26> kNames = {
-      "ada", "bob", "cleo", "dan",  "eve", "finn", "gus", "hana", "ivo", "jil", "kim", "leo", "mia",
-      "noa", "ola", "pia",  "quin", "rex", "sam",  "tia", "uma",  "vic", "wes", "xia", "yan", "zoe"};
+      "van", "cab", "jeep", "bus",  "ute", "taxi", "suv", "kart", "rig", "pod", "bug", "gig", "car",
+      "jet", "fly", "tug",  "moto", "hog", "zip",  "ace", "bee",  "fox", "cub", "elk", "ram", "owl"};
   const std::uint32_t round = worker / kNames.size();
   const std::string_view name = kNames[worker % kNames.size()];
   return round == 0 ? std::string(name) : fmt::format("{}{}", name, round + 1);

@@ -24,33 +24,33 @@ using Standing = std::vector<std::string>;
 
 TEST(Spaces, everybody_keeps_the_place_it_took) {
   Spaces spaces;
-  spaces.update({Parked{"ada", 1}, Parked{"bob", 1}}, 3);
-  EXPECT_EQ(standing(spaces), (Standing{"ada", "bob", ""}));
-  spaces.update({Parked{"bob", 1}}, 3);
-  EXPECT_EQ(standing(spaces), (Standing{"", "bob", ""}));
-  spaces.update({Parked{"bob", 1}, Parked{"truck", 2}}, 3);
-  EXPECT_EQ(standing(spaces), (Standing{"truck", "bob", "truck"}));
+  spaces.update({Parked{"van", 1}, Parked{"cab", 1}}, 3);
+  EXPECT_EQ(standing(spaces), (Standing{"van", "cab", ""}));
+  spaces.update({Parked{"cab", 1}}, 3);
+  EXPECT_EQ(standing(spaces), (Standing{"", "cab", ""}));
+  spaces.update({Parked{"cab", 1}, Parked{"truck", 2}}, 3);
+  EXPECT_EQ(standing(spaces), (Standing{"truck", "cab", "truck"}));
   EXPECT_EQ(spaces.all()[2].part, 2u);
 }
 
 TEST(Spaces, a_smaller_capacity_closes_empty_places_first_and_marks_the_rest_as_debt) {
   Spaces spaces;
-  spaces.update({Parked{"ada", 1}, Parked{"bob", 1}, Parked{"cleo", 1}}, 4);
-  spaces.update({Parked{"ada", 1}, Parked{"bob", 1}, Parked{"cleo", 1}}, 2);
-  EXPECT_EQ(standing(spaces), (Standing{"ada", "bob", "cleo!", "closed"}));
-  spaces.update({Parked{"bob", 1}, Parked{"cleo", 1}}, 2);  // who leaves first pays the debt, wherever it stood
-  EXPECT_EQ(standing(spaces), (Standing{"closed", "bob", "cleo", "closed"}));
-  spaces.update({Parked{"bob", 1}, Parked{"cleo", 1}}, 4);
-  EXPECT_EQ(standing(spaces), (Standing{"", "bob", "cleo", ""}));
+  spaces.update({Parked{"van", 1}, Parked{"cab", 1}, Parked{"jeep", 1}}, 4);
+  spaces.update({Parked{"van", 1}, Parked{"cab", 1}, Parked{"jeep", 1}}, 2);
+  EXPECT_EQ(standing(spaces), (Standing{"van", "cab", "jeep!", "closed"}));
+  spaces.update({Parked{"cab", 1}, Parked{"jeep", 1}}, 2);  // who leaves first pays the debt, wherever it stood
+  EXPECT_EQ(standing(spaces), (Standing{"closed", "cab", "jeep", "closed"}));
+  spaces.update({Parked{"cab", 1}, Parked{"jeep", 1}}, 4);
+  EXPECT_EQ(standing(spaces), (Standing{"", "cab", "jeep", ""}));
 }
 
 TEST(Spaces, a_closed_place_stays_closed_while_others_come_and_go) {
   Spaces spaces;
-  spaces.update({Parked{"ada", 1}, Parked{"bob", 1}}, 2);
-  spaces.update({Parked{"bob", 1}}, 1);
-  EXPECT_EQ(standing(spaces), (Standing{"closed", "bob"}));
-  spaces.update({Parked{"cleo", 1}}, 1);
-  EXPECT_EQ(standing(spaces), (Standing{"closed", "cleo"}));
+  spaces.update({Parked{"van", 1}, Parked{"cab", 1}}, 2);
+  spaces.update({Parked{"cab", 1}}, 1);
+  EXPECT_EQ(standing(spaces), (Standing{"closed", "cab"}));
+  spaces.update({Parked{"jeep", 1}}, 1);
+  EXPECT_EQ(standing(spaces), (Standing{"closed", "jeep"}));
 }
 
 struct Picture {
@@ -129,8 +129,8 @@ TEST(DemoView, a_picture_of_usual_size_names_all_inside_the_line_and_the_counter
   Picture picture;
   picture.view.capacity = 2;
   picture.view.length = 22s;
-  picture.view.parked = {{"ada", 1, 1s, 3s}, {"bob", 1, 2s, 3s}};
-  picture.view.line = {{"cleo", 1, 500ms, 1s}};
+  picture.view.parked = {{"van", 1, 1s, 3s}, {"cab", 1, 2s, 3s}};
+  picture.view.line = {{"jeep", 1, 500ms, 1s}};
   picture.view.sums.granted = 2;
   picture.spaces.update(picture.view.parked, 2);
   for (const int columns : {60, 80, 120}) {
@@ -139,7 +139,7 @@ TEST(DemoView, a_picture_of_usual_size_names_all_inside_the_line_and_the_counter
     std::string all;
     for (const std::string& line : draw(picture.view, picture.spaces, picture.recent, look)) all += line + "\n";
     for (const char* const word :
-         {"ada", "bob", "cleo", "gives up in 1.0 s", "inside 2 of 2", "2 grants, 0 too many"}) {
+         {"van", "cab", "jeep", "gives up in 1.0 s", "inside 2 of 2", "2 grants, 0 too many"}) {
       EXPECT_NE(all.find(word), std::string::npos) << word << " is missing at " << columns << " columns:\n" << all;
     }
   }

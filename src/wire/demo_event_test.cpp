@@ -11,7 +11,7 @@ TEST(DemoEvent, is_one_json_object_on_one_line) {
   DemoEvent event;
   event.at = 1234ms;
   event.kind = DemoEventKind::cancelled;
-  event.who = "ada";
+  event.who = "van";
   event.units = 3;
   event.took = 500ms;
   event.was_inside = true;
@@ -19,7 +19,7 @@ TEST(DemoEvent, is_one_json_object_on_one_line) {
   event.inside = 1;
   event.waiting = 2;
   EXPECT_EQ(to_json(event),
-            R"({"event":"cancelled","at_ms":1234,"who":"ada","units":3,"took_ms":500,"was_inside":true,)"
+            R"({"event":"cancelled","at_ms":1234,"who":"van","units":3,"took_ms":500,"was_inside":true,)"
             R"("capacity":4,"inside":1,"waiting":2})");
 }
 

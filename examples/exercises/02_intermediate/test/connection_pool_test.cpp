@@ -53,21 +53,21 @@ TEST_F(Pool, step1_nothing_is_made_before_somebody_asks) {
   RootScope scope(simulator);
   simulator.settle();
   EXPECT_EQ(made, 0);
-  scope.spawn(use(*this, pool, "ada", 0ms));
+  scope.spawn(use(*this, pool, "van", 0ms));
   simulator.settle();
-  EXPECT_EQ(log, (Log{"ada has 1"}));
+  EXPECT_EQ(log, (Log{"van has 1"}));
   EXPECT_EQ(made, 1);
 }
 
 TEST_F(Pool, step2_what_comes_back_is_used_again) {
   ConnectionPool pool(2, connect_here);
   RootScope scope(simulator);
-  for (const char* const who : {"ada", "bob", "cleo"}) {
+  for (const char* const who : {"van", "cab", "jeep"}) {
     scope.spawn(use(*this, pool, who, 10ms));
     simulator.settle();
     EXPECT_EQ(pool.idle(), 1u);
   }
-  EXPECT_EQ(log, (Log{"ada has 1", "bob has 1", "cleo has 1"}));
+  EXPECT_EQ(log, (Log{"van has 1", "cab has 1", "jeep has 1"}));
   EXPECT_EQ(made, 1);
 }
 
@@ -93,97 +93,97 @@ TEST_F(Pool, step3_never_more_than_max_at_a_time_and_first_come_first_served) {
   ConnectionPool pool(2, connect_here);
   RootScope scope(simulator);
   Duration keep = 1s;
-  for (const char* const who : {"ada", "bob", "cleo", "dan", "eve"}) scope.spawn(use(*this, pool, who, keep += 10ms));
+  for (const char* const who : {"van", "cab", "jeep", "bus", "ute"}) scope.spawn(use(*this, pool, who, keep += 10ms));
   simulator.advance(500ms);
-  EXPECT_EQ(log, (Log{"ada has 1", "bob has 2"}));
+  EXPECT_EQ(log, (Log{"van has 1", "cab has 2"}));
   simulator.settle();
-  EXPECT_EQ(log, (Log{"ada has 1", "bob has 2", "cleo has 1", "dan has 2", "eve has 1"}));
+  EXPECT_EQ(log, (Log{"van has 1", "cab has 2", "jeep has 1", "bus has 2", "ute has 1"}));
   EXPECT_EQ(made, 2) << "the next in line must find the connection that came back";
 }
 
 TEST_F(Pool, step4_a_broken_connection_is_not_used_again) {
   ConnectionPool pool(1, connect_here);
   RootScope scope(simulator);
-  scope.spawn(use(*this, pool, "ada", 10ms, {}, true));
+  scope.spawn(use(*this, pool, "van", 10ms, {}, true));
   simulator.settle();
   EXPECT_EQ(pool.idle(), 0u);
-  scope.spawn(use(*this, pool, "bob", 10ms));
+  scope.spawn(use(*this, pool, "cab", 10ms));
   simulator.settle();
-  EXPECT_EQ(log, (Log{"ada has 1", "bob has 2"}));
+  EXPECT_EQ(log, (Log{"van has 1", "cab has 2"}));
 }
 
 TEST_F(Pool, step4_a_failed_connect_gives_its_place_back) {
   failures = 1;
   ConnectionPool pool(1, connect_here);
   RootScope scope(simulator);
-  scope.spawn(use(*this, pool, "ada", 10ms));
-  scope.spawn(use(*this, pool, "bob", 10ms));
+  scope.spawn(use(*this, pool, "van", 10ms));
+  scope.spawn(use(*this, pool, "cab", 10ms));
   simulator.settle();
-  EXPECT_EQ(log, (Log{"ada: unavailable", "bob has 1"}));
+  EXPECT_EQ(log, (Log{"van: unavailable", "cab has 1"}));
 }
 
 TEST_F(Pool, step5_the_deadline_covers_the_wait) {
   ConnectionPool pool(1, connect_here);
   RootScope scope(simulator);
-  scope.spawn(use(*this, pool, "ada", 1h));
-  scope.spawn(use(*this, pool, "bob", 0ms, in(5s)));
+  scope.spawn(use(*this, pool, "van", 1h));
+  scope.spawn(use(*this, pool, "cab", 0ms, in(5s)));
   simulator.advance(4999ms);
-  EXPECT_EQ(log, (Log{"ada has 1"}));
+  EXPECT_EQ(log, (Log{"van has 1"}));
   simulator.advance(1ms);
-  EXPECT_EQ(log, (Log{"ada has 1", "bob: timed out"}));
+  EXPECT_EQ(log, (Log{"van has 1", "cab: timed out"}));
   simulator.settle();
 }
 
 TEST_F(Pool, step5_the_deadline_covers_the_making_and_stops_it) {
   ConnectionPool pool(1, connect_here);
   RootScope scope(simulator);
-  scope.spawn(use(*this, pool, "ada", 0ms, in(50ms)));
+  scope.spawn(use(*this, pool, "van", 0ms, in(50ms)));
   simulator.advance(50ms);
-  EXPECT_EQ(log, (Log{"ada: timed out"}));
+  EXPECT_EQ(log, (Log{"van: timed out"}));
   EXPECT_EQ(connecting, 0) << "nobody wants this connection any more";
-  scope.spawn(use(*this, pool, "bob", 0ms));
+  scope.spawn(use(*this, pool, "cab", 0ms));
   simulator.settle();
-  EXPECT_EQ(log.back(), "bob has 1") << "the place must be free again";
+  EXPECT_EQ(log.back(), "cab has 1") << "the place must be free again";
 }
 
 TEST_F(Pool, step5_who_is_cancelled_leaves_no_trace) {
   ConnectionPool pool(1, connect_here);
   RootScope cancelled(simulator), scope(simulator);
-  cancelled.spawn(use(*this, pool, "ada", 0ms));
-  cancelled.spawn(use(*this, pool, "bob", 0ms));
-  scope.spawn(use(*this, pool, "cleo", 0ms));
-  simulator.advance(50ms);  // ada connects, bob and cleo wait
+  cancelled.spawn(use(*this, pool, "van", 0ms));
+  cancelled.spawn(use(*this, pool, "cab", 0ms));
+  scope.spawn(use(*this, pool, "jeep", 0ms));
+  simulator.advance(50ms);  // van connects, cab and jeep wait
   EXPECT_EQ(connecting, 1);
   cancelled.cancel();
   simulator.settle();
-  EXPECT_EQ(log, (Log{"cleo has 1"}));
+  EXPECT_EQ(log, (Log{"jeep has 1"}));
   EXPECT_EQ(pool.idle(), 1u);
 }
 
 TEST_F(Pool, step6_after_close_nobody_borrows_and_nothing_is_kept) {
   ConnectionPool pool(2, connect_here);
   RootScope scope(simulator);
-  scope.spawn(use(*this, pool, "ada", 1s));
-  scope.spawn(use(*this, pool, "bob", 10s));
-  simulator.advance(2s);  // ada's connection is idle, bob's is out
+  scope.spawn(use(*this, pool, "van", 1s));
+  scope.spawn(use(*this, pool, "cab", 10s));
+  simulator.advance(2s);  // van's connection is idle, cab's is out
   EXPECT_EQ(pool.idle(), 1u);
   pool.close();
   EXPECT_EQ(pool.idle(), 0u);
-  scope.spawn(use(*this, pool, "cleo", 0ms));
+  scope.spawn(use(*this, pool, "jeep", 0ms));
   simulator.settle();
-  EXPECT_EQ(log, (Log{"ada has 1", "bob has 2", "cleo: closed"}));
-  EXPECT_EQ(pool.idle(), 0u) << "bob's connection came back to a closed pool";
+  EXPECT_EQ(log, (Log{"van has 1", "cab has 2", "jeep: closed"}));
+  EXPECT_EQ(pool.idle(), 0u) << "cab's connection came back to a closed pool";
 }
 
 TEST_F(Pool, step6_close_sends_those_home_who_wait) {
   ConnectionPool pool(1, connect_here);
   RootScope scope(simulator);
-  scope.spawn(use(*this, pool, "ada", 10s));
-  scope.spawn(use(*this, pool, "bob", 0ms));
+  scope.spawn(use(*this, pool, "van", 10s));
+  scope.spawn(use(*this, pool, "cab", 0ms));
   simulator.advance(1s);
   pool.close();
   simulator.run_ready();
-  EXPECT_EQ(log, (Log{"ada has 1", "bob: closed"}));
+  EXPECT_EQ(log, (Log{"van has 1", "cab: closed"}));
   simulator.settle();
 }
 

@@ -47,7 +47,7 @@ class Garage::Inside {
 /// A guest is known from its arrival until its frame is gone.
 class Garage::Known {
  public:
-  Known(Garage& garage, std::string who) : garage_(garage), who_(std::move(who)), guest_(garage.guests_[who_]) {}
+  Known(Garage& garage, std::string who) : garage_(garage), who_(std::move(who)), guest_(enter(garage, who_)) {}
   ~Known() { garage_.guests_.erase(who_); }
   Known(const Known&) = delete;
   Known& operator=(const Known&) = delete;
@@ -55,6 +55,12 @@ class Garage::Known {
   const std::string& who() const noexcept { return who_; }
 
  private:
+  static Guest& enter(Garage& garage, const std::string& who) {
+    const auto [guest, is_new] = garage.guests_.try_emplace(who);
+    STINT_ASSERT(is_new && "two guests of one name");
+    return guest->second;
+  }
+
   Garage& garage_;
   std::string who_;
   Guest& guest_;

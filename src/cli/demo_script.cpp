@@ -20,8 +20,8 @@ constexpr int kImpatientOneIn = 4;
 
 std::string worker_name(std::uint32_t worker) {
   static constexpr std::array<std::string_view, 26> kNames = {
-      "van", "cab", "jeep", "bus",  "ute", "taxi", "suv", "kart", "rig", "pod", "bug", "gig", "car",
-      "jet", "fly", "tug",  "moto", "hog", "zip",  "ace", "bee",  "fox", "cub", "elk", "ram", "owl"};
+      "van",  "cab",  "jeep",  "trike", "ute",   "taxi", "suv", "kart",  "rig",  "pod",  "mini",  "limo", "moped",
+      "bike", "quad", "buggy", "coupe", "sedan", "cart", "gig", "hatch", "sled", "tram", "wagon", "dray", "scoot"};
   const std::uint32_t round = worker / kNames.size();
   const std::string_view name = kNames[worker % kNames.size()];
   return round == 0 ? std::string(name) : fmt::format("{}{}", name, round + 1);

@@ -64,7 +64,7 @@ struct Act {
 /// In order of time. Leaves out what a small capacity can't show.
 [[nodiscard]] std::vector<Act> script(const DemoOptions& options);
 
-/// A name for each, no two alike: van, cab … owl, van2 …
+/// A name for each, no two alike: van, cab … scoot, van2 …
 [[nodiscard]] std::string worker_name(std::uint32_t worker);
 
 }  // namespace stint::cli

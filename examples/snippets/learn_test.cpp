@@ -103,9 +103,9 @@ TEST(Learn, a_rate_limiter_counts_per_minute) {
 // [stranger]
 TEST(Learn, a_semaphore_of_one_lets_a_stranger_in) {
   Semaphore lock("lock", 1);
-  std::uint32_t units = lock.try_acquire()->detach();  // van is inside, and holds only a number
-  EXPECT_TRUE(lock.release(1));                        // cab, who holds nothing, "unlocks"
-  EXPECT_TRUE(lock.try_acquire()) << "and the next one enters, while van is still there";
+  std::uint32_t units = lock.try_acquire()->detach();  // the van is inside, and holds only a number
+  EXPECT_TRUE(lock.release(1));                        // the cab, which holds nothing, "unlocks"
+  EXPECT_TRUE(lock.try_acquire()) << "and the next one enters, while the van is still there";
   EXPECT_EQ(units, 1u);
 }
 // [/stranger]
@@ -118,9 +118,9 @@ TEST(Learn, nobody_overtakes_the_line) {
   Log log;
   auto first = garage.try_acquire();
   scope.spawn(park(garage, log, "van"));
-  simulator.run_ready();  // van waits
-  first.reset();          // the space is hers, though she has not moved yet
-  EXPECT_FALSE(garage.try_acquire()) << "cab does not get it by being quick";
+  simulator.run_ready();  // the van waits
+  first.reset();          // the space is the van's, though it has not moved yet
+  EXPECT_FALSE(garage.try_acquire()) << "the cab does not get it by being quick";
   simulator.settle();
 }
 // [/barging]

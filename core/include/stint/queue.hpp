@@ -11,6 +11,7 @@
 /// executors: the destructor asserts that nobody waits; items that are left are destroyed with it.
 #pragma once
 
+#include "stint/detail/brief_mutex.hpp"
 #include "stint/error.hpp"
 #include "stint/task.hpp"
 
@@ -87,7 +88,7 @@ class QueueBase {
 
  protected:
   using State = QueueWait::State;
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = std::unique_lock<BriefMutex>;
   struct Line {
     void push_back(QueueWait& wait) noexcept {
       waits.push_back(wait);
@@ -112,7 +113,7 @@ class QueueBase {
   bool leave(QueueWait& wait, State why) noexcept;
   [[nodiscard]] Error refusal(bool closed) const;
 
-  mutable std::mutex mutex_;
+  mutable BriefMutex mutex_;
   Line producers_;
   Line consumers_;
   std::size_t size_ = 0;  // items that are here

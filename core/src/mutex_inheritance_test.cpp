@@ -236,6 +236,25 @@ TEST_F(Inheritance, goes_down_a_chain_of_two_mutexes_and_back) {
   sim.settle();
   EXPECT_EQ(log, (Log{"busy runs", "low locked", "low runs", "middle has both", "rival locked", "high locked"}));
 }
+TEST_F(Inheritance, a_wait_for_a_mutex_goes_back_to_its_place_among_equals) {
+  start(holds(m2, "holder", kNormal, 1h));
+  const auto holds_one_wants_two = [](Inheritance& test) -> Task<> {
+    const auto first = co_await test.m1.lock(lock_request(kNormal, "between"));
+    const auto second = co_await test.m2.lock(lock_request(kNormal, "between"));
+  };
+  const auto order = [this] {
+    Log labels;
+    for (const auto& waiter : m2.waiters()) labels.push_back(waiter.label);
+    return labels;
+  };
+  start(wants(m2, "before", kNormal));
+  start(holds_one_wants_two(*this));
+  start(wants(m2, "behind", kNormal));
+  Scope& high = start(wants(m1, "high", kHigh));
+  EXPECT_EQ(order(), (Log{"between", "before", "behind"}));
+  high.cancel();
+  EXPECT_EQ(order(), (Log{"before", "between", "behind"}));
+}
 TEST_F(Inheritance, reaches_the_waits_of_branches_beneath_the_holder) {
   start(runs("busy", kNormal));
   const auto waits_with_deadline = [](Inheritance& test) -> Task<> {
@@ -266,6 +285,24 @@ TEST_F(Inheritance, a_lent_guard_that_is_unlocked_beneath_takes_the_boost_from_t
   EXPECT_EQ(line(), Log{"low:2"});
   sim.advance(200ms);
   EXPECT_EQ(line(), Log{"low:-1"});
+}
+TEST_F(Inheritance, of_two_lent_guards_the_one_that_stays_keeps_its_boost) {
+  start(runs("busy", kNormal));
+  const auto unlocks_later = [](MutexGuard& guard) -> Task<> {
+    co_await sleep_for(100ms);
+    EXPECT_TRUE((co_await guard.unlock()).has_value());
+  };
+  const auto lends = [&unlocks_later](Inheritance& test) -> Task<> {
+    auto first = co_await test.m1.lock(lock_request(kLow, "low"));
+    const auto second = co_await test.m2.lock(lock_request(kLow, "low"));
+    (void)co_await all(unlocks_later(*first), test.runs("low", kLow));
+  };
+  start(lends(*this));
+  start(wants(m1, "high", kHigh));
+  start(wants(m2, "normal", kNormal));
+  EXPECT_EQ(line(), Log{"low:2"});
+  sim.advance(200ms);
+  EXPECT_EQ(line(), Log{"low:0"});
 }
 TEST_F(Inheritance, one_that_fits_goes_at_once_when_its_boost_makes_it_the_head) {
   ASSERT_TRUE(cpu.set_capacity(2));

@@ -73,6 +73,15 @@ TEST_F(MutexTest, the_oldest_is_passed_over_sixteen_times_at_most) {
   sim.settle();
   EXPECT_EQ(std::ranges::find(log, "low+") - log.begin(), 1 + 16);
 }
+TEST_F(MutexTest, the_next_oldest_is_counted_anew) {
+  start(locks("holder"));
+  start(locks("low", -1));
+  start(locks("low too", -1));
+  for (int i = 0; i < 40; ++i) start(locks("high", 1));
+  sim.settle();
+  EXPECT_EQ(std::ranges::find(log, "low+") - log.begin(), 1 + 16);
+  EXPECT_EQ(std::ranges::find(log, "low too+") - log.begin(), 1 + 16 + 1 + 16);
+}
 TEST_F(MutexTest, a_guard_moves_and_unlocks_what_it_held_before) {
   const auto moves = [](Mutex& first, Mutex& second, Log& seen) -> Task<> {
     MutexGuard guard = *co_await first.lock();

@@ -50,10 +50,18 @@ struct SemaphoreBatch : testing::Test {
 };
 
 TEST_F(SemaphoreBatch, executors_are_woken_after_the_lock_was_let_go) {
-  bool looked = false;
-  meanwhile([&] { looked = !semaphore.closed(); });  // takes the lock: under it this would hang
-  held.reset();
-  EXPECT_TRUE(looked);
+  int looked = 0;
+  const auto expect_a_look = [&](auto act) {
+    looked = 0;
+    meanwhile([&] { looked += semaphore.waiters(1).size() < 2; });  // takes the lock: under it this would hang
+    act();
+    EXPECT_EQ(looked, 1);
+  };
+  expect_a_look([&] { EXPECT_TRUE(held->release(1)); });
+  expect_a_look([&] { EXPECT_TRUE(semaphore.set_capacity(101)); });
+  expect_a_look([&] { EXPECT_TRUE(held->release(50)); });
+  expect_a_look([&] { EXPECT_TRUE(semaphore.release(held->split(1)->detach())); });
+  expect_a_look([&] { semaphore.close(); });
 }
 TEST_F(SemaphoreBatch, others_have_a_turn_after_each_batch) {
   std::vector<std::size_t> seen;

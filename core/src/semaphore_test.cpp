@@ -124,14 +124,18 @@ TEST(Semaphore, nothing_can_not_be_asked_for) {
   line.enter("free", 0);
   auto held = line.semaphore.try_acquire();
   line.enter("busy", 0);
-  EXPECT_EQ(line.log, (Log{"free: invalid", "busy: invalid"}));
+  line.enter("waits");
+  line.enter("in line", 0);
+  EXPECT_EQ(line.log, (Log{"free: invalid", "busy: invalid", "in line: invalid"}));
 }
 TEST(Semaphore, more_than_there_is_can_not_be_asked_for) {
   Line line(2);
   line.enter("free", 3);
   auto held = line.semaphore.try_acquire(2);
   line.enter("busy", 3);
-  EXPECT_EQ(line.log, (Log{"free: invalid", "busy: invalid"}));
+  line.enter("waits");
+  line.enter("in line", 3);
+  EXPECT_EQ(line.log, (Log{"free: invalid", "busy: invalid", "in line: invalid"}));
 }
 
 TEST(Semaphore, giving_back_beyond_the_maximum_is_refused) {

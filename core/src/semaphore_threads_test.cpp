@@ -224,7 +224,7 @@ Task<> counts_ends(Semaphore& semaphore, TimePoint deadline, int& granted, int& 
   ++(permit ? granted : failed);
 }
 TEST(SemaphoreThreads, a_release_and_a_deadline_have_one_winner) {
-  const int count = rounds(1000);
+  const int count = rounds(500);
   Semaphore semaphore("slots", 1);
   Reactor reactor;
   std::optional<Permit> held;

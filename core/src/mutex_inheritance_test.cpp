@@ -335,6 +335,33 @@ TEST_F(Inheritance, one_that_has_been_passed_over_often_enough_is_not_passed_ove
   sim.settle();
   EXPECT_EQ(order, (Log{"busy", "boosted", "boosted", "normal", "boosted", "boosted"}));
 }
+TEST_F(Inheritance, of_boosted_waiters_the_more_important_goes_first) {
+  Mutex m3("m3");
+  start(runs("busy", kNormal));
+  start(holds(m1, "first", kLow));
+  start(holds(m2, "second", kLow));
+  start(holds(m3, "third", kLow));
+  start(wants(m1, "important", 1));
+  start(wants(m2, "most important", 3));
+  start(wants(m3, "more important", 2));
+  sim.settle();
+  std::erase_if(log, [](const std::string& entry) { return entry.ends_with("locked"); });
+  EXPECT_EQ(log, (Log{"busy runs", "second runs", "third runs", "first runs"}));
+}
+TEST_F(Inheritance, a_boost_that_comes_between_the_grant_and_the_resume_changes_nothing) {
+  ASSERT_TRUE(cpu.set_capacity(2));
+  auto one = cpu.try_acquire(), other = cpu.try_acquire();
+  start(holds(m1, "low", kLow));
+  start(runs("normal", kLow));
+  RootScope scope(sim);
+  scope.spawn(wants(m1, "high", kHigh));
+  scope.spawn(note([&other] { other.reset(); }));
+  one.reset();  // low has it, but those two run first
+  sim.run_ready();
+  EXPECT_EQ(log, (Log{"low locked", "low runs", "normal runs"}));
+  sim.settle();
+  EXPECT_EQ(log.back(), "high locked");
+}
 TEST_F(Inheritance, a_boosted_waiter_that_is_cancelled_lets_those_it_blocked_go) {
   ASSERT_TRUE(cpu.set_capacity(2));
   start(runs("busy", kNormal));

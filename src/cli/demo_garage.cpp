@@ -238,10 +238,10 @@ Task<> Garage::resize(std::uint32_t capacity) {
   (void)semaphore_.set_capacity(capacity);
   const std::int64_t free = semaphore_.available();
   sums_.debt_max = std::max(sums_.debt_max, static_cast<std::uint32_t>(std::max<std::int64_t>(0, -free)));
-  tell(DemoEventKind::resized);
-  // Grants of the old capacity may still be on their way; they are queued before us.
+  // Grants of the old capacity may still be on their way: they are queued before us, and told before the change is.
   if (capacity < limit_) co_await yield();
   limit_ = capacity;
+  tell(DemoEventKind::resized);
 }
 
 // ---- What is told and shown
@@ -271,7 +271,7 @@ void Garage::tell(DemoEventKind kind) {
 
 void Garage::tell(DemoEvent event) {
   event.at = since(begin_);
-  event.capacity = semaphore_.capacity();
+  event.capacity = limit_;
   event.inside = inside_;
   event.waiting = static_cast<std::uint32_t>(semaphore_.waiting());
   if (event.kind == DemoEventKind::waits) ++event.waiting;  // the next thing it does

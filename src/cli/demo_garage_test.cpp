@@ -61,6 +61,9 @@ TEST(DemoGarage, never_lets_in_more_than_the_limit_and_ends_empty) {
     EXPECT_EQ(seen.summary.permits_out, 0u) << "seed " << seed;
     EXPECT_LE(seen.summary.inside_max, options.capacity) << "seed " << seed;
     EXPECT_EQ(seen.events.back().inside, 0u) << "seed " << seed;
+    for (const DemoEvent& event : seen.events) {
+      if (event.kind == DemoEventKind::enters) EXPECT_LE(event.inside, event.capacity) << "seed " << seed;
+    }
   }
 }
 

@@ -36,7 +36,7 @@ enum class End : std::uint8_t { finished, stopped };
 class CancelToken : public detail::Link<CancelToken> {
  public:
   explicit CancelToken(Executor& executor) noexcept : executor_(&executor) {}
-  explicit CancelToken(CancelToken& parent) noexcept;
+  explicit CancelToken(CancelToken& parent) noexcept;  // NOLINT: a child of it, not a copy
   ~CancelToken() { STINT_ASSERT(children_.empty()); }
 
   bool cancelled() const noexcept { return reason_ != Reason::none; }

@@ -153,7 +153,7 @@ class [[nodiscard]] TimedAcquire final : public Acquire, private Timer {
  public:
   TimedAcquire(Semaphore& semaphore, std::uint32_t units, TimePoint deadline) noexcept
       : Acquire(semaphore, units), deadline_(deadline) {}
-  TimedAcquire(TimedAcquire&& other) noexcept : Acquire(std::move(other)), deadline_(other.deadline_) {}
+  TimedAcquire(TimedAcquire&& other) noexcept : Acquire(static_cast<Acquire&&>(other)), deadline_(other.deadline_) {}
   bool await_suspend(std::coroutine_handle<>) noexcept;
 
  private:
@@ -169,7 +169,7 @@ class [[nodiscard]] LabelledAcquire final : public Acquire, private Timer {
     set_kind(Kind::labelled);
   }
   LabelledAcquire(LabelledAcquire&& other) noexcept
-      : Acquire(std::move(other)), label_(other.label_), deadline_(other.deadline_), turn_(other.turn_) {
+      : Acquire(static_cast<Acquire&&>(other)), label_(other.label_), deadline_(other.deadline_), turn_(other.turn_) {
     set_kind(Kind::labelled);
   }
   ~LabelledAcquire() { withdraw_undelivered(); }

@@ -56,6 +56,17 @@ TEST_F(Stop, a_cancel_between_two_awaits_stops_the_next) {
   EXPECT_EQ(semaphore.available(), 2);
 }
 
+Task<> sleeps_after_cancel(Scope& scope) {
+  scope.cancel();
+  co_await sleep_for(1h);
+}
+TEST_F(Stop, a_sleep_that_begins_after_the_cancel_ends_at_once) {
+  scope.spawn(sleeps_after_cancel(scope));
+  settle();
+  EXPECT_TRUE(scope.idle());
+  EXPECT_EQ(sim.now(), TimePoint());
+}
+
 Task<> cleanup(Log& log, Duration takes) {
   co_await sleep_until(TimePoint(takes));
   co_await yield();

@@ -46,6 +46,16 @@ TEST(ReactorTest, posts_to_a_reactor_that_is_awake_wake_nobody) {
   reactor.run_until([&] { return count == 1000; });
   EXPECT_EQ(reactor.wakes(), 0u);
 }
+TEST(ReactorTest, a_post_after_the_last_look_and_before_the_sleep_is_seen) {
+  Reactor reactor;
+  int count = 0, asked = 0;
+  Counter counter(count);
+  reactor.run_until([&] {
+    if (++asked == 2) std::thread([&] { reactor.post(counter); }).join();  // asked before each sleep: nothing was ready
+    return count == 1;
+  });
+  EXPECT_EQ(reactor.wakes(), 0u);
+}
 TEST(ReactorTest, no_post_to_a_reactor_about_to_sleep_is_lost) {
   constexpr int kRounds = 20'000;
   Reactor reactor;

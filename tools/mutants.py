@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+"""Breaks the heart of the library in one place at a time and expects the named tests to go red.
+
+    tools/mutants.py BUILD_DIR             all mutants; minutes each on a busy machine, so not a part of `./dev test`
+    tools/mutants.py BUILD_DIR WORD…       those whose name contains one of the words
+    tools/mutants.py --list
+
+A mutant is one edit: a text that occurs exactly once in its file, and what takes its place. The library is compiled
+with the address sanitizer (or the thread sanitizer, where only that can see the harm) together with the test files that
+define the named tests, in a copy of core/ under BUILD_DIR. A test that hangs, dies or fails has caught it. A text that is
+no longer found is an error too: move the mutant along with the code.
+"""
+import argparse
+import dataclasses
+import fnmatch
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SECONDS_MAX = 180  # a test that takes longer hangs
+# Parts that are built on the heart: its tests do not need them, and compiling them again for each mutant takes long.
+NOT_HEART = ("adaptive", "aimd", "autoscale", "http_status", "limit_set", "object_pool", "queue", "rate", "retry", "worker_pool")
+
+TASK, CANCEL, EXECUTOR, SCOPE = "include/stint/task.hpp", "src/cancel.cpp", "src/executor.cpp", "include/stint/scope.hpp"
+COMBINATORS_HPP, COMBINATORS = "include/stint/combinators.hpp", "src/combinators.cpp"
+ASIO_HPP, ASIO = "include/stint/asio.hpp", "src/asio.cpp"
+SEMAPHORE_HPP, SEMAPHORE = "include/stint/semaphore.hpp", "src/semaphore.cpp"
+
+
+@dataclasses.dataclass
+class Mutant:
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str  # patterns of Suite.name, separated by spaces; at least one of them must go red
+    sanitizer: str = "address"
+
+
+MUTANTS = [
+    # ---- Task ----
+    Mutant("nested resume instead of symmetric transfer", TASK,
+           "if (const TaskLink* link = promise.awaiter()) return link->parent;",
+           "if (const TaskLink* link = promise.awaiter()) { link->parent.resume(); return std::noop_coroutine(); }",
+           "TaskTest.ten_million*"),
+    Mutant("exceptions are dropped", TASK, "if (has(kThrew)) std::rethrow_exception(thrown);", "", "TaskTest.exceptions*"),
+    Mutant("frames are destroyed by recursion", CANCEL, "for (std::coroutine_handle<> frame = leaf->awaiting_; frame != root;) {",
+           "for (std::coroutine_handle<> frame = root; frame != root;) {",
+           "TaskTest.a_chain_of_100000_frames_is_stopped* SemaphoreCancel.a_wait_beneath*"),
+    # ---- Stop ----
+    Mutant("frames are destroyed before the leaf completed", CANCEL, "if (chain.parked != nullptr) chain.parked->cancel();",
+           "if (chain.parked != nullptr) chain.parked->cancel(), chain.ended(End::stopped);", "Stop.destroys*"),
+    Mutant("a wait does not look at the token", TASK, "if (!token().cancelled()) return true;", "return true;", "Stop.a_sleep*"),
+    Mutant("what is free is had in spite of a cancel", SEMAPHORE_HPP,
+           "  if (token().cancelled()) {\n    state_ = State::stopped;\n    return false;\n  }\n  if (units_ == 0", "  if (units_ == 0",
+           "SemaphoreCancel.a_cancelled_scope_gets*"),
+    Mutant("who is cancelled lines up all the same", SEMAPHORE_HPP, "if (state_ != State::stopped) return true;", "return true;",
+           "SemaphoreCancel.a_cancelled_scope_never*"),
+    Mutant("a grant wins over an earlier cancel", CANCEL, "if (token.cancelled()) return chain().ended(End::stopped);", "",
+           "SemaphoreCancel.a_cancel_after* Stop.*"),
+    Mutant("a cancel of many is told at once", CANCEL, "told < kCancelsPerBatch && ", "", "Stop.a_cancel_of_very_many*"),
+    Mutant("cleanup is not shielded", COMBINATORS, "shield_.emplace(executor());", "shield_.emplace(token());", "Stop.finally*"),
+    Mutant("no cleanup if the body never began", COMBINATORS, "park_shielded();", "if (!park()) return;", "Stop.finally*"),
+    Mutant("race does not wait for the loser", COMBINATORS_HPP, "if (--running_ == 0) complete();",
+           "if (running_-- == sizeof...(Ts)) complete();", "Stop*.race*"),
+    Mutant("with_scope does not wait for its children", SCOPE, "scope_->on_idle_ = this;\n    scope_->check_idle();", "complete();",
+           "StopOverSeeds.with_scope*"),
+    Mutant("with_deadline does not stop its task", COMBINATORS_HPP,
+           "void fire() noexcept override { token_->cancel(Reason::deadline); }", "void fire() noexcept override {}",
+           "Stop.with_deadline*"),
+    # ---- Reactor ----
+    Mutant("every post wakes Asio", ASIO, "if (must_wake()) return true;\n  posting_", "if (true) return true;\n  posting_",
+           "ReactorTest.a_burst* ReactorTest.posts_to*"),
+    Mutant("a wake-up is never taken off", ASIO, "wake_in_flight_.store(false, std::memory_order_seq_cst);", "",
+           "ReactorTest.a_burst* ReactorTest.no_post*"),
+    Mutant("the reactor sleeps without another look", ASIO,
+           "if (inbox_.load(std::memory_order_seq_cst) == nullptr) {\n    const", "if (true) {\n    const",
+           "ReactorTest.a_post_after*"),
+    Mutant("I/O is polled only when idle", ASIO_HPP, "      poll_in_turn();\n", "", "ReactorTest.a_full*"),
+    Mutant("a poll runs every handler there is", ASIO, "handlers < kHandlersPerPoll && ", "", "ReactorTest.endless*"),
+    Mutant("timers are rounded down", EXECUTOR, "when + kTick - Duration(1)", "when",
+           "ReactorTest.timers* SemaphoreTimed.never_early*"),
+    Mutant("an I/O leaf does not wait for its handler", ASIO_HPP, "if (!result_) signal_.emit(asio::cancellation_type::terminal);",
+           "complete();", "ReactorTest.a_cancelled*"),
+    Mutant("a start that throws leaves the leaf parked", ASIO_HPP, "unpark();  // the frame goes on with the exception: nothing",
+           "// nothing", "ReactorTest.an_asio*"),
+    Mutant("an executor leaves its frames behind", ASIO, "  abandon_all();\n", "", "ReactorTest.may_be* SemaphoreThreads.permits_come*"),
+    # ---- Semaphore: counting and order ----
+    Mutant("newcomers barge", SEMAPHORE_HPP, "while ((word & kSlow) == 0 && word >= 2 * units) {", "while (word >= 2 * units) {",
+           "Semaphore.large_head* Semaphore.newcomers*"),
+    Mutant("last come, first served", SEMAPHORE, "lines_[line].push_back(waiter);", "lines_[line].push_front(waiter);",
+           "Semaphore.serves_in_order*"),
+    Mutant("nothing may be asked for", SEMAPHORE, "return units == 0 || (most", "return (most", "Semaphore.nothing_can*"),
+    Mutant("what can never be had is waited for", SEMAPHORE, "if (impossible(waiter.units_)) return State::invalid;", "",
+           "Semaphore.more_than_there_is*"),
+    Mutant("too much may be given back", SEMAPHORE, "if ((word >> 1) + std::int64_t{units} > std::int64_t{capacity()}) {", "if (false) {",
+           "Semaphore.giving_back_*"),
+    Mutant("a newcomer that is the new head is not granted", SEMAPHORE,
+           "if (!alone && (bypass_max_ != 0 || head() == &waiter)) settle(lock, wakes);", "",
+           "SemaphorePriority.newcomer* SemaphoreBypass.lets_so_many*"),
+    Mutant("line up without re-reading what is free", SEMAPHORE, "const bool fits = word >= wanted;", "const bool fits = false;",
+           "SemaphoreThreads.a_release_that*"),
+    Mutant("a fast acquire sees nothing", SEMAPHORE_HPP,
+           "if (swap(word, word - 2 * units, std::memory_order_acquire)) return true;",
+           "if (swap(word, word - 2 * units, std::memory_order_relaxed)) return true;",
+           "SemaphoreThreads.what_was_written_before_a_release_is_seen_after*", "thread"),
+    Mutant("a fast release shows nothing", SEMAPHORE_HPP,
+           "!swap(word, word + 2 * std::int64_t{units}, std::memory_order_release)",
+           "!swap(word, word + 2 * std::int64_t{units}, std::memory_order_relaxed)",
+           "SemaphoreThreads.what_was_written_before_a_release_is_seen_after*", "thread"),
+    Mutant("a grant resumes on the releasing thread", SEMAPHORE, "wakes.post(waiter.executor(), waiter);",
+           "static_cast<Runnable&>(waiter).run();", "SemaphoreThreads.a_grant_from*"),
+    Mutant("a plain line is served without counting", SEMAPHORE, "    ++granted;\n    free -= waiter.units_;\n", "    ++granted;\n",
+           "Semaphore.available* Explorer.five*"),
+    Mutant("a plain line lets the impossible wait", SEMAPHORE, " && waiter.units_ - 1 < capacity();", ";",
+           "Semaphore.nothing_can* Semaphore.more_than_there_is*"),
+    Mutant("a plain line that empties forgets the holders", SEMAPHORE, "(tracks_ || !empty ? kSlow : 0)", "(!empty ? kSlow : 0)",
+           "PermitHolders.* SemaphoreProperty.agrees*"),
+    Mutant("a line with bypass passes for a plain one", SEMAPHORE_HPP, " && bypass_max_ == 0 && !closed_", " && !closed_",
+           "SemaphoreBypass.*"),
+    Mutant("a closed line passes for a plain one", SEMAPHORE_HPP, " && bypass_max_ == 0 && !closed_", " && bypass_max_ == 0",
+           "SemaphoreBatch.nobody_is_granted*"),
+    Mutant("a settler that breathed overwrites the fast path", SEMAPHORE, "if ((word & kSlow) == 0) return;", "",
+           "SemaphoreThreads.a_semaphore_may_go* SemaphoreHistory.no_unit*"),
+    # ---- Semaphore: bypass and priority ----
+    Mutant("a head's patience is endless", SEMAPHORE, "if (bypassed_[line_of(head)] >= bypass_max_ || free <= 0) return nullptr;", "",
+           "SemaphoreBypass.*"),
+    Mutant("who gets past is not counted", SEMAPHORE, "if (first != &waiter) ++bypassed_[line_of(*first)];", "",
+           "SemaphoreBypass.* SemaphoreProperty.*"),
+    Mutant("patience is not renewed for the next head", SEMAPHORE, "if (&lines_[line].front() == &waiter) bypassed_[line] = 0;", "",
+           "SemaphoreBypass.is_counted*"),
+    Mutant("bypass looks along the whole line", SEMAPHORE, "if (++looked == kBypassScanMax) return nullptr;", "",
+           "SemaphoreBypass.looks*"),
+    Mutant("nobody ages", SEMAPHORE, "passed_over_[i] += (lower >> i) & 1U;", "passed_over_[i] += 0;",
+           "SemaphorePriority.lower_is* SemaphoreProperty.*"),
+    Mutant("who gets past the first of its line makes that one young", SEMAPHORE,
+           "if (&lines_[line].front() == &waiter) passed_over_[line] = 0;", "passed_over_[line] = 0;",
+           "SemaphorePriority.those_behind* SemaphoreProperty.*"),
+    Mutant("the highest in line does not age", SEMAPHORE, "for (std::uint32_t lines = occupied_; lines != 0;",
+           "for (std::uint32_t lines = occupied_ & ~(1U << chosen); lines != 0;", "SemaphorePriority.of_those* SemaphoreProperty.agrees*"),
+    Mutant("a priority out of range passes while units are free", SEMAPHORE_HPP,
+           "return (in_range || token().cancelled()) && Acquire::await_ready();", "return (void)in_range, Acquire::await_ready();",
+           "SemaphorePriority.out_of_range*"),
+    # ---- Semaphore: cancel and time ----
+    Mutant("a leaving head forgets its followers", SEMAPHORE,
+           "if (((first || bypass_max_ != 0) && regrants_on_leave_) || occupied_ == 0) settle(lock, wakes);",
+           "if (occupied_ == 0) settle(lock, wakes);", "SemaphoreCancel.*head* Explorer.five* SemaphoreProperty.agrees*"),
+    Mutant("an undelivered grant is lost", SEMAPHORE_HPP, "if (undelivered_) take_back();", "", "SemaphoreCancel.a_cancel_after*"),
+    Mutant("an undelivered grant is lost with its executor", SEMAPHORE_HPP, "if (undelivered_) take_back();", "",
+           "SemaphoreThreads.permits* SemaphoreClose.an_executor_that_goes*"),
+    Mutant("a decided wait is decided again", SEMAPHORE, "if (waiter.state_ != State::waiting) return false;", "",
+           "SemaphoreCancel.a_cancel_after* Explorer.five*"),
+    Mutant("a timed wait never ends", SEMAPHORE, "if (deadline_ != TimePoint::max()) executor().arm(*this, deadline_);", "",
+           "SemaphoreTimed.a_deadline_that*"),
+    Mutant("never is a deadline", SEMAPHORE, "if (deadline_ != TimePoint::max()) executor().arm(", "executor().arm(",
+           "SemaphoreTimed.a_wait_without*"),
+    Mutant("a labelled wait never ends", SEMAPHORE, "if (!deadline_.is_never()) executor().arm(*this, deadline_.when());", "",
+           "SemaphoreTimed.labelled*"),
+    # ---- Semaphore: close and destruction ----
+    Mutant("newcomers do not see that it is closed", SEMAPHORE, "if (closed_) return State::closed;", "", "SemaphoreClose.newcomers*"),
+    Mutant("the last to leave opens a closed one again", SEMAPHORE, "const bool slow = closed_ || tracks_ ||",
+           "const bool slow = tracks_ ||", "SemaphoreClose.*"),
+    Mutant("a grant after the close has begun", SEMAPHORE, "closed_ ? nullptr : head();", "head();", "SemaphoreBatch.nobody_is_granted*"),
+    Mutant("it may go while somebody waits", SEMAPHORE, 'STINT_ASSERT(occupied_ == 0 && "somebody still waits for this semaphore");', "",
+           "SemaphoreCloseDeathTest.*waits"),
+    Mutant("it may go while a permit is out", SEMAPHORE,
+           'STINT_ASSERT(available() == capacity() && "a permit of this semaphore is still out");', "", "SemaphoreCloseDeathTest.*out"),
+    Mutant("it may go while a releaser breathes", SEMAPHORE, "while (settling_ != 0) {", "while (false) {",
+           "SemaphoreThreads.a_semaphore_may_go*"),
+    # ---- Semaphore: batches ----
+    Mutant("all are granted under one hold of the lock", SEMAPHORE, "    breathe(lock, wakes);\n  }\n}", "    wakes.flush();\n  }\n}",
+           "SemaphoreBatch.others_have* SemaphoreBatch.executors_are*"),
+    Mutant("executors are woken under the lock", SEMAPHORE, "if (done) return mutex_.unlock();",
+           "if (done) return wakes.flush(), mutex_.unlock();", "SemaphoreBatch.executors_are*"),
+    Mutant("executors are woken under the lock by a resize", SEMAPHORE, "  Wakes wakes;\n  Lock lock(mutex_);\n  resize(",
+           "  Lock lock(mutex_);\n  Wakes wakes;\n  resize(", "SemaphoreBatch.executors_are*"),
+    Mutant("executors are woken under the lock by a close", SEMAPHORE, "  Wakes wakes;\n  Lock lock(mutex_);\n  closed_ = true;",
+           "  Lock lock(mutex_);\n  Wakes wakes;\n  closed_ = true;", "SemaphoreBatch.executors_are*"),
+    Mutant("between two batches the line is open", SEMAPHORE, "word_.store(2 * free + (slow ? kSlow : 0), std::memory_order_release);",
+           "word_.store(2 * free + (slow && waiter == nullptr ? kSlow : 0), std::memory_order_release);", "SemaphoreBatch.*"),
+    Mutant("the next to fail is believed to be still there", SEMAPHORE, "link = waiters.first();  // others", "// others",
+           "SemaphoreBatch.the_next*"),
+    Mutant("a batch of failures and one of grants owe too many wake-ups", SEMAPHORE, "granted < kGrantsPerBatch && !wakes.full()",
+           "granted < kGrantsPerBatch", "SemaphoreBatch.an_impossible*"),
+    # ---- Semaphore: resize ----
+    Mutant("resize does not settle", SEMAPHORE, "if (stricter) fail_impossible(lock, wakes);\n  settle(lock, wakes);",
+           "if (stricter) fail_impossible(lock, wakes);", "SemaphoreResize.growth* Explorer.five*"),
+    Mutant("a debt is forgiven", SEMAPHORE, "  add_units(free_change);\n", "  add_units(std::max(free_change, -available()));\n",
+           "SemaphoreResize.below* SemaphoreResize.shrinking*"),
+    Mutant("what became impossible goes on waiting", SEMAPHORE, "if (stricter) fail_impossible(lock, wakes);", "",
+           "SemaphoreResize.what_became*"),
+    Mutant("a pause hides what became impossible", SEMAPHORE, " || this->capacity() == 0;  // 0", ";  // 0",
+           "SemaphoreResize.what_waited_through*"),
+    # ---- Permit ----
+    Mutant("a part is not taken from the whole", SEMAPHORE, "  units_ -= units;\n", "", "PermitTest.splits*"),
+    Mutant("the listed part is not taken from the whole", SEMAPHORE, "  holders_[holder - 1].units -= units;\n", "", "PermitTest.splits*"),
+    Mutant("a part is younger than the whole", SEMAPHORE, "holders_[part - 1].since = before.since;", "", "PermitHolders.each*"),
+    Mutant("what is merged is not listed", SEMAPHORE, "holders_[into - 1].units += holders_[from - 1].units;", "", "PermitTest.merges_with_another*"),
+    Mutant("a permit merged with itself is lost", SEMAPHORE, "if (!other || &other == this) return {};", "if (!other) return {};",
+           "PermitTest.merged_with_itself*"),
+    Mutant("permits of two semaphores are merged", SEMAPHORE, "if (semaphore_ != other.semaphore_) {", "if (false) {",
+           "PermitTest.of_another*"),
+    Mutant("an assignment to itself gives back", SEMAPHORE_HPP, "Permit taken(std::move(other));  // first",
+           "Permit(std::move(*this));\n  Permit taken(std::move(other));  // first", "PermitTest.an_assignment_to_itself*"),
+    Mutant("what is forgotten comes back", SEMAPHORE, "resize(lock, wakes, after,", "resize(lock, wakes, before,", "PermitTest.what_is_forgotten*"),
+    Mutant("detach reads what is not there", SEMAPHORE, "if (semaphore_ != nullptr && holder_ != 0) {", "if (holder_ != 0) {",
+           "PermitTest.nothing_is_detached*"),
+    Mutant("a holder stays listed", SEMAPHORE, "  if (holder != 0) remove_holder(holder);\n  if (add_fast", "  if (add_fast",
+           "PermitTest.what_is_released*"),
+    Mutant("what is adopted is not listed", SEMAPHORE, "  if (!tracks_) return {*this, units, 0};\n", "  return {*this, units, 0};\n",
+           "PermitTest.what_is_adopted*"),
+    Mutant("labels are not kept", SEMAPHORE, "label = static_cast<const LabelledAcquire&>(*waiter).label_;", "label = {};",
+           "SemaphoreClose.who_never*"),
+]
+
+
+class Tree:
+    """A copy of core/ and its objects, of which ninja keeps track."""
+
+    def __init__(self, build):
+        self.core, self.objects = build / "core", build / "objects"
+        shutil.rmtree(self.core, ignore_errors=True)
+        shutil.copytree(ROOT / "core", self.core)
+        self.objects.mkdir(parents=True, exist_ok=True)
+        lists = (self.core / "CMakeLists.txt").read_text()
+        names = re.findall(r"src/(\w+)\.cpp", lists)
+        self.sources = [name for name in names if not name.endswith(("_test", "_bench")) and not name.startswith(NOT_HEART)]
+        self.tests = {}  # "Suite.name" → file
+        for name in (name for name in names if name.endswith("_test")):
+            text = (self.core / f"src/{name}.cpp").read_text()
+            for suite, test in re.findall(r"^TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", text, re.M):
+                self.tests[f"{suite}.{test}"] = name
+        definitions = re.search(r"set\(STINT_ASIO_DEFINITIONS\n(.*?)\)", (ROOT / "cmake/Flags.cmake").read_text(), re.S).group(1)
+        self.definitions = ["-D" + word for word in re.sub(r"#.*", "", definitions).split()]
+
+    def files_of(self, patterns):
+        found = {file for test, file in self.tests.items() if any(fnmatch.fnmatchcase(test, each) for each in patterns)}
+        unknown = [each for each in patterns if not fnmatch.filter(self.tests, each)]
+        if unknown:
+            sys.exit(f"mutants: no test is called {', '.join(unknown)}")
+        return sorted(found)
+
+    def build(self, files, sanitizer):
+        """The program of these test files; its path, or None and what the compiler said."""
+        flags = ["-std=c++23", "-O1", "-g1", "-fno-omit-frame-pointer", f"-fsanitize={sanitizer}", *self.definitions]
+        launcher = "ccache " if shutil.which("ccache") else ""
+        compile_it = f"{launcher}clang++-19 {' '.join(flags)} -I{self.core}/include -MMD -MF $out.d -c $in -o $out"
+        link = f"clang++-19 -fsanitize={sanitizer} $in -lrapidcheck -lgtest -lgtest_main -lpthread -o $out"
+        rules = [f"rule compile\n  command = {compile_it}\n  depfile = $out.d\n  deps = gcc", f"rule link\n  command = {link}"]
+        objects = []
+        for name in [*self.sources, *files]:
+            objects.append(f"{self.objects}/{sanitizer}/{name}.o")
+            rules.append(f"build {objects[-1]}: compile {self.core}/src/{name}.cpp")
+        program = self.objects / sanitizer / "test"
+        rules.append(f"build {program}: link {' '.join(objects)}")
+        (self.objects / "build.ninja").write_text("\n".join(rules) + "\n")
+        done = subprocess.run(["ninja", "-C", str(self.objects), "--quiet", str(program)], capture_output=True, text=True)
+        return (program, "") if done.returncode == 0 else (None, done.stdout)
+
+    def verdict(self, patterns, sanitizer):
+        """What the tests say: an empty text if all are green."""
+        program, errors = self.build(self.files_of(patterns), sanitizer)
+        if program is None:
+            raise RuntimeError("does not compile\n" + "\n".join(errors.splitlines()[:20]))
+        filters = ":".join(f"{each}:*/{each}/*" for each in patterns)
+        environment = dict(os.environ, ASAN_OPTIONS="detect_leaks=0", TSAN_OPTIONS="halt_on_error=1")
+        try:
+            done = subprocess.run([str(program), "--gtest_filter=" + filters, "--gtest_brief=1"], capture_output=True,
+                                  text=True, errors="replace", timeout=SECONDS_MAX, env=environment)
+        except subprocess.TimeoutExpired:
+            return "hangs"
+        failed = sorted({line.split()[3].rstrip(",") for line in done.stdout.splitlines() if line.startswith("[  FAILED  ]") and "." in line})
+        return "" if done.returncode == 0 else ", ".join(failed) or f"dies with {done.returncode}"
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description="Breaks the code in one place at a time and expects tests to go red.")
+    parser.add_argument("build", nargs="?", type=pathlib.Path, metavar="BUILD_DIR")
+    parser.add_argument("words", nargs="*", metavar="WORD")
+    parser.add_argument("--list", action="store_true", help="print the mutants' names")
+    options = parser.parse_args(arguments)
+    if options.list:
+        for mutant in MUTANTS:
+            print(mutant.name)
+        return 0
+    if options.build is None:
+        parser.error("BUILD_DIR is missing")
+    wanted = [mutant for mutant in MUTANTS if not options.words or any(word in mutant.name for word in options.words)]
+    tree = Tree(options.build.resolve())
+    for sanitizer in sorted({mutant.sanitizer for mutant in wanted}):
+        patterns = sorted({each for mutant in wanted if mutant.sanitizer == sanitizer for each in mutant.tests.split()})
+        if red := tree.verdict(patterns, sanitizer):
+            sys.exit(f"mutants: red before any mutation: {red}")
+    survivors = lost = 0
+    for mutant in wanted:
+        path = tree.core / mutant.file
+        text = path.read_text()
+        if text.count(mutant.old) != 1:
+            print(f"LOST      {mutant.name}: {mutant.file} has its text {text.count(mutant.old)} times", flush=True)
+            lost += 1
+            continue
+        path.write_text(text.replace(mutant.old, mutant.new))
+        try:
+            verdict = tree.verdict(mutant.tests.split(), mutant.sanitizer)
+        except RuntimeError as error:
+            print(f"LOST      {mutant.name}: {error}", flush=True)
+            lost += 1
+            continue
+        finally:
+            path.write_text(text)
+        survivors += not verdict
+        print(f"{'caught   ' if verdict else 'SURVIVES '} {mutant.name}{': ' + verdict if verdict else ''}", flush=True)
+    print(f"mutants: {len(wanted) - survivors - lost} caught, {survivors} survive, {lost} lost")
+    return survivors + lost != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -284,6 +284,19 @@ TEST(PermitHolders, nobody_barges_nor_overdraws_while_holders_are_listed) {
   EXPECT_EQ(line.log, (Log{"a", "two"}));
   EXPECT_EQ(line.semaphore.holders().size(), 1u);
 }
+TEST(PermitHolders, a_grant_that_was_not_seen_leaves_the_list_complete) {
+  Semaphore::Options options;
+  options.track_holders = true;
+  Line line(1, 0, options);
+  for (const char* name : {"a", "b", "c"}) line.enter(name);
+  line.give_back("a");
+  line.cancel("b");  // has it, and does not know
+  line.run();
+  line.give_back("c");
+  const Permit next = take(line.semaphore, 1, "next");
+  ASSERT_EQ(line.semaphore.holders().size(), 1u);
+  EXPECT_EQ(line.semaphore.holders()[0].label, "next");
+}
 TEST(PermitHolders, nobody_is_listed_unless_asked_for) {
   Semaphore semaphore("slots", 1);
   const Permit permit = take(semaphore, 1, "a");

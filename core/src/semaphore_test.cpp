@@ -198,6 +198,31 @@ TEST(Semaphore, a_permit_may_be_given_back_by_another_coroutine) {
   EXPECT_EQ(line.log, (Log{"acquirer", "next"}));
 }
 
+/// Somebody else acts between its look at what is free and its place in the line.
+class SlowAcquire final : public Acquire {
+ public:
+  SlowAcquire(Semaphore& semaphore, std::function<void()> meanwhile)
+      : Acquire(semaphore, 1), meanwhile_(std::move(meanwhile)) {}
+  bool await_ready() noexcept {
+    const bool ready = Acquire::await_ready();
+    meanwhile_();
+    return ready;
+  }
+
+ private:
+  std::function<void()> meanwhile_;
+};
+TEST(Semaphore, a_release_between_the_look_and_the_line_is_not_lost) {
+  Line line(1);
+  line.permits["held"] = std::move(*line.semaphore.try_acquire());
+  const auto acquire = [&line]() -> Task<> {
+    const auto permit = co_await SlowAcquire(line.semaphore, [&line] { line.give_back("held"); });
+    line.log.push_back(permit ? "served" : "?");
+  };
+  line.start("a", acquire());
+  EXPECT_EQ(line.log, Log{"served"});
+}
+
 // ---- Order ---------------------------------------------------------------------------------------------------------
 
 Task<> visit(Line& line, std::string name, Log& arrived, int times) {

@@ -66,7 +66,7 @@ class Executor : public Wakeable {
   /// Queues without waking, so that it may be called under a lock: a wake-up is a system call. If true, the executor
   /// sleeps and the caller owes it exactly one `wake()`, until which it can't be destroyed.
   [[nodiscard]] bool post_quietly(Runnable& runnable) noexcept {
-    if (!has_local_queue_ || !is_current()) return post_elsewhere(runnable);
+    if (!is_current() || !has_local_queue_) return post_elsewhere(runnable);  // the flag belongs to the own thread
     runnable.next_queued = nullptr;
     *local_tail_ = &runnable;
     local_tail_ = &runnable.next_queued;

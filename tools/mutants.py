@@ -172,7 +172,7 @@ MUTANTS = [
     Mutant("it may go while a permit is out", SEMAPHORE,
            'STINT_ASSERT(available() == capacity() && "a permit of this semaphore is still out");', "", "SemaphoreCloseDeathTest.*out"),
     Mutant("it may go while a releaser breathes", SEMAPHORE, "while (settling_ != 0) {", "while (false) {",
-           "SemaphoreThreads.a_semaphore_may_go*"),
+           "SemaphoreClose.its_destructor*"),
     # ---- Semaphore: batches ----
     Mutant("all are granted under one hold of the lock", SEMAPHORE, "    breathe(lock, wakes);\n  }\n}", "    wakes.flush();\n  }\n}",
            "SemaphoreBatch.others_have* SemaphoreBatch.executors_are*"),

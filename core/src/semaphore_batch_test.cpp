@@ -66,7 +66,8 @@ TEST_F(SemaphoreBatch, executors_are_woken_after_the_lock_was_let_go) {
 TEST_F(SemaphoreBatch, others_have_a_turn_after_each_batch) {
   std::vector<std::size_t> seen;
   executor.on_wake = [&] {
-    if (seen.empty() || seen.back() != semaphore.waiting()) seen.push_back(semaphore.waiting());
+    const std::size_t waiting = semaphore.waiters().size();  // takes the lock
+    if (seen.empty() || seen.back() != waiting) seen.push_back(waiting);
   };
   const int before = executor.wakes;
   held.reset();

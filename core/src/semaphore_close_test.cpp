@@ -2,7 +2,9 @@
 #include "semaphore_test_support.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <stdexcept>
+#include <thread>
 
 namespace stint {
 namespace {
@@ -45,6 +47,7 @@ TEST(SemaphoreClose, permits_that_are_out_stay_good_and_come_back) {
   EXPECT_EQ(line.semaphore.available(), 2);
   part->release();
   EXPECT_EQ(line.semaphore.available(), 3);
+  EXPECT_FALSE(line.semaphore.try_acquire()) << "it stays closed when the last is back";
 }
 TEST(SemaphoreClose, a_grant_that_was_not_seen_before_the_close_stays_a_grant) {
   Line line(1);
@@ -115,6 +118,32 @@ TEST(SemaphoreCloseDeathTest, can_not_be_destroyed_while_a_grant_is_on_its_way) 
         held.reset();
       },
       "still out");
+}
+
+TEST(SemaphoreClose, its_destructor_waits_for_a_releaser_between_two_batches) {
+  SleepyExecutor executor;
+  Log log;
+  auto semaphore = std::make_unique<Semaphore>("slots", 100);
+  auto held = semaphore->try_acquire(100);
+  RootScope scope(executor);
+  for (int i = 0; i < 100; ++i) scope.spawn(hold(*semaphore, log, "x"));
+  executor.run_ready();
+  std::atomic<bool> gone = false;
+  std::thread destroyer;
+  executor.on_wake = [&] {
+    executor.on_wake = nullptr;
+    scope.cancel();
+    executor.run_ready();  // everything is back, but the releaser has not finished
+    destroyer = std::thread([&] {
+      semaphore.reset();
+      gone = true;
+    });
+    for (int i = 0; i < 1000 && !gone; ++i) std::this_thread::yield();
+    EXPECT_FALSE(gone);
+  };
+  held.reset();
+  destroyer.join();
+  EXPECT_TRUE(gone);
 }
 
 TEST(SemaphoreClose, an_executor_that_goes_gives_back_what_was_queued_granted_and_held) {

@@ -130,14 +130,15 @@ Task<Result<>> Garage::park(std::string who, Guest& guest) {
   wish.priority = guest.visit.priority;
   wish.label = who;
   std::optional<Permit> permit = semaphore_.try_acquire(wish);
-  if (!permit) {
+  const bool at_once = permit.has_value();
+  if (!at_once) {
     const bool possible = wish.units <= semaphore_.capacity() || semaphore_.capacity() == 0;
     if (possible && !semaphore_.closed()) tell(DemoEventKind::waits, who, guest, 0s);
     STINT_CO_TRY(permit, co_await semaphore_.acquire(wish, guest.deadline));
   }
   {
     const Inside inside(*this, guest);
-    const Duration waited = since(guest.arrived);
+    const Duration waited = at_once ? Duration::zero() : since(guest.arrived);
     sums_.wait_max = std::max(sums_.wait_max, waited);
     tell(DemoEventKind::enters, who, guest, waited);
     co_await sleep_for(real(guest.visit.stay));

@@ -350,7 +350,7 @@ std::string describe(const DemoEvent& event) {
       return fmt::format("waits{}, place {}", what, event.place);
     }
     case DemoEventKind::enters:
-      if (event.took < 5ms)
+      if (event.took == Duration::zero())
         return event.units == 1 ? "parks at once" : fmt::format("gets {} spaces at once", event.units);
       return event.units == 1 ? "parks after " + tenths(event.took)
                               : fmt::format("gets {} spaces after {}", event.units, tenths(event.took));

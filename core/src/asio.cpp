@@ -98,19 +98,32 @@ void Reactor::take_inbox() noexcept {
   local_tail_ = last;
 }
 
+/// Runs what is queued by now, `most` at most; what that queues comes after it. Returns how many.
+int Reactor::run_queued(int most) noexcept {
+  Runnable* next = std::exchange(local_head_, nullptr);
+  Runnable** const last = std::exchange(local_tail_, &local_head_);
+  int left = most;
+  do {
+    Runnable& runnable = *next;
+    next = runnable.next_queued;  // now: it may be gone when it has run
+    runnable.run();
+  } while (--left > 0 && next != nullptr);
+  if (next == nullptr) return most - left;
+  *last = local_head_;
+  if (local_head_ == nullptr) local_tail_ = last;
+  local_head_ = next;
+  return most - left;
+}
+
 /// One batch of resumes and the timers that are due; then it is I/O's turn, so that neither side starves the other.
 /// False if nothing is left to run.
 bool Reactor::run_batch() noexcept {
   take_inbox();
-  set_inside(true);
   int resumes = 0;
-  for (; local_head_ != nullptr && resumes < kResumesPerPoll; ++resumes) {
-    Runnable* const runnable = local_head_;
-    local_head_ = runnable->next_queued;
-    if (local_head_ == nullptr) local_tail_ = &local_head_;
-    runnable->run();
+  {
+    const Running running(*this);
+    while (local_head_ != nullptr && resumes < kResumesPerPoll) resumes += run_queued(kResumesPerPoll - resumes);
   }
-  set_inside(false);
   fire_due(now());
   unpolled_resumes_ += resumes;
   return local_head_ != nullptr || inbox_.load(std::memory_order_relaxed) != nullptr;

@@ -12,7 +12,7 @@ constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 50'000};
 
 }  // namespace
 
-void BriefMutex::lock_contended() noexcept {
+[[clang::preserve_most]] void BriefMutex::lock_contended() noexcept {
   for (int tries = 0;; ++tries) {
     if (!taken_.load(std::memory_order_relaxed) && try_lock()) return;
     if (tries < kSpins) {

@@ -22,7 +22,8 @@ CancelToken::CancelToken(CancelToken& parent) noexcept
       deadline_(parent.deadline_),
       budget_(parent.budget_),
       pulse_(parent.pulse_),
-      reason_(parent.reason_) {
+      reason_(parent.reason_),
+      plain_(parent.plain_) {
   parent.children_.push_back(*this);
 }
 
@@ -43,6 +44,7 @@ void CancelToken::cancel(Reason reason, std::string cause) noexcept {
   for (CancelToken* token = this; token != nullptr; token = token->next_below(*this)) {
     if (token->cancelled()) continue;
     token->reason_ = reason;
+    token->plain_ = false;
     executor_->cancelled_.splice_back(token->chains_);
   }
   executor_->cancel_walk_.start();
@@ -91,9 +93,16 @@ void Chain::destroy_frames(std::coroutine_handle<> root) noexcept {
   root.destroy();
 }
 
-void Leaf::run() noexcept {
-  // A cancel that came before this moment wins over any result: the frame is destroyed and gives back what it won.
+void Leaf::run() {
   CancelToken& token = this->token();
+  if (!token.plain_) [[unlikely]]
+    return run_watched(token);
+  unpark();
+  awaiting_.resume();
+}
+
+void Leaf::run_watched(CancelToken& token) {
+  // A cancel that came before this moment wins over any result: the frame is destroyed and gives back what it won.
   if (token.cancelled()) return chain().ended(End::stopped);
   if (std::atomic<std::uint32_t>* const pulse = token.pulse_) {  // one writer: the executor's thread
     pulse->store(pulse->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

@@ -326,5 +326,23 @@ TEST_F(Stop, a_second_cancel_changes_nothing) {
   EXPECT_EQ(scope.cause(), "first");
 }
 
+TEST(CancelTest, every_resume_beneath_a_watched_token_is_a_beat) {
+  Simulator sim;
+  RootScope scope(sim);
+  std::atomic<std::uint32_t> pulse = 0;
+  scope.watch_life(pulse);
+  const auto inner = []() -> Task<> {
+    for (int i = 0; i < 10; ++i) co_await sleep_for(1s);
+  };
+  scope.spawn(inner());
+  sim.settle();
+  const std::uint32_t here = pulse;
+  EXPECT_GE(here, 10u);
+  const auto nested = [](Task<> task) -> Task<> { (void)co_await with_deadline(Deadline(), std::move(task)); };
+  scope.spawn(nested(inner()));
+  sim.settle();
+  EXPECT_GE(pulse - here, 10u) << "in a token that was born later, too";
+}
+
 }  // namespace
 }  // namespace stint

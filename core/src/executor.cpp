@@ -5,6 +5,12 @@
 
 namespace stint {
 
+bool Executor::post_slow(Runnable& runnable) noexcept {
+  if (!is_current() || !has_local_queue_) return post_elsewhere(runnable);  // the flag belongs to the own thread
+  push_local(runnable);
+  return false;
+}
+
 void Executor::arm(Timer& timer, TimePoint when) noexcept {
   STINT_ASSERT(is_current());
   // Rounded up: never early.

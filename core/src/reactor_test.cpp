@@ -10,6 +10,8 @@
 #include <deque>
 #include <functional>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace stint {
 namespace {
@@ -34,6 +36,36 @@ TEST(ReactorTest, a_burst_of_posts_to_an_idle_reactor_wakes_it_once) {
     while (count < static_cast<int>(burst) * 1000) io.poll();
     io.restart();
   }
+}
+/// Notes its number, and the first time goes to the back of the queue.
+struct Twice final : Runnable {
+  Twice(Reactor& on, std::vector<int>& to, int number) : reactor(on), log(to), id(number) {}
+  void run() override {
+    log.push_back(id);
+    if (!std::exchange(again, true)) reactor.post(*this);
+  }
+  Reactor& reactor;
+  std::vector<int>& log;
+  int id;
+  bool again = false;
+};
+TEST(ReactorTest, a_queue_of_many_batches_keeps_its_order) {
+  Reactor reactor;
+  std::vector<int> log, wanted;
+  std::deque<Twice> queue;
+  for (int i = 0; i < 1000; ++i) queue.emplace_back(reactor, log, i);
+  for (Twice& twice : queue) reactor.post(twice);
+  reactor.run_until([&] { return log.size() == 2000; });
+  for (int i = 0; i < 2000; ++i) wanted.push_back(i % 1000);
+  EXPECT_EQ(log, wanted);
+
+  log.clear();
+  queue[300].again = false;  // the only one; when the first batch ends, nothing new has come
+  for (Twice& twice : queue) reactor.post(twice);
+  reactor.run_until([&] { return log.size() == 1001; });
+  wanted.resize(1000);
+  wanted.push_back(300);
+  EXPECT_EQ(log, wanted);
 }
 TEST(ReactorTest, posts_to_a_reactor_that_is_awake_wake_nobody) {
   Reactor reactor;

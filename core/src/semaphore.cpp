@@ -27,6 +27,7 @@ constexpr int kGrantsPerBatch = Wakes::kMost;  // then the lock is let go for a 
 Semaphore::Semaphore(std::string name, std::int64_t capacity, const Options& options)
     : word_(2 * (capacity - std::int64_t{options.initially_held}) + (options.track_holders ? kSlow : 0)),
       capacity_(static_cast<std::uint32_t>(capacity)),
+      shape_(options.bypass_max != 0 ? kBypassed : 0),
       bypass_max_(options.bypass_max),
       passed_over_max_(options.passed_over_max),
       tracks_(options.track_holders),
@@ -42,7 +43,7 @@ Semaphore::~Semaphore() {
     std::this_thread::yield();
     lock.lock();
   }
-  STINT_ASSERT(occupied_ == 0 && "somebody still waits for this semaphore");
+  STINT_ASSERT(occupied() == 0 && "somebody still waits for this semaphore");
   STINT_ASSERT(available() == capacity() && "a permit of this semaphore is still out");
 }
 
@@ -74,7 +75,7 @@ void Semaphore::link(Acquire& waiter) noexcept {
   const std::size_t line = line_of(waiter);
   lines_[line].push_back(waiter);
   if (line % 2 != 0) sort_by_turn(lines_[line], waiter);
-  occupied_ |= 1U << line;
+  shape_ |= 1U << line;
   waiting_.store(waiting_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   waiter.state_ = State::waiting;
 }
@@ -83,10 +84,10 @@ void Semaphore::unlink(Acquire& waiter) noexcept {
   const std::size_t line = line_of(waiter);
   if (&lines_[line].front() == &waiter) bypassed_[line] = 0;
   static_cast<detail::Link<Acquire>&>(waiter).unlink();
-  if (!boosts_.empty()) [[unlikely]]
+  if (is_boosted()) [[unlikely]]
     drop_boost(waiter);
   if (lines_[line].empty()) {
-    occupied_ &= ~(1U << line);
+    shape_ &= ~(1U << line);
     passed_over_[line] = 0;
   }
   waiting_.store(waiting_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
@@ -95,9 +96,9 @@ void Semaphore::unlink(Acquire& waiter) noexcept {
 /// The highest priority that waits, unless one has been passed over often enough; of several the one most often, and of
 /// equals the higher. So a newcomer changes the head only by becoming it.
 std::size_t Semaphore::head_line() const noexcept {
-  int chosen = static_cast<int>(std::bit_width(occupied_)) - 1;
+  int chosen = static_cast<int>(std::bit_width(occupied())) - 1;
   std::uint32_t longest = passed_over_max_;
-  for (std::uint32_t lines = occupied_; lines != 0; lines &= lines - 1) {
+  for (std::uint32_t lines = occupied(); lines != 0; lines &= lines - 1) {
     const int line = std::countr_zero(lines);
     if (passed_over_[static_cast<std::size_t>(line)] < longest) continue;
     longest = passed_over_[static_cast<std::size_t>(line)];
@@ -107,9 +108,9 @@ std::size_t Semaphore::head_line() const noexcept {
 }
 
 Acquire* Semaphore::head() const noexcept {
-  if (occupied_ == 0) return nullptr;
+  if (occupied() == 0) return nullptr;
   const std::size_t line = head_line();
-  return boosts_.empty() ? &lines_[line].front() : boosted_head(line);
+  return is_boosted() ? boosted_head(line) : &lines_[line].front();
 }
 
 /// One behind the head that fits, if the head's patience lasts.
@@ -128,7 +129,7 @@ Acquire* Semaphore::bypasser(const Acquire& head, std::int64_t free) noexcept {
 }
 
 Acquire* Semaphore::next_to_grant(std::int64_t free) noexcept {
-  Acquire* const first = closed_ ? nullptr : head();  // a close that lets go of the lock for a moment has begun
+  Acquire* const first = is_closed() ? nullptr : head();  // a close that lets go of the lock for a moment has begun
   if (first == nullptr || first->units_ <= free) return first;
   return bypass_max_ == 0 ? nullptr : bypasser(*first, free);
 }
@@ -154,8 +155,8 @@ void Semaphore::grant(Acquire& waiter, std::int64_t& free, Wakes& wakes) noexcep
     const Acquire* const first = head();
     if (first != &waiter) ++bypassed_[line_of(*first)];
   }
-  const std::size_t rank = boosts_.empty() ? line : rank_of(waiter);
-  if (const std::uint32_t lower = occupied_ & ((1U << rank) - 1); lower != 0) {
+  const std::size_t rank = is_boosted() ? rank_of(waiter) : line;
+  if (const std::uint32_t lower = occupied() & ((1U << rank) - 1); lower != 0) {
     for (std::size_t i = 0; i < rank; ++i) passed_over_[i] += (lower >> i) & 1U;
   }
   // Who gets past the first of its own line does not end that one's wait.
@@ -192,7 +193,7 @@ void Semaphore::breathe(Lock& lock, Wakes& wakes) noexcept {
   } while (!line.empty());
   waiting_.store(waiting_.load(std::memory_order_relaxed) - granted, std::memory_order_relaxed);
   const bool empty = line.empty();
-  if (empty) occupied_ = 0;
+  if (empty) shape_ = 0;
   if (granted != 0) passed_over_[kPlainLine] = 0;
   STINT_ASSERT(free <= std::int64_t{capacity()});
   word_.store(2 * free + (tracks_ || !empty ? kSlow : 0), std::memory_order_release);
@@ -211,7 +212,7 @@ void Semaphore::settle(Lock& lock, Wakes& wakes) noexcept {
       waiter = next_to_grant(free);
     }
     STINT_ASSERT(free <= std::int64_t{capacity()});
-    const bool slow = closed_ || tracks_ || occupied_ != 0;
+    const bool slow = is_closed() || tracks_ || occupied() != 0;
     word_.store(2 * free + (slow ? kSlow : 0), std::memory_order_release);
     if (waiter == nullptr) return;
     breathe(lock, wakes);
@@ -221,8 +222,7 @@ void Semaphore::settle(Lock& lock, Wakes& wakes) noexcept {
 /// Others wait, and nobody asks for anything special: to the end of the line.
 [[gnu::always_inline]] inline bool Semaphore::line_up_plain(Acquire& waiter) noexcept {
   mutex_.lock();
-  const bool joins =
-      is_plain() && waiter.kind_ == Acquire::Kind::plain && waiter.priority_ == 0 && waiter.units_ - 1 < capacity();
+  const bool joins = is_plain() && waiter.kind_ == Acquire::Kind::plain && waiter.units_ - 1 < capacity();
   if (joins) {
     lines_[kPlainLine].push_back(waiter);
     waiting_.store(waiting_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -235,10 +235,10 @@ void Semaphore::settle(Lock& lock, Wakes& wakes) noexcept {
 Semaphore::State Semaphore::line_up(Acquire& waiter) noexcept {
   Wakes wakes;
   Lock lock(mutex_);
-  if (closed_) return State::closed;
+  if (is_closed()) return State::closed;
   if (impossible(waiter.units_)) return State::invalid;
   if (waiter.priority_ < kPriorityMin || waiter.priority_ > kPriorityMax) return State::invalid;
-  const bool alone = occupied_ == 0;
+  const bool alone = occupied() == 0;
   if (const State state = take_or_link(waiter); state != State::waiting) return state;
   // Who comes last is granted at once only past a head that lets others by, or as the new head.
   if (!alone && (bypass_max_ != 0 || head() == &waiter)) settle(lock, wakes);
@@ -254,7 +254,7 @@ Semaphore::State Semaphore::take_or_link(Acquire& waiter) noexcept {
     if (fits) return State::granted;
     word |= kSlow;
   }
-  if (occupied_ == 0 && word - kSlow >= wanted) {
+  if (occupied() == 0 && word - kSlow >= wanted) {
     word_.store(word - wanted, std::memory_order_relaxed);
     return State::granted;
   }
@@ -266,17 +266,38 @@ void Semaphore::add_units(std::int64_t units) noexcept {
   if (!add_fast(units)) word_.store(word_.load(std::memory_order_relaxed) + 2 * units, std::memory_order_relaxed);
 }
 
+/// The commonest release of all: the head wants exactly what came back, nothing else is free, and it runs on this
+/// thread. So the word stays as it is, nobody else fits, and nobody needs to be woken.
+[[gnu::always_inline]] inline bool Semaphore::hand_to_head(std::uint32_t units) noexcept {
+  if (!is_plain() || word_.load(std::memory_order_relaxed) != kSlow) return false;
+  auto& line = lines_[kPlainLine];
+  Acquire& waiter = line.front();
+  if (waiter.units_ != units || waiter.kind_ == Acquire::Kind::foreign) return false;
+  if (!Executor::post_here(waiter.executor(), waiter)) return false;  // it runs when this thread is done here
+  static_cast<detail::Link<Acquire>&>(waiter).unlink();
+  waiter.state_ = State::granted;
+  waiting_.store(waiting_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  passed_over_[kPlainLine] = 0;
+  if (!line.empty()) return true;
+  shape_ = 0;
+  if (!tracks_) word_.store(0, std::memory_order_release);
+  return true;
+}
+
 void Semaphore::give_back_slow(std::uint32_t units, std::uint32_t holder) noexcept {
-  Wakes wakes;
   mutex_.lock();
-  if (holder == 0 && is_plain()) {
-    const std::int64_t free = (word_.load(std::memory_order_relaxed) >> 1) + std::int64_t{units};
-    const bool done = settle_plain(free, wakes);
-    if (done) return mutex_.unlock();
-    Lock lock(mutex_, std::adopt_lock);
-    return settle(lock, wakes);
-  }
+  if (holder != 0 || !hand_to_head(units)) return give_back_locked(units, holder);
+  mutex_.unlock();
+}
+
+/// Lets go of the lock.
+void Semaphore::give_back_locked(std::uint32_t units, std::uint32_t holder) noexcept {
+  Wakes wakes;
   Lock lock(mutex_, std::adopt_lock);
+  if (holder == 0 && is_plain()) {
+    if (!settle_plain((word_.load(std::memory_order_relaxed) >> 1) + std::int64_t{units}, wakes)) settle(lock, wakes);
+    return;
+  }
   if (holder != 0) remove_holder(holder);
   if (add_fast(units)) return;  // the line emptied meanwhile
   add_units(units);
@@ -288,11 +309,11 @@ bool Semaphore::leave(Acquire& waiter, State why) noexcept {
   Wakes wakes;
   Lock lock(mutex_);
   if (waiter.state_ != State::waiting) return false;
-  const bool first = &lines_[line_of(waiter)].front() == &waiter || !boosts_.empty();
+  const bool first = &lines_[line_of(waiter)].front() == &waiter || is_boosted();
   unlink(waiter);
   waiter.state_ = why;
   // The head may have blocked smaller ones behind it.
-  if (((first || bypass_max_ != 0) && regrants_on_leave_) || occupied_ == 0) settle(lock, wakes);
+  if (((first || bypass_max_ != 0) && regrants_on_leave_) || occupied() == 0) settle(lock, wakes);
   return true;
 }
 
@@ -301,7 +322,7 @@ std::optional<Permit> Semaphore::try_slow(std::uint32_t units, std::string_view 
   if (!tracks_) return take_fast(units) ? std::optional(Permit(*this, units, 0)) : std::nullopt;
   const Lock lock(mutex_);
   const std::int64_t word = word_.load(std::memory_order_relaxed);
-  if (closed_ || occupied_ != 0 || (word >> 1) < std::int64_t{units}) return std::nullopt;
+  if (is_closed() || occupied() != 0 || (word >> 1) < std::int64_t{units}) return std::nullopt;
   word_.store(word - 2 * std::int64_t{units}, std::memory_order_relaxed);
   return Permit(*this, units, add_holder(nullptr, label, units));
 }
@@ -350,7 +371,7 @@ void Semaphore::resize(Lock& lock, Wakes& wakes, std::uint32_t capacity, std::in
   const bool stricter = capacity < this->capacity() || this->capacity() == 0;  // 0 lets everything wait
   capacity_.store(capacity, std::memory_order_relaxed);
   add_units(free_change);
-  if (occupied_ == 0) return;
+  if (occupied() == 0) return;
   if (stricter) fail_impossible(lock, wakes);
   settle(lock, wakes);
 }
@@ -378,17 +399,18 @@ void Semaphore::forget(std::uint32_t units, std::uint32_t holder) noexcept {
 void Semaphore::close() noexcept {
   Wakes wakes;
   Lock lock(mutex_);
-  closed_ = true;
+  shape_ |= kClosed;
   word_.fetch_or(kSlow, std::memory_order_relaxed);
-  while (occupied_ != 0) {
-    for (int decided = 0; occupied_ != 0 && decided < kGrantsPerBatch; ++decided) decide(*head(), State::closed, wakes);
-    if (occupied_ != 0) breathe(lock, wakes);
+  while (occupied() != 0) {
+    for (int decided = 0; occupied() != 0 && decided < kGrantsPerBatch; ++decided)
+      decide(*head(), State::closed, wakes);
+    if (occupied() != 0) breathe(lock, wakes);
   }
 }
 
 bool Semaphore::closed() const noexcept {
   const Lock lock(mutex_);
-  return closed_;
+  return is_closed();
 }
 
 // ---- Listings ------------------------------------------------------------------------------------------------------
@@ -506,26 +528,35 @@ std::uint32_t Permit::detach() noexcept {
 
 /// Takes what is free or lines up. Anything but `waiting`: the wait is over before it began.
 Acquire::State Acquire::enter() noexcept {
-  undelivered_ = true;
+  owed_ = kUndelivered;
   const State state = semaphore_.line_up(*this);
   if (state != State::waiting) state_ = state;
   return state;
 }
 
 bool Acquire::line_up() noexcept {
-  undelivered_ = true;
-  if (!semaphore_.line_up_plain(*this) && enter() != State::waiting) {
-    unpark();
-    return true;
-  }
-  if (executor().owners() != nullptr) owner_waits_ = detail::Owners::begin_wait(*this);
+  owed_ = kUndelivered;
+  if (!semaphore_.line_up_plain(*this)) return line_up_slow();
+  const Executor* const here = Executor::here();  // the same as executor(), but found sooner
+  return here == nullptr || here->owners() != nullptr ? owner_lines_up() : false;
+}
+
+bool Acquire::line_up_slow() noexcept {
+  if (enter() == State::waiting) return owner_lines_up();
+  unpark();
+  return true;
+}
+
+/// Always false.
+bool Acquire::owner_lines_up() noexcept {
+  if (executor().owners() != nullptr && detail::Owners::begin_wait(*this)) owed_ |= kOwnerWaits;
   return false;
 }
 
 /// Ends the wait from its own side; false if it was decided before.
 bool Acquire::withdraw(State why) noexcept {
   if (!semaphore_.leave(*this, why)) return false;
-  undelivered_ = false;
+  owed_ &= static_cast<std::uint8_t>(~kUndelivered);
   return true;
 }
 
@@ -533,19 +564,21 @@ void Acquire::give_up(State why) noexcept {
   if (withdraw(why)) complete();
 }
 
+void Acquire::withdraw_owed() noexcept {
+  const std::uint8_t owed = std::exchange(owed_, std::uint8_t{0});
+  if ((owed & kUndelivered) != 0) take_back();
+  if ((owed & kOwnerWaits) != 0) owner_waited();
+}
+
 void Acquire::take_back() noexcept {
-  undelivered_ = false;
   if (!semaphore_.leave(*this, State::stopped) && state_ == State::granted) semaphore_.give_back(units_, 0);
 }
 
-void Acquire::owner_waited() noexcept {
-  owner_waits_ = false;
-  detail::Owners::end_wait(*this);
-}
+void Acquire::owner_waited() noexcept { detail::Owners::end_wait(*this); }
 
-Permit Acquire::hand_over_listed() noexcept {
+std::uint32_t Acquire::enlist() noexcept {
   const std::lock_guard lock(semaphore_.mutex_);
-  return {semaphore_, units_, semaphore_.add_holder(this, {}, units_)};
+  return semaphore_.add_holder(this, {}, units_);
 }
 
 Error Acquire::failure() const {

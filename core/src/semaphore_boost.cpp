@@ -24,6 +24,7 @@ void Semaphore::drop_boost(const Acquire& waiter) noexcept {
   boosts_.for_each([&waiter](Boost& boost) {
     if (boost.waiter == &waiter) boost.unlink();
   });
+  note_boosts();
 }
 
 void Semaphore::set_boost(Boost& boost, std::optional<int> priority, Wakes& wakes) noexcept {
@@ -36,6 +37,7 @@ void Semaphore::set_boost(Boost& boost, std::optional<int> priority, Wakes& wake
     while (before != boosts_.end() && static_cast<Boost&>(*before).line >= boost.line) before = before->next();
     before->insert_before(boost);
   }
+  note_boosts();
   settle(lock, wakes);  // there may be a new head, and it may fit
 }
 

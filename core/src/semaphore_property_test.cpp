@@ -148,6 +148,18 @@ class Both {
     model.settle();
     if (!permit) permits.erase(id);
   }
+  /// From the run loop, as a coroutine does: then who is granted is queued without further ado.
+  void give_back_inside(int id, std::uint32_t count) {
+    struct Act final : Runnable {
+      Act(Both& all, int whose, std::uint32_t many) : both(all), id(whose), count(many) {}
+      void run() override { both.give_back(id, count); }
+      Both& both;
+      int id;
+      std::uint32_t count;
+    } act(*this, id, count);
+    sim.post(act);
+    sim.run_ready();
+  }
   void forget(int id) {
     const std::int64_t gone = permits.at(id).units();
     RC_LOG() << id << " forgets " << gone << "\n";
@@ -287,7 +299,10 @@ void step_of_everything(Both& both, int& deadlines) {
           timed ? both.sim.now() + *rc::gen::inRange(1, 10) * 1s + ++deadlines * Executor::kTick : TimePoint::max();
       return both.enter(count, *rc::gen::inRange(-2, 3), deadline);
     }
-    case 1: return holding.empty() ? void() : both.give_back(pick(holding), count);
+    case 1:
+      if (holding.empty()) return;
+      return *rc::gen::arbitrary<bool>() ? both.give_back_inside(pick(holding), count)
+                                         : both.give_back(pick(holding), count);
     case 2:
       if (both.scopes.empty()) return;
       return both.cancel(*rc::gen::inRange(0, static_cast<int>(both.scopes.size())));

@@ -472,6 +472,30 @@ TEST(SemaphorePriority, lower_is_passed_over_only_so_often_in_a_row) {
   EXPECT_EQ(std::ranges::find(served, "low 1") - served.begin(), 3);
   EXPECT_EQ(std::ranges::find(served, "low 2") - served.begin(), 7);
 }
+TEST(SemaphorePriority, a_turn_ends_the_count_also_when_a_coroutine_hands_over) {
+  Line line(1, 0, passed_over(2));
+  // Given back from the run loop, as a coroutine does.
+  const auto give_back = [&line](const std::string& name) {
+    const auto task = [](Line& all, std::string whose) -> Task<> {
+      all.give_back(whose);
+      co_return;
+    };
+    line.start("release of " + name, task(line, name));
+  };
+  line.enter("held");
+  line.enter("low 1");
+  line.enter("low 2");
+  line.enter_as("high 1", 3);
+  give_back("held");
+  give_back("high 1");
+  EXPECT_EQ(line.news(), (Log{"held", "high 1", "low 1"}));
+  line.enter_as("high 2", 3);
+  line.enter_as("high 3", 3);
+  give_back("low 1");
+  give_back("high 2");
+  give_back("high 3");
+  EXPECT_EQ(line.news(), (Log{"high 2", "high 3", "low 2"}));
+}
 TEST(SemaphorePriority, of_several_the_one_that_was_passed_over_most_goes_first) {
   Line line(1, 0, passed_over(2));
   line.enter("holder");

@@ -69,9 +69,8 @@ class SleepyExecutor final : public Executor {
     while (!ready_.empty()) {
       Runnable* const runnable = ready_.front();
       ready_.pop_front();
-      set_inside(true);
+      const Running running(*this);
       runnable->run();
-      set_inside(false);
     }
   }
   std::function<void()> on_wake;

@@ -99,6 +99,7 @@ class Reactor final : public Executor {
   bool must_wake() noexcept;
   void woken() noexcept;
   bool run_batch() noexcept;
+  int run_queued(int most) noexcept;
   void take_inbox() noexcept;
   void poll_in_turn();
   void sleep();

@@ -52,7 +52,10 @@ class CancelToken : public detail::Link<CancelToken> {
 
   /// From here on every resume beneath this token, in tokens born later too, adds one to `pulse`, which must outlive
   /// them: how a watchdog sees life without being told.
-  void watch_life(std::atomic<std::uint32_t>& pulse) noexcept { pulse_ = &pulse; }
+  void watch_life(std::atomic<std::uint32_t>& pulse) noexcept {
+    pulse_ = &pulse;
+    plain_ = false;
+  }
 
   /// Iterative: a tree may be 100,000 deep. The first reason stays. Own thread only.
   void cancel(Reason reason, std::string cause = {}) noexcept;
@@ -74,6 +77,7 @@ class CancelToken : public detail::Link<CancelToken> {
   std::atomic<std::uint32_t>* pulse_ = nullptr;
   std::unique_ptr<std::string> cause_;
   Reason reason_ = Reason::none;
+  bool plain_ = true;  // neither cancelled nor watched: one look for both on every resume
 
  private:
   friend class WithDeadlineBase;
@@ -141,7 +145,8 @@ class Leaf : public Runnable {
 
  private:
   friend class Chain;
-  void run() noexcept final;
+  void run() final;
+  void run_watched(CancelToken& token);
 
   std::coroutine_handle<> awaiting_;
 };

@@ -40,7 +40,8 @@ enum class Retry : std::uint8_t {
 [[nodiscard]] std::string_view to_string(Errc code) noexcept;
 [[nodiscard]] std::string_view to_string(Retry retry) noexcept;
 
-class Error {
+/// trivial_abi: returned in registers, so that a frame that may get one needs no place for it.
+class [[clang::trivial_abi]] Error {
  public:
   using Duration = std::chrono::steady_clock::duration;
 

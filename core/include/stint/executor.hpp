@@ -12,6 +12,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace stint {
 
@@ -26,7 +27,7 @@ struct OwnersDeleter {
 /// Something to run once. It lives in a coroutine frame; a queue only links it, so posting never allocates.
 class Runnable {
  public:
-  virtual void run() noexcept = 0;
+  virtual void run() = 0;           // must not throw; not noexcept, so that a resume can be a jump
   Runnable* next_queued = nullptr;  // belongs to the queue that holds it
 
  protected:
@@ -66,12 +67,20 @@ class Executor : public Wakeable {
   /// Queues without waking, so that it may be called under a lock: a wake-up is a system call. If true, the executor
   /// sleeps and the caller owes it exactly one `wake()`, until which it can't be destroyed.
   [[nodiscard]] bool post_quietly(Runnable& runnable) noexcept {
-    if (!is_current() || !has_local_queue_) return post_elsewhere(runnable);  // the flag belongs to the own thread
-    runnable.next_queued = nullptr;
-    *local_tail_ = &runnable;
-    local_tail_ = &runnable.next_queued;
-    return false;
+    return !post_here(*this, runnable) && post_slow(runnable);
   }
+  /// Queues if `executor` is what this thread runs at the moment: nobody needs to be woken.
+  [[nodiscard]] static bool post_here(const Executor& executor, Runnable& runnable) noexcept {
+    Executor* here = here_;
+    if (here != &executor) return false;
+    // Whoever hands over finds `executor` at the end of four dependent loads. The queue's address must come from the
+    // thread instead, or the store waits for them; the compiler knows that both are the same and would take either.
+    __asm__("" : "+r"(here));
+    here->push_local(runnable);
+    return true;
+  }
+  /// What this thread runs at the moment, if it has a local queue.
+  static Executor* here() noexcept { return here_; }
 
   virtual TimePoint now() const noexcept = 0;
   bool is_current() const noexcept { return owner_ == &thread_mark_; }
@@ -104,7 +113,25 @@ class Executor : public Wakeable {
     has_local_queue_ = false;
   }
   bool at_rest() const noexcept;
-  void set_inside(bool inside) noexcept { inside_ = inside; }
+  /// Around a run of runnables.
+  class Running {
+   public:
+    explicit Running(Executor& executor) noexcept
+        : executor_(executor), before_(std::exchange(here_, executor.has_local_queue_ ? &executor : nullptr)) {
+      STINT_ASSERT(!executor_.inside_ && "a coroutine can't run its own executor");
+      executor_.inside_ = true;
+    }
+    ~Running() {
+      executor_.inside_ = false;
+      here_ = before_;
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    Executor& executor_;
+    Executor* const before_;
+  };
 
   void fire_due(TimePoint now) noexcept { wheel_.advance(tick_at(now)); }
   std::optional<TimePoint> next_timer() noexcept;
@@ -125,10 +152,18 @@ class Executor : public Wakeable {
     bool queued_ = false;
   };
 
+  void push_local(Runnable& runnable) noexcept {
+    runnable.next_queued = nullptr;
+    *local_tail_ = &runnable;
+    local_tail_ = &runnable.next_queued;
+  }
+  [[nodiscard]] bool post_slow(Runnable& runnable) noexcept;
+
   TimerWheel::Tick tick_at(TimePoint time) const noexcept {
     return time < epoch_ ? 0 : static_cast<TimerWheel::Tick>((time - epoch_) / kTick);
   }
 
+  static inline thread_local constinit Executor* here_ = nullptr;
   static inline thread_local constinit char thread_mark_ = 0;  // its address names the thread
   const char* const owner_ = &thread_mark_;
   TimePoint epoch_{};

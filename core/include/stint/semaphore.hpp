@@ -2,7 +2,8 @@
 ///
 /// Strictly FIFO within a priority, and nobody barges, not even `try_acquire`: a large request at the head delays small
 /// ones behind it, up to `bypass_max` of them; starvation is worse. Higher priorities go first, but a lower one is
-/// passed over at most `passed_over_max` times in a row. Thread-safe. Waiters resume on their own executor, never under
+/// passed over at most `passed_over_max` times in a row. Two go before their line: who comes back from a back-off
+/// (`LimitSet`), and who holds a mutex that somebody of higher priority waits for. Thread-safe. Waiters resume on their own executor, never under
 /// the lock; a waiter lives in its coroutine's frame, so waiting allocates nothing. A cancel that comes before the
 /// waiter sees its permit wins, and the permit goes to the next in line. Must outlive its permits, its waiters and
 /// their executors' last grant: the destructor asserts that nobody waits and nothing is held.
@@ -42,9 +43,7 @@ class [[nodiscard]] Permit {
         holder_(other.holder_) {}
   /// Gives back what it held before.
   Permit& operator=(Permit&& other) noexcept;
-  ~Permit() {
-    if (semaphore_ != nullptr) give_back();
-  }
+  inline ~Permit();
 
   [[nodiscard]] std::uint32_t units() const noexcept { return units_; }
   [[nodiscard]] const Semaphore* semaphore() const noexcept { return semaphore_; }
@@ -93,7 +92,10 @@ inline constexpr bool detail::kUnlinksItself<Acquire> = false;  // take_back() d
 class [[nodiscard]] Acquire : public Leaf, public detail::Link<Acquire> {
  public:
   Acquire(Semaphore& semaphore, std::uint32_t units, int priority = 0) noexcept
-      : semaphore_(semaphore), units_(units), priority_(static_cast<std::int8_t>(std::clamp(priority, -128, 127))) {}
+      : semaphore_(semaphore),
+        units_(units),
+        priority_(static_cast<std::int8_t>(std::clamp(priority, -128, 127))),
+        kind_(priority == 0 ? Kind::plain : Kind::ranked) {}
   Acquire(Acquire&& other) noexcept;  // before it is awaited only
   ~Acquire() { withdraw_undelivered(); }
 
@@ -105,7 +107,8 @@ class [[nodiscard]] Acquire : public Leaf, public detail::Link<Acquire> {
   // Written under the semaphore's lock while `waiting`; whoever moves it on has decided the wait, and completes it.
   enum class State : std::uint8_t { idle, waiting, granted, stopped, timed_out, closed, invalid };
   enum class Kind : std::uint8_t {
-    plain,
+    plain,     // of no special priority
+    ranked,    // of another
     labelled,  // a LabelledAcquire
     foreign,   // belongs to no chain: `decided` is told
   };
@@ -114,16 +117,17 @@ class [[nodiscard]] Acquire : public Leaf, public detail::Link<Acquire> {
   inline bool begin() noexcept;
   /// First thing in the destructor of a class at which others look while it is in a line.
   void withdraw_undelivered() noexcept {
-    if (undelivered_) take_back();
-    if (owner_waits_) owner_waited();
+    if (owed_ != 0) [[unlikely]]
+      withdraw_owed();
   }
   bool line_up() noexcept;
+  bool line_up_slow() noexcept;
+  bool owner_lines_up() noexcept;
+  std::uint32_t enlist() noexcept;
   State enter() noexcept;
   bool withdraw(State why) noexcept;
   void give_up(State why) noexcept;
   [[nodiscard, gnu::cold]] Error failure() const;
-  inline Permit hand_over() noexcept;
-  Permit hand_over_listed() noexcept;
   State state() const noexcept { return state_; }
   void set_kind(Kind kind) noexcept { kind_ = kind; }
   /// The wait was decided; under the semaphore's lock. Called for `Kind::foreign` instead of queueing it.
@@ -135,17 +139,19 @@ class [[nodiscard]] Acquire : public Leaf, public detail::Link<Acquire> {
   friend class detail::Owners;
   friend class detail::SemaphoreWait;
   void cancel() noexcept final { give_up(State::stopped); }
+  [[gnu::cold]] void withdraw_owed() noexcept;
   void take_back() noexcept;
   void owner_waited() noexcept;
 
   Semaphore& semaphore_;
   const std::uint32_t units_;
-  // Own thread only; one byte, which no other thread touches.
-  bool undelivered_ : 1 = false;  // destroyed like this, the wait must be taken back
-  bool owner_waits_ : 1 = false;  // the chain, or one above it, holds a mutex, and its waiters may move this wait
+  // What must happen before it goes. Own thread only, and a byte that no other thread touches.
+  static constexpr std::uint8_t kUndelivered = 1;  // the wait must be taken back
+  static constexpr std::uint8_t kOwnerWaits = 2;   // its chain, or one above, holds a mutex: its waiters may move it
+  std::uint8_t owed_ = 0;
   State state_ = State::idle;
   std::int8_t priority_;
-  Kind kind_ = Kind::plain;
+  Kind kind_;
 };
 
 /// The same with a moment after which the answer is `Errc::timed_out`. What is free is had even if that has passed.
@@ -275,6 +281,8 @@ class Semaphore {
   // Two lines per priority: those who come back from a back-off stand before the others, as half a priority more.
   static constexpr int kLines = 2 * (kPriorityMax - kPriorityMin + 1);
   static constexpr std::size_t kPlainLine = 2 * (0 - kPriorityMin);  // of those who ask for nothing special
+  static constexpr std::uint32_t kOccupied = (1U << kLines) - 1;
+  static constexpr std::uint32_t kClosed = 1U << kLines, kBoosted = kClosed << 1, kBypassed = kBoosted << 1;
   /// A waiter that goes before its line, because somebody important waits for what it holds. It keeps its place.
   struct Boost : detail::Link<Boost> {
     Acquire* waiter = nullptr;
@@ -326,10 +334,13 @@ class Semaphore {
   void decide(Acquire& waiter, State state, Wakes& wakes) noexcept;
   void queue(Acquire& waiter, Wakes& wakes) noexcept;
   void settle(Lock& lock, Wakes& wakes) noexcept;
+  std::uint32_t occupied() const noexcept { return shape_ & kOccupied; }
+  bool is_closed() const noexcept { return (shape_ & kClosed) != 0; }
+  bool is_boosted() const noexcept { return (shape_ & kBoosted) != 0; }
+  void note_boosts() noexcept { shape_ = boosts_.empty() ? shape_ & ~kBoosted : shape_ | kBoosted; }
   /// Somebody waits, and nobody for anything special.
-  bool is_plain() const noexcept {
-    return occupied_ == 1U << kPlainLine && bypass_max_ == 0 && !closed_ && boosts_.empty();
-  }
+  bool is_plain() const noexcept { return shape_ == 1U << kPlainLine; }
+  bool hand_to_head(std::uint32_t units) noexcept;
   bool settle_plain(std::int64_t free, Wakes& wakes) noexcept;
   void fail_impossible(Lock& lock, Wakes& wakes) noexcept;
   void resize(Lock& lock, Wakes& wakes, std::uint32_t capacity, std::int64_t free_change) noexcept;
@@ -349,6 +360,7 @@ class Semaphore {
   /// Lets a waiter go before those of `priority`, or takes that away again.
   void set_boost(Boost& boost, std::optional<int> priority, Wakes& wakes) noexcept;
   void give_back_slow(std::uint32_t units, std::uint32_t holder) noexcept;
+  void give_back_locked(std::uint32_t units, std::uint32_t holder) noexcept;
   bool leave(Acquire& waiter, State why) noexcept;
   std::optional<Permit> try_slow(std::uint32_t units, std::string_view label) noexcept;
   void forget(std::uint32_t units, std::uint32_t holder) noexcept;
@@ -362,7 +374,7 @@ class Semaphore {
   mutable detail::BriefMutex mutex_;
   std::array<detail::List<Acquire>, kLines> lines_;  // by priority
   std::array<std::uint32_t, kLines> passed_over_{};  // grants to higher lines since the last to this one
-  std::uint32_t occupied_ = 0;                       // one bit per line with somebody in it
+  std::uint32_t shape_ = 0;                          // one bit per line with somebody in it, and what else is special
   std::array<std::uint32_t, kLines> bypassed_{};     // how many have overtaken its first, as the head of all
   std::uint32_t settling_ = 0;                       // releasers between two batches: the destructor waits for them
   std::atomic<std::uint64_t> turns_ = 0;
@@ -370,13 +382,15 @@ class Semaphore {
   const std::uint32_t bypass_max_;
   const std::uint32_t passed_over_max_;
   const bool tracks_;
-  bool closed_ = false;
   const Executor* const clock_;
   std::vector<Holder> holders_;  // by holder number less one; units 0: free place
   std::vector<std::uint32_t> free_holders_;
   const std::string name_;
 };
 
+inline Permit::~Permit() {
+  if (semaphore_ != nullptr) semaphore_->give_back(units_, holder_);
+}
 inline void Permit::give_back() noexcept {
   std::exchange(semaphore_, nullptr)->give_back(std::exchange(units_, 0), holder_);
 }
@@ -389,7 +403,7 @@ inline Permit& Permit::operator=(Permit&& other) noexcept {
 }
 
 inline Acquire::Acquire(Acquire&& other) noexcept
-    : semaphore_(other.semaphore_), units_(other.units_), priority_(other.priority_) {
+    : semaphore_(other.semaphore_), units_(other.units_), priority_(other.priority_), kind_(other.kind_) {
   STINT_ASSERT(other.state_ == State::idle);
 }
 
@@ -417,15 +431,12 @@ inline bool LabelledAcquire::await_ready() noexcept {
   return (in_range || token().cancelled()) && Acquire::await_ready();
 }
 
-inline Permit Acquire::hand_over() noexcept {
-  return semaphore_.tracks_ ? hand_over_listed() : Permit(semaphore_, units_, 0);
-}
-
 inline Result<Permit> Acquire::await_resume() noexcept {
-  undelivered_ = false;
-  if (owner_waits_) owner_waited();
-  if (state_ != State::granted) return std::unexpected(failure());
-  return hand_over();
+  if ((std::exchange(owed_, std::uint8_t{0}) & kOwnerWaits) != 0) [[unlikely]]
+    owner_waited();
+  if (state_ != State::granted) [[unlikely]]
+    return std::unexpected(failure());
+  return Permit(semaphore_, units_, semaphore_.tracks_ ? enlist() : 0);
 }
 
 /// `co_await with_permit(scope, semaphore, fn)`: runs `fn()`, a task, under a permit. Waits no longer than the scope's

@@ -16,9 +16,12 @@ class Simulator final : public Executor {
   /// `Order::seeded` draws the next runnable at random; `Order::fifo` is that of the reactor.
   enum class Order : std::uint8_t { seeded, fifo };
 
-  explicit Simulator(std::uint64_t seed = 0, Order order = Order::seeded) : random_(seed), order_(order) {}
+  explicit Simulator(std::uint64_t seed = 0, Order order = Order::seeded) : random_(seed), order_(order) {
+    use_local_queue();
+  }
   ~Simulator() {
     mark_closing();
+    local_head_ = nullptr;
     ready_.clear();
     abandon_all();
   }
@@ -29,7 +32,7 @@ class Simulator final : public Executor {
 
   /// Runs one runnable or jumps the clock; false when nothing is left to do.
   bool step() {
-    if (ready_.empty()) {
+    if (!is_ready()) {
       const auto next = next_timer();
       return next && advance_to(*next);
     }
@@ -38,7 +41,7 @@ class Simulator final : public Executor {
   }
   /// Runs what is ready, and what that makes ready, without letting time pass.
   void run_ready() {
-    while (!ready_.empty()) run_one();
+    while (is_ready()) run_one();
   }
   /// Runs everything, jumping the clock as needed, until nothing is left to do.
   void settle() {
@@ -71,13 +74,20 @@ class Simulator final : public Executor {
     if (!closing()) ready_.push_back(&runnable);
     return false;
   }
+  bool is_ready() {
+    for (Runnable* runnable = local_head_; runnable != nullptr; runnable = runnable->next_queued) {
+      ready_.push_back(runnable);
+    }
+    local_head_ = nullptr;
+    local_tail_ = &local_head_;
+    return !ready_.empty();
+  }
   void run_one() {
     if (order_ == Order::seeded) std::swap(ready_[random_() % ready_.size()], ready_.front());
     Runnable* const runnable = ready_.front();
     ready_.pop_front();
-    set_inside(true);
+    const Running running(*this);
     runnable->run();
-    set_inside(false);
   }
   bool advance_to(TimePoint time) {
     now_ = std::max(now_, time);

@@ -3,7 +3,8 @@
 
 namespace stint::detail {
 
-/// False for what is certainly out of its list when it goes: it saves the look.
+/// False for what knows by itself whether it is linked, and is certainly out of its list when it goes: no hook of it
+/// points at itself, so `linked()` and a repeated `unlink()` are not for it.
 template <class Tag>
 inline constexpr bool kUnlinksItself = true;
 
@@ -12,7 +13,9 @@ inline constexpr bool kUnlinksItself = true;
 template <class Tag>
 class Link {
  public:
-  Link() noexcept = default;
+  Link() noexcept {
+    if constexpr (kUnlinksItself<Tag>) next_ = prev_ = this;
+  }
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
   ~Link() {
@@ -31,19 +34,20 @@ class Link {
   void unlink() noexcept {
     prev_->next_ = next_;
     next_->prev_ = prev_;
-    next_ = prev_ = this;
+    if constexpr (kUnlinksItself<Tag>) next_ = prev_ = this;
   }
 
  private:
   template <class T, class U>
   friend class List;
-  Link* next_ = this;
-  Link* prev_ = this;
+  Link* next_;
+  Link* prev_;
 };
 
 template <class T, class Tag = T>
 class List {
  public:
+  List() noexcept { head_.next_ = head_.prev_ = &head_; }
   bool empty() const noexcept { return !head_.linked(); }
   T& front() const noexcept { return static_cast<T&>(*head_.next()); }
   T& back() const noexcept { return static_cast<T&>(*head_.prev()); }

@@ -40,6 +40,7 @@ EXEMPT = {
     ("clock", "tests/"): "they drive real processes in real time; unit tests live beside their code, where the rule holds",
     ("clock", "bench/"): "measures real time",
     ("clock", "examples/"): "programs of their own, like those of a user",
+    ("clock", "src/driver/warden.cpp"): "a process of its own, one loop around poll(2); there is no executor to ask",
     ("blocking", "tests/"): "drivers of real processes; no reactor to hold up",
     ("blocking", "bench/"): "no reactor to hold up",
     ("blocking", "core/src/brief_mutex.cpp"): "a nap of 50 µs when the holder of a lock was preempted",

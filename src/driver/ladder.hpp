@@ -1,0 +1,40 @@
+/// The ending ladder over a tree of processes: a polite signal, a grace, then SIGKILL in rounds until none is left. The
+/// owner reaps, and calls step() when next() is due. It never gives up: a permit is freed only when all are gone.
+#pragma once
+
+#include "os/process.hpp"
+#include "stint/time.hpp"
+
+#include <csignal>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace stint::driver {
+
+class Ladder {
+ public:
+  using Targets = std::function<std::vector<os::Process>()>;
+  /// `targets` is asked anew for every round: a tree may grow while it is ended. `cgroup` may be empty.
+  Ladder(Duration grace, std::string cgroup, Targets targets)
+      : grace_(grace), cgroup_(std::move(cgroup)), targets_(std::move(targets)) {}
+
+  /// A begun one is only hurried, by SIGKILL.
+  void begin(int signal, TimePoint now);
+  [[nodiscard]] bool begun() const noexcept { return begun_; }
+  [[nodiscard]] TimePoint next() const noexcept { return next_; }
+  void step(TimePoint now);
+  /// How many processes the first signal found.
+  [[nodiscard]] std::size_t found() const noexcept { return found_; }
+
+ private:
+  Duration grace_;
+  std::string cgroup_;
+  Targets targets_;
+  bool begun_ = false;
+  TimePoint next_ = TimePoint::max();
+  Duration pause_;
+  std::size_t found_ = 0;
+};
+
+}  // namespace stint::driver

@@ -1,0 +1,159 @@
+#include "driver/ward.hpp"
+
+#include "driver/ladder.hpp"
+#include "os/cgroup.hpp"
+#include "os/spawn.hpp"
+#include "stint/combinators.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace stint::driver {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kOverdue = 5s;     // beyond the grace, for a warden that was told to end
+constexpr Duration kReapEvery = 1ms;  // a warden that has said its last is gone in no time …
+constexpr int kReapTries = 1000;      // … unless somebody stopped it
+
+}  // namespace
+
+void Wardens::remove(pid_t pid) { std::erase(pids_, pid); }
+
+std::vector<os::Process> Wardens::orphans() const { return os::descendants_of(::getpid(), pids_); }
+
+bool Wardens::reap_orphans() const {
+  for (int looks = 0; looks < 2; ++looks) {
+    const auto left = orphans();
+    for (const os::Process& process : left) {
+      if (process.parent == ::getpid() && process.is_zombie()) (void)os::try_reap(process.pid);
+    }
+    if (!left.empty()) return true;
+  }
+  return false;
+}
+
+Ward::Ward(Wardens& wardens, const WardOptions& options, os::Fd control)
+    : wardens_(wardens),
+      cgroup_(options.cgroup),
+      lease_(options.lease),
+      grace_(options.grace),
+      control_(wardens.reactor().io(), control.release()) {}
+
+Ward::~Ward() {
+  if (pid_ != 0) wardens_.remove(pid_);
+}
+
+Result<std::unique_ptr<Ward>> Ward::start(Wardens& wardens, const WardOptions& options) {
+  STINT_TRY(os::Pair ends, os::packet_pair());
+  std::unique_ptr<Ward> ward(new Ward(wardens, options, std::move(ends.ours)));
+  if (!ward->cgroup_.empty() && !os::make_cgroup(ward->cgroup_)) ward->cgroup_.clear();
+  if (!ward->cgroup_.empty() && options.memory_bytes_max != 0) {
+    os::limit_memory(ward->cgroup_, options.memory_bytes_max);
+  }
+  if (auto spawned = ward->spawn(options, ends.theirs); !spawned) {
+    os::remove_cgroup(ward->cgroup_);
+    return fail(std::move(spawned).error());
+  }
+  return ward;
+}
+
+Result<> Ward::spawn(const WardOptions& options, const os::Fd& theirs) {
+  WardenPlan plan;
+  plan.control = theirs.get();
+  plan.slots = options.slots;
+  plan.lease = lease_;
+  plan.grace = grace_;
+  plan.run = options.run;
+  plan.cgroup = cgroup_;
+  plan.own_group = options.own_group;
+  os::SpawnOptions start;
+  start.program = "/proc/self/exe";
+  start.argv = {"stint", kWardenArgument};
+  for (std::string& word : to_arguments(plan)) start.argv.push_back(std::move(word));
+  start.argv.insert(start.argv.end(), options.command.begin(), options.command.end());
+  start.environment = options.environment;
+  start.keep = options.slots;
+  start.keep.push_back(theirs.get());
+  start.put = options.put;
+  start.directory = options.directory;
+  start.mask = options.mask;
+  STINT_TRY(pid_, os::spawn(start));
+  wardens_.add(pid_);
+  return {};
+}
+
+void Ward::send(const Order& order) noexcept {
+  (void)::send(control_.native_handle(), &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+void Ward::beat() noexcept { send({Order::beat, 0}); }
+void Ward::pause() noexcept { send({Order::pause, 0}); }
+void Ward::end(int signal) {
+  send({Order::end, signal});
+  overdue_ = std::min(overdue_, wardens_.reactor().now() + grace_ + kOverdue);
+}
+
+std::uint64_t Ward::cpu_ticks() const {
+  std::uint64_t sum = 0;
+  for (const os::Process& process : os::descendants_of(pid_)) sum += process.cpu_ticks;
+  return sum;
+}
+
+Task<> Ward::readable() { co_await control_.async_wait(asio::posix::stream_descriptor::wait_read, use_task); }
+
+Task<Ended> Ward::ended() {
+  const Executor& clock = wardens_.reactor();
+  for (TimePoint next_beat = clock.now() + lease_ / 4; !ended_;) {
+    const bool ready = (co_await with_deadline(Deadline(std::min(next_beat, overdue_)), readable())).has_value();
+    Ended news;
+    const ssize_t got = ready ? ::recv(control_.native_handle(), &news, sizeof news, MSG_DONTWAIT) : -1;
+    if (got == sizeof news) {
+      co_await reap();
+      ended_ = news;
+    } else if ((ready && got >= 0) || clock.now() >= overdue_) {
+      ended_ = co_await end_alone();  // it was killed, or it is frozen
+    } else if (clock.now() >= next_beat) {
+      beat();
+      next_beat = clock.now() + lease_ / 4;
+    }
+  }
+  co_return *ended_;
+}
+
+Task<> Ward::reap() {
+  int tries = 0;
+  while (!os::try_reap(pid_)) {
+    if (++tries == kReapTries) ::kill(pid_, SIGKILL);  // ours and not yet reaped, so the pid is still its own
+    co_await sleep_for(kReapEvery);
+  }
+  wardens_.remove(std::exchange(pid_, 0));
+}
+
+/// The warden's work without the warden.
+Task<Ended> Ward::end_alone() {
+  const Executor& clock = wardens_.reactor();
+  const TimePoint since = clock.now();
+  if (pid_ != 0) {
+    ::kill(pid_, SIGKILL);
+    co_await reap();
+  }
+  Ladder ladder(grace_, cgroup_, [this] { return wardens_.orphans(); });
+  ladder.begin(overdue_ <= since ? SIGKILL : SIGTERM, since);
+  while (wardens_.reap_orphans()) {
+    ladder.step(clock.now());
+    co_await sleep_for(kReapEvery);
+  }
+  Ended ended;
+  ended.by_stint = true;
+  ended.wait_status = SIGKILL;
+  ended.processes = static_cast<std::uint32_t>(ladder.found());
+  if (!cgroup_.empty()) ended.out_of_memory = os::out_of_memory_kills(cgroup_) > 0;
+  os::remove_cgroup(cgroup_);
+  ended.ending_us = std::chrono::round<std::chrono::microseconds>(clock.now() - since).count();
+  co_return ended;
+}
+
+}  // namespace stint::driver

@@ -1,0 +1,92 @@
+/// Stint's side of one warden: beats while the command lives, tells it to end, and hears of the end. A process that
+/// starts wards must be a child subreaper: when a warden is killed or frozen, its work is done here. Own thread only.
+#pragma once
+
+#include "driver/warden.hpp"
+#include "os/fd.hpp"
+#include "os/process.hpp"
+#include "stint/asio.hpp"
+#include "stint/task.hpp"
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stint::driver {
+
+struct WardOptions {
+  std::string run;                     ///< the mark: `<id>:<fence>`
+  std::string cgroup;                  ///< to be made; empty: none
+  std::uint64_t memory_bytes_max = 0;  ///< of the cgroup; 0: none
+  std::vector<std::string> command;
+  std::vector<std::string> environment;       ///< `NAME=value`, without the mark
+  std::string directory;                      ///< empty: ours
+  std::vector<int> slots;                     ///< descriptors of held slots, shared with the warden
+  std::vector<std::pair<int, int>> put;       ///< streams of the command: {ours, theirs}
+  const sigset_t* mask = nullptr;             ///< the command's signal mask; null: ours
+  bool own_group = false;                     ///< false: the command stays in our process group
+  Duration lease = std::chrono::seconds(10);  ///< without a beat for so long, Stint counts as frozen
+  Duration grace = std::chrono::seconds(2);   ///< between the polite signal and SIGKILL
+};
+
+/// The wardens of this process: what it must not take for orphans.
+class Wardens {
+ public:
+  explicit Wardens(Reactor& reactor) noexcept : reactor_(reactor) {}
+  Reactor& reactor() noexcept { return reactor_; }
+  void add(pid_t pid) { pids_.push_back(pid); }
+  void remove(pid_t pid);
+  /// Children of this process, and what is below them, that belong to no living warden: what dead ones left to us.
+  [[nodiscard]] std::vector<os::Process> orphans() const;
+  /// Reaps them. False when none is left, two looks in a row.
+  [[nodiscard]] bool reap_orphans() const;
+
+ private:
+  Reactor& reactor_;
+  std::vector<pid_t> pids_;
+};
+
+class Ward {
+ public:
+  /// Starts warden and command. The cgroup is made if it can be; else walks alone have to do.
+  static Result<std::unique_ptr<Ward>> start(Wardens& wardens, const WardOptions& options);
+  ~Ward();  // closes the control socket: if the command still lives, the warden ends it
+  Ward(const Ward&) = delete;
+  Ward& operator=(const Ward&) = delete;
+
+  /// Until nothing of the command is alive. Call it again if it was stopped: a cancel does not end the command, end()
+  /// does.
+  Task<Ended> ended();
+  /// Begins the ending; SIGKILL hurries one that has begun.
+  void end(int signal);
+  /// No lease until the next beat: Stint is about to be stopped (Ctrl-Z).
+  void pause() noexcept;
+  void beat() noexcept;
+
+  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+  /// Of the whole tree, in clock ticks: a sign of life.
+  [[nodiscard]] std::uint64_t cpu_ticks() const;
+
+ private:
+  Ward(Wardens& wardens, const WardOptions& options, os::Fd control);
+  Result<> spawn(const WardOptions& options, const os::Fd& theirs);
+  Task<> readable();
+  Task<> reap();
+  Task<Ended> end_alone();
+  void send(const Order& order) noexcept;
+
+  Wardens& wardens_;
+  std::string cgroup_;
+  Duration lease_;
+  Duration grace_;
+  asio::posix::stream_descriptor control_;
+  pid_t pid_ = 0;
+  TimePoint overdue_ = TimePoint::max();  // told to end, and not done by then: it is frozen itself
+  std::optional<Ended> ended_;
+};
+
+}  // namespace stint::driver

@@ -1,0 +1,239 @@
+// Invariants
+// 1. Slots are released after wait() said ECHILD to a subreaper, never before: no descendant is alive then.
+// 2. Everything of ours is close-on-exec: the command gets the descriptors that it was meant to have, and no other.
+// 3. The warden carries the mark itself, so every process between fork and exec does, too.
+#include "driver/warden.hpp"
+
+#include "driver/ladder.hpp"
+#include "os/cgroup.hpp"
+#include "os/fd.hpp"
+#include "os/process.hpp"
+#include "os/slot_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <fcntl.h>
+#include <optional>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace stint::driver {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+constexpr Duration kLinger =
+    200ms;  // what the command left behind may finish by itself (`> >(tee log)`), then the ladder
+constexpr Duration kFrozenGap = 500ms;  // woken so much later than asked: this process was stopped, too
+constexpr Duration kLongestPoll = 60s;
+constexpr std::size_t kPlanWords = 7;
+
+int poll_ms(TimePoint when, TimePoint now, Duration most) {
+  const Duration left = std::clamp(when - now, Duration::zero(), most);
+  return static_cast<int>(std::chrono::ceil<milliseconds>(left).count());
+}
+
+template <class Number>
+Number number(const std::string& text) {
+  Number value{};
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+/// Blocks the signals that a warden hears of by descriptor; gives the mask before, which is the command's.
+os::Fd watch_signals(sigset_t& before) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT}) sigaddset(&set, signal);
+  ::sigprocmask(SIG_BLOCK, &set, &before);
+  return os::Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+int last_signal(const os::Fd& signals) {
+  signalfd_siginfo info{};
+  int last = 0;
+  while (::read(signals.get(), &info, sizeof info) == sizeof info) {
+    if (info.ssi_signo != SIGCHLD) last = static_cast<int>(info.ssi_signo);
+  }
+  return last;
+}
+
+/// Forks and executes: the warden has one thread, so that is safe, and the child can join its cgroup by itself.
+/// The pid, or the errno of what failed.
+struct Start {
+  pid_t pid = 0;
+  int error = 0;
+};
+Start start_command(std::vector<char*>& argv, const std::string& cgroup, pid_t group, const sigset_t& mask) {
+  int trouble[2];
+  if (::pipe2(trouble, O_CLOEXEC) != 0) return {0, errno};
+  const os::Fd read_end(trouble[0]);
+  os::Fd write_end(trouble[1]);
+  const std::string procs = cgroup.empty() ? std::string() : os::procs_file(cgroup);
+  const pid_t pid = ::fork();
+  if (pid < 0) return {0, errno};
+  if (pid == 0) {
+    if (!procs.empty()) os::join_cgroup(procs.c_str());
+    ::setpgid(0, group);
+    ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+    ::execvp(argv[0], argv.data());
+    (void)!::write(write_end.get(), &errno, sizeof errno);
+    ::_exit(127);
+  }
+  write_end.reset();
+  int error = 0;
+  if (::read(read_end.get(), &error, sizeof error) != sizeof error) return {pid, 0};
+  os::blocking_reap(pid);
+  return {0, error};
+}
+
+/// One warden's state. The loop is the whole life: reap, look at the clock, wait for the next thing.
+class Warden {
+ public:
+  explicit Warden(WardenPlan plan)
+      : control_(plan.control),
+        plan_(std::move(plan)),
+        ladder_(plan_.grace, plan_.cgroup, [] { return os::descendants_of(::getpid()); }) {}
+
+  int run(std::vector<char*> argv) {
+    sigset_t mask;
+    const os::Fd signals = watch_signals(mask);
+    os::become_subreaper();
+    // Ctrl-C and Ctrl-Z are for Stint and for the command, which stays in the caller's foreground group; not for us.
+    const pid_t group = plan_.own_group ? 0 : ::getpgrp();
+    ::setpgid(0, 0);
+    pollfd orphaned = {control_.get(), 0, 0};  // Stint died while it started us: then nothing is started any more
+    if (::poll(&orphaned, 1, 0) == 1) return finish();
+    const Start command = start_command(argv, plan_.cgroup, group, mask);
+    ended_.start_errno = command.error;
+    let_go_of_streams();
+    lease_end_ = Clock::now() + plan_.lease;
+    while (is_anybody_left(command.pid)) {
+      const TimePoint now = Clock::now();
+      if (status_ && !ladder_.begun() && !left_since_) left_since_ = now;
+      const TimePoint linger_end = left_since_ ? *left_since_ + kLinger : TimePoint::max();
+      if (now >= linger_end) begin(SIGTERM, now);
+      if (now >= lease_end_ && !ladder_.begun()) {
+        ended_.by_lease = true;
+        begin(SIGTERM, now);
+      }
+      ladder_.step(now);
+      wait(signals, std::min({ladder_.next(), lease_end_, ladder_.begun() ? TimePoint::max() : linger_end}));
+    }
+    return finish();
+  }
+
+ private:
+  bool is_anybody_left(pid_t command) {
+    const os::Reaped reaped = os::reap_all(command);
+    if (reaped.status) status_ = reaped.status;
+    return reaped.any_left;
+  }
+
+  void begin(int signal, TimePoint now) {
+    if (!ending_since_) ending_since_ = left_since_.value_or(now);
+    ladder_.begin(signal, now);
+  }
+
+  /// The command has its own copies; ours would keep a pipe open that others wait to see closed.
+  static void let_go_of_streams() {
+    const os::Fd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    for (int stream = 0; nothing && stream <= 2; ++stream) ::dup2(nothing.get(), stream);
+  }
+
+  void wait(const os::Fd& signals, TimePoint when) {
+    pollfd wake[] = {{signals.get(), POLLIN, 0}, {control_.get(), POLLIN, 0}};
+    const TimePoint before = Clock::now();
+    const int pause = poll_ms(when, before, std::min<Duration>(plan_.lease / 4, kLongestPoll));
+    ::poll(wake, control_ ? 2 : 1, pause);
+    const TimePoint now = Clock::now();
+    // Woken far too late: everything was stopped, Stint as well. It gets a whole lease to say that it lives.
+    if (lease_end_ != TimePoint::max() && now - before > milliseconds(pause) + kFrozenGap) {
+      lease_end_ = now + plan_.lease;
+    }
+    if (const int signal = last_signal(signals)) begin(signal, now);
+    if (control_ && wake[1].revents != 0) listen(now);
+  }
+
+  void listen(TimePoint now) {
+    Order order{};
+    ssize_t got = 0;
+    while ((got = ::recv(control_.get(), &order, sizeof order, MSG_DONTWAIT)) == sizeof order) {
+      if (order.kind == Order::beat && !ladder_.begun()) lease_end_ = now + plan_.lease;
+      if (order.kind == Order::pause) lease_end_ = TimePoint::max();
+      if (order.kind == Order::end) begin(order.signal, now);
+    }
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    control_.reset();  // Stint is gone
+    lease_end_ = TimePoint::max();
+    begin(SIGTERM, now);
+  }
+
+  int finish() {
+    if (!plan_.cgroup.empty()) ended_.out_of_memory = os::out_of_memory_kills(plan_.cgroup) > 0;
+    os::remove_cgroup(plan_.cgroup);
+    for (const int slot : plan_.slots) os::release_slot(slot, plan_.run);
+    ended_.wait_status = status_.value_or(0);
+    ended_.processes = static_cast<std::uint32_t>(ladder_.found());
+    if (ending_since_) {
+      ended_.ending_us = std::chrono::round<std::chrono::microseconds>(Clock::now() - *ending_since_).count();
+    }
+    if (control_) (void)::send(control_.get(), &ended_, sizeof ended_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return 0;
+  }
+
+  os::Fd control_;
+  WardenPlan plan_;
+  Ladder ladder_;
+  Ended ended_;
+  std::optional<int> status_;
+  std::optional<TimePoint> left_since_;  // the command has ended, something of it still lives
+  std::optional<TimePoint> ending_since_;
+  TimePoint lease_end_;
+};
+
+}  // namespace
+
+std::vector<std::string> to_arguments(const WardenPlan& plan) {
+  std::string slots;
+  for (const int slot : plan.slots) slots += std::to_string(slot) + ",";
+  const auto ms = [](Duration duration) {
+    return std::to_string(std::chrono::duration_cast<milliseconds>(duration).count());
+  };
+  return {std::to_string(plan.control),
+          ms(plan.lease),
+          ms(plan.grace),
+          plan.run,
+          plan.cgroup.empty() ? "-" : plan.cgroup,
+          slots.empty() ? "-" : slots,
+          plan.own_group ? "group" : "-"};
+}
+
+int warden_main(const std::vector<std::string>& arguments) {
+  if (arguments.size() <= kPlanWords) return 125;  // not for people
+  WardenPlan plan;
+  plan.control = number<int>(arguments[0]);
+  plan.lease = milliseconds(number<std::int64_t>(arguments[1]));
+  plan.grace = milliseconds(number<std::int64_t>(arguments[2]));
+  plan.run = arguments[3];
+  if (arguments[4] != "-") plan.cgroup = arguments[4];
+  for (std::size_t from = 0; arguments[5] != "-" && from < arguments[5].size();) {
+    const auto to = arguments[5].find(',', from);
+    plan.slots.push_back(number<int>(arguments[5].substr(from, to - from)));
+    from = to + 1;
+  }
+  plan.own_group = arguments[6] == "group";
+  ::fcntl(plan.control, F_SETFD, FD_CLOEXEC);
+  for (const int slot : plan.slots) ::fcntl(slot, F_SETFD, FD_CLOEXEC);
+  std::vector<char*> argv;
+  for (std::size_t i = kPlanWords; i < arguments.size(); ++i) argv.push_back(const_cast<char*>(arguments[i].c_str()));
+  argv.push_back(nullptr);
+  return Warden(std::move(plan)).run(std::move(argv));
+}
+
+}  // namespace stint::driver

@@ -1,0 +1,50 @@
+/// The warden: a small process, this same binary started with kWardenArgument, that is the parent of one command. It
+/// holds the command's slots, and gives them back only when the command and all its descendants are gone. It ends them
+/// when it is told, when Stint dies (the control socket closes) or freezes (no beat within the lease). Stint holds the
+/// same slots and is a subreaper, too: either of the two may be killed at any moment, and the other ends what is left,
+/// then frees the slots. If both are killed, the slots' records remain (os/slot_file.hpp).
+#pragma once
+
+#include "stint/time.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stint::driver {
+
+inline constexpr char kWardenArgument[] = "__warden";
+
+/// What Stint tells the warden: packets of the control socket.
+struct Order {
+  enum Kind : std::int32_t { beat, pause, end } kind;
+  std::int32_t signal;
+};
+
+/// What the warden tells Stint, once, when nothing is left.
+struct Ended {
+  std::int32_t start_errno = 0;  ///< not 0: the command could not be started
+  std::int32_t wait_status = 0;  ///< of the command itself
+  bool by_lease = false;         ///< ended because no beat came
+  bool by_stint = false;         ///< the warden was killed or frozen, and Stint did its work: the status is unknown
+  bool out_of_memory = false;    ///< the kernel ended some of it for want of memory
+  std::uint32_t processes = 0;   ///< how many had to be ended
+  std::int64_t ending_us = 0;    ///< from the first signal, or the command's own end, until the last was reaped
+};
+
+/// How the warden is told what to do: on its command line, before the command.
+struct WardenPlan {
+  int control = -1;
+  std::vector<int> slots;
+  Duration lease{};
+  Duration grace{};
+  std::string run;
+  std::string cgroup;
+  bool own_group = false;  ///< the command leads a process group of its own; else it stays in the caller's
+};
+[[nodiscard]] std::vector<std::string> to_arguments(const WardenPlan& plan);
+
+/// main() of the warden; `arguments` begin after kWardenArgument.
+int warden_main(const std::vector<std::string>& arguments);
+
+}  // namespace stint::driver

@@ -1,0 +1,44 @@
+#include "limit/bell.hpp"
+
+#include <unistd.h>
+
+namespace stint::limit {
+
+Bell::~Bell() {
+  STINT_ASSERT(waits_.empty());
+  *alive_ = false;
+}
+
+void Bell::Wait::await_suspend(std::coroutine_handle<>) {
+  if (!park()) return;
+  bell_.waits_.push_back(*this);
+  executor().arm(*this, until_);
+  bell_.listen();
+}
+
+void Bell::Wait::end(bool rang) noexcept {
+  rang_ = rang;
+  Link::unlink();
+  executor().disarm(*this);
+  complete();
+}
+
+/// One handler at most, and only while somebody waits.
+void Bell::listen() {
+  if (listening_ || watch_.fd() < 0) return;
+  if (!events_) events_.emplace(reactor_.io(), ::dup(watch_.fd()));
+  listening_ = true;
+  events_->async_wait(asio::posix::stream_descriptor::wait_read,
+                      [this, alive = alive_](const boost::system::error_code& error) {
+                        if (!*alive) return;
+                        listening_ = false;
+                        if (!error) ring();
+                      });
+}
+
+void Bell::ring() noexcept {
+  watch_.drain();
+  while (!waits_.empty()) waits_.front().end(true);
+}
+
+}  // namespace stint::limit

@@ -1,0 +1,111 @@
+#include "limit/host_limit.hpp"
+
+#include "limit/line.hpp"
+#include "os/fd.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace stint::limit {
+namespace {
+
+constexpr std::string_view kSlotEnding = ".lock";
+
+bool is_name_character(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+}
+
+bool is_letter_or_digit(char c) noexcept { return is_name_character(c) && c != '.' && c != '_' && c != '-'; }
+
+}  // namespace
+
+std::string HostLimit::stem() const {
+  std::string stem = name.starts_with("agent:") ? name.substr(6) : name;
+  std::ranges::replace(stem, ':', '.');
+  return stem;
+}
+std::string HostLimit::slot_path(std::uint32_t index) const {
+  return directory + "/" + stem() + "." + std::to_string(index) + std::string(kSlotEnding);
+}
+std::string HostLimit::line_path() const { return directory + "/" + stem() + ".line"; }
+std::string HostLimit::capacity_path() const { return directory + "/" + stem() + ".capacity"; }
+
+Result<> check_name(std::string_view name) {
+  const auto refuse = [&](const std::string& why) {
+    return fail(Errc::invalid, "'" + std::string(name) + "' is no name for a limit: " + why);
+  };
+  if (name.empty()) return refuse("it is empty");
+  if (name.size() > kNameMax) return refuse("more than " + std::to_string(kNameMax) + " characters");
+  for (std::size_t from = 0; from <= name.size();) {
+    const auto to = std::min(name.find(':', from), name.size());
+    const std::string_view part = name.substr(from, to - from);
+    if (part.empty() || !is_letter_or_digit(part[0])) return refuse("each part begins with a letter or digit");
+    if (!std::ranges::all_of(part, is_name_character)) return refuse("use letters, digits, '.', '_', '-' and ':'");
+    from = to + 1;
+  }
+  return {};
+}
+
+std::uint32_t capacity_now(const HostLimit& limit) {
+  const std::string text = os::read_small_file(limit.capacity_path());
+  std::uint32_t resized = 0;
+  std::from_chars(text.data(), text.data() + text.size(), resized);
+  return resized > 0 ? std::min(resized, kHostCapacityMax) : limit.capacity;
+}
+
+Result<> resize(const HostLimit& limit, std::uint32_t capacity) {
+  if (capacity == 0 || capacity > kHostCapacityMax) {
+    return fail(Errc::invalid, limit.name + ": a capacity is from 1 to " + std::to_string(kHostCapacityMax) + ", not " +
+                                   std::to_string(capacity));
+  }
+  STINT_CHECK(make_directory(limit));
+  const std::string fresh = limit.capacity_path() + "." + std::to_string(::getpid());
+  {
+    const os::Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, limit.file_mode()));
+    const std::string text = std::to_string(capacity) + "\n";
+    if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+      Error error = os::system_error("cannot write " + fresh);
+      ::unlink(fresh.c_str());
+      return fail(std::move(error));
+    }
+  }
+  if (::rename(fresh.c_str(), limit.capacity_path().c_str()) != 0) {
+    return fail(os::system_error("cannot write " + limit.capacity_path()));
+  }
+  STINT_TRY(const Line line, Line::open(limit));
+  line.ring();
+  return {};
+}
+
+Result<> make_directory(const HostLimit& limit) {
+  std::error_code error;
+  std::filesystem::create_directories(limit.directory, error);
+  struct stat status{};
+  if (!error && ::stat(limit.directory.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+      ::access(limit.directory.c_str(), W_OK | X_OK) == 0) {
+    return {};
+  }
+  const std::string why = error ? error.message() : std::generic_category().message(errno);
+  const bool agent = limit.name.starts_with("agent:");
+  return fail(Errc::denied, "cannot use " + limit.directory + " for the limit '" + limit.name + "': " + why + ". " +
+                                (agent ? "Make it writable for you"
+                                       : "Make it writable for you, or name another with limits_dir in stint.toml or "
+                                         "STINT_LIMITS_DIR"));
+}
+
+int slot_index(std::string_view file, std::string_view stem) noexcept {
+  if (!file.starts_with(stem) || !file.ends_with(kSlotEnding)) return -1;
+  file.remove_prefix(stem.size());
+  if (!file.starts_with('.') || file.size() <= 1 + kSlotEnding.size()) return -1;
+  const std::string_view digits = file.substr(1, file.size() - 1 - kSlotEnding.size());
+  int index = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+  return error == std::errc() && end == digits.data() + digits.size() ? index : -1;
+}
+
+}  // namespace stint::limit

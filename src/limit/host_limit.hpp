@@ -1,0 +1,43 @@
+/// Where a host limit lives: its name, its directory, the files in it. Files are shared with every other process that
+/// uses the limit, and with flock(1): their names are a contract.
+#pragma once
+
+#include "stint/error.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace stint::limit {
+
+inline constexpr std::size_t kNameMax = 100;
+inline constexpr std::uint32_t kHostCapacityMax = 4096;  // one file each
+
+struct HostLimit {
+  std::string name;  ///< `agent:review`, `gpu`
+  std::string directory;
+  std::uint32_t capacity = 1;  ///< `<stem>.capacity`, written by a resize, overrides it
+  bool shared = false;         ///< between users: files that others may write
+
+  /// The name as used in file names.
+  [[nodiscard]] std::string stem() const;
+  [[nodiscard]] std::string slot_path(std::uint32_t index) const;
+  [[nodiscard]] std::string line_path() const;
+  [[nodiscard]] std::string capacity_path() const;
+  [[nodiscard]] unsigned file_mode() const noexcept { return shared ? 0666 : 0600; }
+};
+
+/// Letters, digits, `.`, `_` and `-`, in parts separated by `:`. Anything else could name another file.
+[[nodiscard]] Result<> check_name(std::string_view name);
+
+/// N now: from the capacity file, else as configured.
+[[nodiscard]] std::uint32_t capacity_now(const HostLimit& limit);
+/// Writes the capacity file and wakes everybody in the line.
+[[nodiscard]] Result<> resize(const HostLimit& limit, std::uint32_t capacity);
+/// Makes the limit's directory. The error names what to do.
+[[nodiscard]] Result<> make_directory(const HostLimit& limit);
+
+/// The number of a slot in a file name of this limit, -1 if it is none.
+[[nodiscard]] int slot_index(std::string_view file, std::string_view stem) noexcept;
+
+}  // namespace stint::limit

@@ -1,0 +1,70 @@
+/// Host limits on the reactor: `acquire` waits for several of them, in sorted order, so that no two processes can wait
+/// for each other. A wait can be cancelled (its frames go, and with them the ticket and what it held) and shows why it
+/// waits. Own thread only; must outlive its waits.
+#pragma once
+
+#include "domain/ambient.hpp"
+#include "limit/bell.hpp"
+#include "limit/host_wait.hpp"
+#include "stint/task.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace stint::limit {
+
+struct HostRequest {
+  HostLimit limit;
+  std::uint32_t weight = 1;
+};
+
+/// Whose permits they are.
+struct Claimant {
+  std::string run;     ///< the mark that all its processes will carry
+  std::string cgroup;  ///< where they will live; empty: none
+  std::string label;   ///< for people
+  std::vector<std::string>
+      marks;  ///< the runs that this process is itself a part of: what they hold is not asked again
+};
+
+/// Why a wait lasts.
+struct WaitReason {
+  std::string limit;
+  std::uint32_t capacity = 0;
+  std::uint32_t weight = 1;
+  std::size_t ahead = 0;
+  std::vector<Slots::Holder> holders;
+
+  friend bool operator==(const WaitReason& a, const WaitReason& b);
+  /// "gpu: 2 ahead in line; held by train (pid 4711)".
+  [[nodiscard]] std::string describe() const;
+};
+
+class HostLimits {
+ public:
+  /// `use_inotify` false: poll, as where there is none.
+  HostLimits(Reactor& reactor, const Ambient& ambient, bool use_inotify = true)
+      : reactor_(reactor), ambient_(ambient), bell_(reactor, use_inotify) {}
+
+  /// Told when a wait begins, and when its reason changes; null when it is over.
+  using Listener = std::function<void(const WaitReason*)>;
+  /// `Errc::timed_out` at the deadline, `Errc::full` if it may not wait: nothing is held then, and the text says why.
+  struct Options {
+    Options() noexcept {}  // NOLINT: not an aggregate, so that it may stand in a co_await expression
+    Deadline deadline;
+    bool may_wait = true;
+    Listener listener;
+  };
+  Task<Result<HostPermit>> acquire(std::vector<HostRequest> requests, Claimant who, Options options = Options());
+
+ private:
+  Task<Result<HostPermit>> acquire_one(HostRequest request, const Claimant& who, const Options& options);
+  Task<Result<HostWait>> join(const HostRequest& request, const Claimant& who, Deadline deadline);
+
+  Reactor& reactor_;
+  const Ambient& ambient_;
+  Bell bell_;
+};
+
+}  // namespace stint::limit

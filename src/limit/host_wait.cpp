@@ -1,0 +1,81 @@
+// Invariants
+// 1. Watch first, look second: what changes after the look is an event.
+// 2. An event may come before the lock it announces is dropped (close of a killed holder): every event is followed by
+//    further looks.
+// 3. Who is not first holds nothing, so that two who each hold a part can't wait for one another.
+#include "limit/host_wait.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace stint::limit {
+namespace {
+
+using std::chrono::milliseconds;
+
+// After an event: soon again, then the slow safety poll. Without inotify the poll is all there is.
+constexpr std::array kRechecks = {milliseconds(1), milliseconds(5), milliseconds(20), milliseconds(1000)};
+constexpr milliseconds kPollWithoutInotify{20};
+constexpr milliseconds kPollSweeping{1};
+
+}  // namespace
+
+Result<HostWait> HostWait::open(const HostLimit& limit, const os::SlotRecord& who, std::vector<std::string> marks,
+                                os::Watch& watch) {
+  STINT_CHECK(check_name(limit.name));
+  STINT_CHECK(make_directory(limit));
+  STINT_TRY(Line line, Line::open(limit));
+  STINT_CHECK(line.join(who));
+  return HostWait(limit, std::move(line), Slots(limit, who, std::move(marks)), watch);
+}
+
+HostWait::~HostWait() { slots_.drop(); }  // before the line is left
+
+Result<bool> HostWait::step(TimePoint now, bool rang) {
+  const bool slow = recheck_ + 1 >= kRechecks.size();
+  recheck_ = rang ? 0 : std::min(recheck_ + 1, kRechecks.size() - 1);
+  STINT_TRY(bool granted, attempt(slow && !rang));
+  if (!granted && !std::exchange(tried_, true) && watch_->start()) {
+    watching_ = watch_->add_close_write(limit_.line_path());
+    STINT_TRY(granted, attempt(false));  // what changed before the watch was there is seen now
+  }
+  next_check_ = now + (sweeping_ ? kPollSweeping : watching_ ? kRechecks[recheck_] : kPollWithoutInotify);
+  return granted;
+}
+
+Result<bool> HostWait::attempt(bool pass_frozen) {
+  sweeping_ = false;
+  if (!line_.is_first(pass_frozen)) {
+    slots_.drop();
+    return false;
+  }
+  if (!line_.try_lead()) return false;
+  auto granted = lead();
+  line_.stop_leading();
+  return granted;
+}
+
+Result<bool> HostWait::lead() {
+  STINT_CHECK(slots_.refresh(unwatched_));
+  if (watching_) {
+    for (const std::string& path : std::exchange(unwatched_, {})) watching_ = watch_->add_close(path) && watching_;
+  }
+  STINT_TRY(const Slots::Taken taken, slots_.take());
+  sweeping_ = taken.swept;
+  return taken.all;
+}
+
+HostPermit HostWait::permit() {
+  HostPermit permit = slots_.permit();
+  line_.leave();
+  return permit;
+}
+
+std::vector<Slots::Holder> HostWait::holders() {
+  std::vector<std::string> opened;
+  if (!slots_.refresh(opened)) return {};
+  unwatched_.insert(unwatched_.end(), opened.begin(), opened.end());
+  return slots_.holders();
+}
+
+}  // namespace stint::limit

@@ -1,0 +1,138 @@
+// Layout: records of kRecord bytes. Record 0 is the header; its first byte is the leader's lock. Records from 1 are
+// tickets.
+// Invariants
+// 1. Lock, then write: a record that was ever visible was locked before. A locked blank record is a living ticket, too.
+// 2. A joiner keeps a position only if, with the lock held, the file does not reach beyond it. So positions never run
+//    backwards.
+// 3. Records vanish (compaction) only under a lock on all of them: nobody is in the line then.
+#include "limit/line.hpp"
+
+#include "os/process.hpp"
+
+#include <algorithm>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace stint::limit {
+namespace {
+
+constexpr off_t kRecord = 160;
+constexpr off_t kLineBytesMax = 128 * kRecord;  // compaction is tried above this
+constexpr int kClaimTries = 64;                 // positions tried before the file's size is looked at again
+constexpr int kOvertakenMax = 64;               // joins that others overtook, one after another
+
+std::string padded(std::string text) {
+  text.resize(kRecord - 1, ' ');
+  std::ranges::replace(text, '\n', ' ');
+  return text + '\n';
+}
+
+}  // namespace
+
+Result<Line> Line::open(const HostLimit& limit) {
+  const std::string path = limit.line_path();
+  Line line(os::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, limit.file_mode())));
+  if (!line.fd_) return fail(os::system_error("cannot open " + path));
+  const std::string header = padded("stint line 1: one ticket per record, alive while its record is locked");
+  if (line.size() < kRecord && ::pwrite(line.fd_.get(), header.data(), kRecord, 0) != kRecord) {
+    return fail(os::system_error("cannot write " + path));
+  }
+  return line;
+}
+
+Result<> Line::join(const os::SlotRecord& who) {
+  const std::string record = padded(os::to_text(who, kRecord));
+  for (int overtaken = 0; overtaken < kOvertakenMax; ++overtaken) {
+    off_t position = std::max(kRecord, (size() + kRecord - 1) / kRecord * kRecord);
+    const off_t last = position + kClaimTries * kRecord;
+    while (position < last && !lock(position, kRecord, F_WRLCK)) position += kRecord;
+    if (position == last) break;  // the whole file is locked: it is being compacted
+    if (size() > position) {      // overtaken between fstat and lock; invariant 2
+      lock(position, kRecord, F_UNLCK);
+      ring();  // somebody may have taken this lock for a ticket
+      continue;
+    }
+    if (::pwrite(fd_.get(), record.data(), kRecord, position) != kRecord) {
+      Error error = os::system_error("cannot write a ticket into the line");
+      lock(position, kRecord, F_UNLCK);
+      return fail(std::move(error));
+    }
+    position_ = position;
+    return {};
+  }
+  return fail(Error(Errc::unavailable, Retry::safe, "the line is locked by a process that does not run"));
+}
+
+void Line::leave() noexcept {
+  if (position_ == 0) return;
+  lock(position_, kRecord, F_UNLCK);
+  position_ = 0;
+  if (size() > kLineBytesMax && lock(kRecord, 0, F_WRLCK)) {
+    (void)!::ftruncate(fd_.get(), kRecord);
+    lock(kRecord, 0, F_UNLCK);
+  }
+  ring();
+}
+
+bool Line::is_first(bool pass_frozen) const {
+  if (!is_locked(kRecord, position_ - kRecord)) return true;  // one system call for the whole line
+  if (!pass_frozen) return false;
+  for (off_t record = kRecord; record < position_; record += kRecord) {
+    if (is_locked(record, kRecord) && !is_frozen(record)) return false;
+  }
+  return true;
+}
+
+std::size_t Line::ahead() const {
+  std::size_t count = 0;
+  for (off_t record = kRecord; record < position_; record += kRecord) count += is_locked(record, kRecord) ? 1 : 0;
+  return count;
+}
+
+std::vector<os::SlotRecord> Line::tickets(std::size_t limit) const {
+  std::vector<os::SlotRecord> found;
+  for (off_t record = kRecord; record < size() && found.size() < limit; record += kRecord) {
+    if (record != position_ && !is_locked(record, kRecord)) continue;
+    if (auto ticket = read(record)) found.push_back(std::move(*ticket));
+  }
+  return found;
+}
+
+bool Line::try_lead() const noexcept { return lock(0, 1, F_WRLCK); }
+void Line::stop_leading() const noexcept { lock(0, 1, F_UNLCK); }
+
+void Line::ring() const noexcept { (void)os::reopen_for_write(fd_.get()); }
+
+bool Line::lock(off_t from, off_t bytes, short type) const noexcept {
+  struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = from, .l_len = bytes, .l_pid = 0};
+  return ::fcntl(fd_.get(), F_OFD_SETLK, &range) == 0;
+}
+
+bool Line::is_locked(off_t from, off_t bytes) const noexcept {
+  if (bytes == 0) return false;  // to the kernel, length 0 means up to the end
+  struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = from, .l_len = bytes, .l_pid = 0};
+  return ::fcntl(fd_.get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+}
+
+std::optional<os::SlotRecord> Line::read(off_t record) const {
+  char text[kRecord];
+  if (::pread(fd_.get(), text, kRecord, record) != kRecord) return std::nullopt;
+  auto ticket = os::parse_slot_record({text, static_cast<std::size_t>(kRecord)});
+  if (ticket) ticket->label.erase(ticket->label.find_last_not_of(' ') + 1);
+  return ticket;
+}
+
+bool Line::is_frozen(off_t record) const {
+  const auto ticket = read(record);
+  if (!ticket || ticket->namespace_id != os::pid_namespace()) return false;
+  const auto process = os::read_process(ticket->pid);
+  return process && process->start == ticket->start && process->is_stopped();
+}
+
+off_t Line::size() const noexcept {
+  struct stat status{};
+  return ::fstat(fd_.get(), &status) == 0 ? status.st_size : 0;
+}
+
+}  // namespace stint::limit

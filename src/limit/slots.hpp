@@ -1,0 +1,82 @@
+/// The slot files of one limit, as one process sees them: who holds what, and taking some. Only the leader of the line
+/// calls take(). What it takes carries the run's mark; a slot whose keepers all died is taken only after what carries
+/// its mark was ended. Not thread-safe.
+#pragma once
+
+#include "limit/host_limit.hpp"
+#include "os/slot_file.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace stint::limit {
+
+/// Slots held by this process. A warden inherits them: the lock lives until both have closed it or one has released it.
+/// The destructor releases what was never entrusted to a warden. What was, it only closes: work may still be alive, and
+/// the warden releases when it is gone. Who knows that it is gone says release().
+class HostPermit {
+ public:
+  HostPermit() noexcept = default;
+  HostPermit(HostPermit&&) noexcept = default;
+  HostPermit& operator=(HostPermit&&) = delete;
+  ~HostPermit() {
+    if (!entrusted_) release();
+  }
+
+  /// Erases the records, unlocks, wakes the next. May be repeated; does nothing to a slot that the warden has released.
+  void release() noexcept;
+  /// Takes over what another of the same run holds.
+  void merge(HostPermit&& other);
+  /// The descriptors, for a warden to inherit.
+  [[nodiscard]] std::vector<int> entrust();
+  [[nodiscard]] bool empty() const noexcept { return slots_.empty(); }
+
+ private:
+  friend class Slots;
+  std::vector<os::Fd> slots_;
+  std::string run_;
+  bool entrusted_ = false;
+};
+
+class Slots {
+ public:
+  /// `marks`: the runs that this process is a part of, from its environment; what they hold is not asked for again.
+  Slots(HostLimit limit, os::SlotRecord who, std::vector<std::string> marks);
+
+  /// Makes and opens the slots below N, opens all others that exist. Adds the paths that were not open before to
+  /// `opened`.
+  Result<> refresh(std::vector<std::string>& opened);
+  struct Taken {
+    bool all = false;
+    bool swept = false;  // something of a dead run is being ended: look again in a moment
+  };
+  /// Takes what it may: slots held by others, at any index, plus ours never exceed N.
+  Result<Taken> take();
+  void drop() noexcept;  // gives back what take() holds
+  HostPermit permit();
+
+  /// Who holds slots, ourselves excepted. A lock without a record belongs to another tool.
+  struct Holder {
+    std::uint32_t index = 0;
+    std::optional<os::SlotRecord> record;
+    bool swept = false;  // all its keepers died, and what is left of it is being ended
+  };
+  [[nodiscard]] std::vector<Holder> holders() const;
+
+ private:
+  struct Slot {
+    os::Fd fd;
+    bool mine = false;
+  };
+  enum class Look : std::uint8_t { free, held, dying };
+  Look lock(std::uint32_t index, Slot& slot);
+  bool is_ours(const Slot& slot) const;
+
+  HostLimit limit_;
+  os::SlotRecord who_;
+  std::vector<std::string> marks_;
+  std::map<std::uint32_t, Slot> slots_;
+};
+
+}  // namespace stint::limit

@@ -1,0 +1,89 @@
+#include "os/cgroup.hpp"
+
+#include "os/fd.hpp"
+
+#include <charconv>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace stint::os {
+namespace {
+
+/// The mount point of cgroup v2: the fifth field of its line.
+std::string cgroup_mount() {
+  const std::string table = read_small_file("/proc/self/mountinfo");
+  for (std::size_t from = 0; from < table.size();) {
+    const auto to = std::min(table.find('\n', from), table.size());
+    const std::string_view line = std::string_view(table).substr(from, to - from);
+    from = to + 1;
+    if (line.find(" - cgroup2 ") == std::string_view::npos) continue;
+    std::size_t at = 0;
+    for (int field = 0; field < 4 && at != std::string_view::npos; ++field) at = line.find(' ', at) + 1;
+    return std::string(line.substr(at, line.find(' ', at) - at));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string own_cgroup() {
+  const std::string mount = cgroup_mount();
+  if (mount.empty()) return {};
+  const std::string groups = read_small_file("/proc/self/cgroup");
+  const auto at = groups.starts_with("0::") ? 0 : groups.find("\n0::");
+  if (at == std::string::npos) return {};
+  const auto from = groups.find("::", at) + 2;
+  const std::string path = groups.substr(from, groups.find('\n', from) - from);
+  return path == "/" ? mount : mount + path;
+}
+
+std::string delegated_cgroup() {
+  const std::string own = own_cgroup();
+  if (own.empty() || ::access(own.c_str(), W_OK) != 0 || ::access(procs_file(own).c_str(), W_OK) != 0) return {};
+  return own;
+}
+
+std::string cgroup_path(const std::string& parent, std::string_view run) {
+  return parent.empty() ? std::string() : parent + "/stint-" + std::string(run);
+}
+
+bool is_cgroup_of(const std::string& path, std::string_view run) {
+  return !run.empty() && path.starts_with('/') && path.ends_with("/stint-" + std::string(run));
+}
+
+bool make_cgroup(const std::string& path) noexcept { return ::mkdir(path.c_str(), 0755) == 0; }
+
+bool join_cgroup(const char* procs_file) noexcept {
+  const int fd = ::open(procs_file, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool joined = ::write(fd, "0", 1) == 1;
+  ::close(fd);
+  return joined;
+}
+
+bool limit_memory(const std::string& path, std::uint64_t bytes) noexcept {
+  if (!write_kernel_file(path + "/memory.max", std::to_string(bytes))) return false;
+  write_kernel_file(path + "/memory.swap.max", "0");   // or the limit would only slow it down
+  write_kernel_file(path + "/memory.oom.group", "1");  // half an agent is no agent
+  return true;
+}
+
+std::uint64_t out_of_memory_kills(const std::string& path) {
+  const std::string events = read_small_file(path + "/memory.events");
+  const auto at = events.find("oom_kill ");
+  if (at == std::string::npos) return 0;
+  std::uint64_t count = 0;
+  std::from_chars(events.data() + at + 9, events.data() + events.size(), count);
+  return count;
+}
+
+void kill_cgroup(const std::string& path) noexcept {
+  if (!path.empty()) write_kernel_file(path + "/cgroup.kill", "1");
+}
+
+void remove_cgroup(const std::string& path) noexcept {
+  if (!path.empty()) ::rmdir(path.c_str());
+}
+
+}  // namespace stint::os

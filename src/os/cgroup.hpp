@@ -1,0 +1,31 @@
+/// A cgroup v2 per run, where one is delegated to us: `cgroup.kill` ends a whole tree at once, whatever it does, and
+/// `memory.max` bounds it. Without a delegated one everything works by walks alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace stint::os {
+
+/// The directory of the cgroup this process is in; empty when there is no cgroup v2.
+[[nodiscard]] std::string own_cgroup();
+/// The directory below ours in which runs may be made; empty when ours is not delegated to us.
+[[nodiscard]] std::string delegated_cgroup();
+/// Where a run's cgroup is; empty when there is no `parent`.
+[[nodiscard]] std::string cgroup_path(const std::string& parent, std::string_view run);
+/// True if the path is that of a run's cgroup: a path out of a file is trusted no further than this.
+[[nodiscard]] bool is_cgroup_of(const std::string& path, std::string_view run);
+
+bool make_cgroup(const std::string& path) noexcept;
+/// Moves the calling process; async-signal-safe, for between fork and exec.
+bool join_cgroup(const char* procs_file) noexcept;
+[[nodiscard]] inline std::string procs_file(const std::string& cgroup) { return cgroup + "/cgroup.procs"; }
+/// False if the kernel offers no memory limit here.
+bool limit_memory(const std::string& path, std::uint64_t bytes) noexcept;
+/// How many of its processes the kernel ended for want of memory.
+[[nodiscard]] std::uint64_t out_of_memory_kills(const std::string& path);
+void kill_cgroup(const std::string& path) noexcept;
+void remove_cgroup(const std::string& path) noexcept;
+
+}  // namespace stint::os

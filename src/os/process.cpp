@@ -1,0 +1,170 @@
+// Invariants
+// 1. Signals go through a pidfd whose process was read again after the pidfd was opened: no reused pid is hit.
+// 2. "Gone" is never inferred from a signal sent: only from wait() answering ECHILD to a subreaper, or from two scans
+// in
+//    a row that found nothing.
+#include "os/process.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <dirent.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <unordered_map>
+extern "C" {  // glibc 2.36 forgot it in this header
+#include <sys/pidfd.h>
+}
+
+namespace stint::os {
+namespace {
+
+/// What comes after the name in /proc/PID/stat: field 3 is the state.
+constexpr std::size_t kParentField = 1, kGroupField = 2, kUserTimeField = 11, kSystemTimeField = 12, kStartField = 19;
+
+template <class Number>
+Number number(std::string_view text) noexcept {
+  Number value{};
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+std::vector<pid_t> all_pids() {
+  std::vector<pid_t> pids;
+  DIR* const proc = ::opendir("/proc");
+  if (proc == nullptr) return pids;
+  while (const dirent* const entry = ::readdir(proc)) {
+    if (const auto pid = number<pid_t>(entry->d_name); pid > 0) pids.push_back(pid);
+  }
+  ::closedir(proc);
+  return pids;
+}
+
+std::optional<Process> parse_stat(pid_t pid, std::string_view stat) {
+  const auto name_end = stat.rfind(") ");  // the name may contain anything, so count from its end
+  if (name_end == std::string_view::npos) return std::nullopt;
+  std::vector<std::string_view> fields;
+  for (std::size_t from = name_end + 2; from < stat.size() && fields.size() <= kStartField;) {
+    const auto to = std::min(stat.find(' ', from), stat.size());
+    fields.push_back(stat.substr(from, to - from));
+    from = to + 1;
+  }
+  if (fields.size() <= kStartField || fields[0].empty()) return std::nullopt;
+  Process process;
+  process.pid = pid;
+  process.state = fields[0][0];
+  process.parent = number<pid_t>(fields[kParentField]);
+  process.group = number<pid_t>(fields[kGroupField]);
+  process.cpu_ticks = number<std::uint64_t>(fields[kUserTimeField]) + number<std::uint64_t>(fields[kSystemTimeField]);
+  process.start = number<std::uint64_t>(fields[kStartField]);
+  return process;
+}
+
+/// The value of the mark in a process's environment; empty if it has none, or we may not look.
+std::string mark_of(pid_t pid) {
+  const std::string environment = '\0' + read_small_file("/proc/" + std::to_string(pid) + "/environ");
+  const std::string needle = std::string(1, '\0') + kMarkVariable + "=";
+  const auto at = environment.find(needle);
+  if (at == std::string::npos) return {};
+  return environment.c_str() + at + needle.size();  // up to the next NUL
+}
+
+}  // namespace
+
+std::optional<Process> read_process(pid_t pid) {
+  return parse_stat(pid, read_small_file("/proc/" + std::to_string(pid) + "/stat"));
+}
+
+Process this_process() {
+  Process self = read_process(::getpid()).value_or(Process());
+  self.pid = ::getpid();
+  return self;
+}
+
+std::vector<Process> all_processes() {
+  std::vector<Process> found;
+  for (const pid_t pid : all_pids()) {
+    if (const auto process = read_process(pid)) found.push_back(*process);
+  }
+  return found;
+}
+
+std::vector<Process> descendants_of(pid_t ancestor, const std::vector<pid_t>& except) {
+  std::unordered_map<pid_t, std::vector<Process>> children;
+  for (const Process& process : all_processes()) {
+    if (std::ranges::find(except, process.pid) == except.end()) children[process.parent].push_back(process);
+  }
+  std::vector<Process> found = children[ancestor];
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto below = children.find(found[i].pid);
+    if (below != children.end()) found.insert(found.end(), below->second.begin(), below->second.end());
+  }
+  return found;
+}
+
+std::vector<std::string> mark_parts(std::string_view mark) {
+  std::vector<std::string> parts;
+  for (std::size_t from = 0; from < mark.size();) {
+    const auto to = std::min(mark.find('/', from), mark.size());
+    if (to > from) parts.emplace_back(mark.substr(from, to - from));
+    from = to + 1;
+  }
+  return parts;
+}
+
+std::vector<Process> marked(std::string_view run) {
+  std::vector<Process> found;
+  for (const pid_t pid : all_pids()) {
+    const auto parts = mark_parts(mark_of(pid));
+    if (std::ranges::find(parts, run) == parts.end()) continue;
+    if (const auto process = read_process(pid); process && !process->is_zombie()) found.push_back(*process);
+  }
+  return found;
+}
+
+bool signal_process(const Process& process, int signal) noexcept {
+  const Fd pidfd(::pidfd_open(process.pid, 0));
+  if (!pidfd) return false;
+  const auto now = read_process(process.pid);
+  return now && now->start == process.start && ::pidfd_send_signal(pidfd.get(), signal, nullptr, 0) == 0;
+}
+
+void signal_all(const std::vector<Process>& processes, int signal) noexcept {
+  for (const Process& process : processes) {
+    signal_process(process, signal);
+    if (signal != SIGKILL) signal_process(process, SIGCONT);
+  }
+}
+
+bool become_subreaper() noexcept { return ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0; }
+
+Reaped reap_all(pid_t watched) noexcept {
+  Reaped result;
+  while (true) {
+    int status = 0;
+    const pid_t pid = ::waitpid(-1, &status, WNOHANG);
+    if (pid < 0 && errno == EINTR) continue;
+    if (pid < 0) return result;  // ECHILD
+    if (pid == 0) {
+      result.any_left = true;
+      return result;
+    }
+    if (pid == watched) result.status = status;
+  }
+}
+
+std::optional<int> try_reap(pid_t child) noexcept {
+  int status = 0;
+  return ::waitpid(child, &status, WNOHANG) == child ? std::optional(status) : std::nullopt;
+}
+
+int blocking_reap(pid_t child) noexcept {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+}  // namespace stint::os

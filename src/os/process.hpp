@@ -1,0 +1,66 @@
+/// Processes as the kernel shows them: who descends from whom, who carries a run's mark, and how to signal the right
+/// one.
+///
+/// A process is named by its pid and its start time, and signalled through a pidfd that was checked against both, so
+/// that a reused pid is never hit. "Gone" is never inferred from a signal that was sent. The walks read all of /proc
+/// (about 2 ms with 150 processes). Any thread.
+#pragma once
+
+#include "os/fd.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <sys/types.h>
+#include <vector>
+
+namespace stint::os {
+
+/// Environment variable that every process of a run carries: `<run>:<fence>`. Nested runs append theirs: `outer/inner`.
+inline constexpr char kMarkVariable[] = "STINT_RUN";
+
+struct Process {
+  pid_t pid = 0;
+  pid_t parent = 0;
+  pid_t group = 0;
+  char state = '?';
+  std::uint64_t start = 0;      // clock ticks since boot
+  std::uint64_t cpu_ticks = 0;  // user and system time, its own
+
+  [[nodiscard]] bool is_zombie() const noexcept { return state == 'Z' || state == 'X'; }
+  [[nodiscard]] bool is_stopped() const noexcept { return state == 'T' || state == 't'; }
+};
+
+[[nodiscard]] std::optional<Process> read_process(pid_t pid);
+/// Its own, which never changes: read once.
+[[nodiscard]] Process this_process();
+
+/// Every process at this moment, more or less.
+[[nodiscard]] std::vector<Process> all_processes();
+/// Those below `ancestor`, zombies too: they still have to be reaped. Not `except`, nor what is below them.
+[[nodiscard]] std::vector<Process> descendants_of(pid_t ancestor, const std::vector<pid_t>& except = {});
+/// Every living process, whatever its parent, whose mark has `run` as a part.
+[[nodiscard]] std::vector<Process> marked(std::string_view run);
+/// The parts of a mark, outermost first.
+[[nodiscard]] std::vector<std::string> mark_parts(std::string_view mark);
+
+/// False when it is gone already or another process has its pid.
+bool signal_process(const Process& process, int signal) noexcept;
+/// To each; a polite signal is followed by SIGCONT, for a stopped process would not see it.
+void signal_all(const std::vector<Process>& processes, int signal) noexcept;
+
+/// The calling process becomes the parent of every orphan below it.
+bool become_subreaper() noexcept;
+/// What wait(2) says of one's own children. `status` is set when `watched` is among the reaped.
+struct Reaped {
+  bool any_left = false;  ///< children live on; false is the proof that a subreaper has no descendant
+  std::optional<int> status;
+};
+[[nodiscard]] Reaped reap_all(pid_t watched) noexcept;
+/// The wait status of one child, if it has ended; it is reaped then.
+[[nodiscard]] std::optional<int> try_reap(pid_t child) noexcept;
+/// The same, waiting for it: only for a child that was killed.
+int blocking_reap(pid_t child) noexcept;
+
+}  // namespace stint::os

@@ -1,0 +1,151 @@
+// Invariants
+// 1. A record is written after the lock and before anything is started; it is erased under the lock, when the work is
+// gone.
+// 2. Re-locking one's own open file does nothing; it fails if the other keeper has released the slot and a stranger
+// holds
+//    it by now. So a new owner's record is never touched.
+#include "os/slot_file.hpp"
+
+#include "os/cgroup.hpp"
+#include "os/process.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace stint::os {
+namespace {
+
+constexpr std::string_view kSignature = "stint";
+constexpr std::uint64_t kInitialNamespace = 0xEFFFFFFC;  // of pids, as the kernel numbers it: it sees all others
+
+/// The value of ` key=`, up to the next space; the label goes to the end of the line.
+std::string_view field(std::string_view record, std::string_view key) {
+  const std::string needle = " " + std::string(key) + "=";
+  const auto at = record.find(needle);
+  if (at == std::string_view::npos) return {};
+  const auto from = at + needle.size();
+  const auto end = record.find_first_of(key == "label" ? "\n" : " \n", from);
+  return record.substr(from, end == std::string_view::npos ? end : end - from);
+}
+
+template <class Number>
+Number number(std::string_view text) noexcept {
+  Number value{};
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+void add(std::string& text, std::string_view key, std::string_view value) {
+  text += ' ';
+  text += key;
+  text += '=';
+  for (const char c : value)
+    text += static_cast<unsigned char>(c) < ' ' || c == 0x7f || (c == ' ' && key != "label") ? '_' : c;
+}
+
+}  // namespace
+
+std::string to_text(const SlotRecord& record, std::size_t most) {
+  std::string text(kSignature);
+  if (!record.run.empty()) add(text, "run", record.run);
+  add(text, "pid", std::to_string(record.pid));
+  add(text, "start", std::to_string(record.start));
+  if (record.capacity != 0) add(text, "n", std::to_string(record.capacity));
+  add(text, "weight", std::to_string(record.weight));
+  add(text, "since", std::to_string(record.since_ms));
+  add(text, "ns", std::to_string(record.namespace_id));
+  if (!record.cgroup.empty()) add(text, "cgroup", record.cgroup);
+  add(text, "label", std::string_view(record.label).substr(0, kLabelMax));
+  text.resize(std::min(text.size(), most - 1));
+  return text + '\n';
+}
+
+std::optional<SlotRecord> parse_slot_record(std::string_view text) {
+  if (!text.starts_with(kSignature) || !text.substr(kSignature.size()).starts_with(' ')) return std::nullopt;
+  SlotRecord record;
+  record.run = field(text, "run");
+  record.cgroup = field(text, "cgroup");
+  record.pid = number<pid_t>(field(text, "pid"));
+  record.start = number<std::uint64_t>(field(text, "start"));
+  record.capacity = number<std::uint32_t>(field(text, "n"));
+  record.weight = std::max<std::uint32_t>(1, number<std::uint32_t>(field(text, "weight")));
+  record.since_ms = number<std::int64_t>(field(text, "since"));
+  record.namespace_id = number<std::uint64_t>(field(text, "ns"));
+  record.label = field(text, "label");
+  return record;
+}
+
+std::optional<SlotRecord> read_slot_record(int fd) {
+  char text[kSlotRecordMax];
+  const ssize_t got = ::pread(fd, text, sizeof text, 0);
+  return got > 0 ? parse_slot_record({text, static_cast<std::size_t>(got)}) : std::nullopt;
+}
+
+bool write_slot_record(int fd, const SlotRecord& record) noexcept {
+  const std::string text = to_text(record);
+  const bool written =
+      ::ftruncate(fd, 0) == 0 && ::pwrite(fd, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+  if (written) return true;
+  const int error = errno;
+  (void)!::ftruncate(fd, 0);
+  errno = error;
+  return false;
+}
+
+std::uint64_t pid_namespace() {
+  struct stat status{};
+  return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+std::vector<std::uint64_t> flocked_inodes() {
+  // 1: FLOCK  ADVISORY  WRITE 4711 fd:00:131074 0 EOF
+  std::vector<std::uint64_t> found;
+  const std::string table = read_small_file("/proc/locks");
+  for (std::size_t from = 0; from < table.size();) {
+    const auto to = std::min(table.find('\n', from), table.size());
+    const std::string_view line = std::string_view(table).substr(from, to - from);
+    from = to + 1;
+    const auto colon = line.rfind(':');
+    if (line.find(": FLOCK ") == std::string_view::npos || colon == std::string_view::npos) continue;
+    found.push_back(number<std::uint64_t>(line.substr(colon + 1)));
+  }
+  return found;
+}
+
+std::uint64_t inode_of(int fd) noexcept {
+  struct stat status{};
+  return ::fstat(fd, &status) == 0 ? status.st_ino : 0;
+}
+
+bool try_lock_slot(int fd) noexcept { return ::flock(fd, LOCK_EX | LOCK_NB) == 0; }
+void unlock_slot(int fd) noexcept { ::flock(fd, LOCK_UN); }
+
+void release_slot(int fd, std::string_view run) noexcept {
+  if (!try_lock_slot(fd)) return;
+  const auto record = read_slot_record(fd);
+  if (record && record->run == run) (void)!::ftruncate(fd, 0);
+  const Fd bell = reopen_for_write(fd);
+  unlock_slot(fd);
+}
+
+bool sweep(const SlotRecord& record) {
+  if (record.run.empty()) return true;
+  const std::uint64_t here = pid_namespace();
+  if (record.namespace_id != here && here != kInitialNamespace) return false;
+  const bool has_cgroup = is_cgroup_of(record.cgroup, record.run);
+  if (has_cgroup) kill_cgroup(record.cgroup);
+  for (int scans = 0; scans < 2; ++scans) {
+    const auto left = marked(record.run);
+    signal_all(left, SIGKILL);
+    if (!left.empty()) return false;
+  }
+  if (has_cgroup) remove_cgroup(record.cgroup);
+  return true;
+}
+
+}  // namespace stint::os

@@ -1,0 +1,60 @@
+/// One slot of a host limit: a file `<name>.<i>.lock`, held by flock(2), so that flock(1) and other tools take part.
+///
+/// Whoever holds a slot for a run writes a record into it and erases it when the work is proven gone. So a free lock
+/// with a record in it means that all keepers were killed: whoever locks it next first ends what carries that mark.
+/// Files are never unlinked. A slot is kept by two processes, `stint` and its warden: one open file, and either may
+/// release it.
+#pragma once
+
+#include "os/fd.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <sys/types.h>
+#include <vector>
+
+namespace stint::os {
+
+/// What is written into a held slot, and into a ticket: one line of `key=value`, the label last.
+struct SlotRecord {
+  std::string run;     // the mark of the work: `<id>:<fence>`
+  std::string cgroup;  // empty: none
+  pid_t pid = 0;       // who took it
+  std::uint64_t start = 0;
+  std::uint32_t capacity = 0;  // N as its taker counted
+  std::uint32_t weight = 1;
+  std::int64_t since_ms = 0;       // of the wall clock, for people
+  std::uint64_t namespace_id = 0;  // of its pids: a foreign one can't be judged
+  std::string label;
+};
+inline constexpr std::size_t kSlotRecordMax = 512;
+inline constexpr std::size_t kLabelMax = 80;
+
+/// Printable, one line, bounded.
+[[nodiscard]] std::string to_text(const SlotRecord& record, std::size_t most = kSlotRecordMax);
+/// Nothing if it is not ours: other tools may write what they like.
+[[nodiscard]] std::optional<SlotRecord> parse_slot_record(std::string_view text);
+[[nodiscard]] std::optional<SlotRecord> read_slot_record(int fd);
+/// Truncates and writes; false if that failed (full disk), and the slot is blank again then.
+bool write_slot_record(int fd, const SlotRecord& record) noexcept;
+
+/// The one namespace of pids that this process can see.
+[[nodiscard]] std::uint64_t pid_namespace();
+
+/// Inodes that somebody holds by flock(2), as the kernel lists them: looking must not lock, or it would get in the way.
+[[nodiscard]] std::vector<std::uint64_t> flocked_inodes();
+[[nodiscard]] std::uint64_t inode_of(int fd) noexcept;
+
+bool try_lock_slot(int fd) noexcept;
+void unlock_slot(int fd) noexcept;
+/// Erases the record, unlocks, then closes a fresh write descriptor, which is what wakes a waiter (an unlock alone
+/// wakes nobody, and our own descriptor may live on in another process). Does nothing to a slot that is no longer ours.
+void release_slot(int fd, std::string_view run) noexcept;
+
+/// One pass over what an earlier run left behind: ends it with SIGKILL. True when two scans in a row found nothing;
+/// else come back in a moment. Never true for work whose processes can't be seen from here (another container's).
+[[nodiscard]] bool sweep(const SlotRecord& record);
+
+}  // namespace stint::os

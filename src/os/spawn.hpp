@@ -1,0 +1,39 @@
+/// Starts a process by posix_spawn(3): no copy of this one's memory, no handlers, no descriptors but those named.
+/// Everything that Stint opens is close-on-exec; descriptors 0 to 2 are inherited unless they are replaced.
+#pragma once
+
+#include "os/fd.hpp"
+
+#include <csignal>
+#include <string>
+#include <sys/types.h>
+#include <utility>
+#include <vector>
+
+namespace stint::os {
+
+struct SpawnOptions {
+  std::string program;                   // a path; no search
+  std::vector<std::string> argv;         // with argv[0]
+  std::vector<std::string> environment;  // `NAME=value`
+  std::vector<int> keep;                 // inherited under their own number
+  std::vector<std::pair<int, int>> put;  // {ours, theirs}
+  std::string directory;                 // empty: ours
+  const sigset_t* mask = nullptr;        // null: ours
+  bool own_group = false;
+};
+
+[[nodiscard]] Result<pid_t> spawn(const SpawnOptions& options);
+
+/// The environment of this process with changes; a change without `=` removes the variable.
+[[nodiscard]] std::vector<std::string> environment_with(const std::vector<std::string>& changes);
+
+/// Both ends close-on-exec.
+struct Pair {
+  Fd ours, theirs;
+};
+[[nodiscard]] Result<Pair> packet_pair();    // SOCK_SEQPACKET
+[[nodiscard]] Result<Pair> pipe_to_read();   // we read, they write
+[[nodiscard]] Result<Pair> pipe_to_write();  // we write, they read
+
+}  // namespace stint::os

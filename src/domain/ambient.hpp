@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-namespace stint {
+namespace stint::domain {
 
 using WallTime = std::chrono::system_clock::time_point;
 
@@ -21,4 +21,4 @@ struct Ambient {
   return WallTime(std::chrono::duration_cast<WallTime::duration>(std::chrono::milliseconds(ms)));
 }
 
-}  // namespace stint
+}  // namespace stint::domain

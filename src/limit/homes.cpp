@@ -1,10 +1,7 @@
 #include "limit/homes.hpp"
 
-#include "os/terminal.hpp"
-
 #include <algorithm>
 #include <dirent.h>
-#include <map>
 
 namespace stint::limit {
 namespace {
@@ -30,33 +27,13 @@ void add_known(const std::string& directory, const std::string& prefix, bool sha
 
 }  // namespace
 
-Result<Homes> Homes::from_environment(const std::string& git_common_dir) {
-  Homes homes;
-  homes.limits = os::environment("STINT_LIMITS_DIR");
-  homes.shared = !homes.limits.empty();
-  if (homes.limits.empty()) {
-    std::string state = os::environment("XDG_STATE_HOME");
-    const std::string home = os::environment("HOME");
-    if (!state.starts_with('/')) state = home.starts_with('/') ? home + "/.local/state" : "";
-    if (state.empty()) {
-      return fail(Errc::invalid, "no place for limits: set HOME, XDG_STATE_HOME or STINT_LIMITS_DIR to a full path");
-    }
-    homes.limits = state + "/stint/limits";
-  }
-  if (!git_common_dir.empty()) homes.agents = git_common_dir + "/stint/semaphores";
-  return homes;
-}
-
 Result<HostLimit> Homes::find(const std::string& name, std::uint32_t capacity) const {
   STINT_CHECK(check_name(name));
   const bool agent = name.starts_with("agent:");
   if (agent && agents.empty()) {
     return fail(Errc::invalid, "'" + name + "' is the limit of an agent, and this is not inside a git repository");
   }
-  if (capacity == 0 || capacity > kHostCapacityMax) {
-    return fail(Errc::invalid, name + ": a capacity is from 1 to " + std::to_string(kHostCapacityMax) + ", not " +
-                                   std::to_string(capacity));
-  }
+  STINT_CHECK(check_capacity(name, capacity));
   HostLimit limit;
   limit.name = name;
   limit.directory = agent ? agents : limits;

@@ -14,8 +14,6 @@ struct Homes {
   std::string agents;   ///< of agents' limits; empty outside of a repository
   bool shared = false;  ///< `limits` was named by limits_dir
 
-  /// From the environment: STINT_LIMITS_DIR, XDG_STATE_HOME, HOME. `git_common_dir` may be empty.
-  static Result<Homes> from_environment(const std::string& git_common_dir);
   [[nodiscard]] Result<HostLimit> find(const std::string& name, std::uint32_t capacity) const;
   /// Limits that have left files behind, by name.
   [[nodiscard]] std::vector<HostLimit> known() const;

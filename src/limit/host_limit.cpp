@@ -1,5 +1,6 @@
 #include "limit/host_limit.hpp"
 
+#include "domain/agent.hpp"
 #include "limit/line.hpp"
 #include "os/fd.hpp"
 
@@ -15,12 +16,7 @@ namespace stint::limit {
 namespace {
 
 constexpr std::string_view kSlotEnding = ".lock";
-
-bool is_name_character(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-}
-
-bool is_letter_or_digit(char c) noexcept { return is_name_character(c) && c != '.' && c != '_' && c != '-'; }
+constexpr std::size_t kNameShown = 40;  // of one that is refused
 
 }  // namespace
 
@@ -36,33 +32,27 @@ std::string HostLimit::line_path() const { return directory + "/" + stem() + ".l
 std::string HostLimit::capacity_path() const { return directory + "/" + stem() + ".capacity"; }
 
 Result<> check_name(std::string_view name) {
-  const auto refuse = [&](const std::string& why) {
-    return fail(Errc::invalid, "'" + std::string(name) + "' is no name for a limit: " + why);
-  };
-  if (name.empty()) return refuse("it is empty");
-  if (name.size() > kNameMax) return refuse("more than " + std::to_string(kNameMax) + " characters");
-  for (std::size_t from = 0; from <= name.size();) {
-    const auto to = std::min(name.find(':', from), name.size());
-    const std::string_view part = name.substr(from, to - from);
-    if (part.empty() || !is_letter_or_digit(part[0])) return refuse("each part begins with a letter or digit");
-    if (!std::ranges::all_of(part, is_name_character)) return refuse("use letters, digits, '.', '_', '-' and ':'");
-    from = to + 1;
-  }
-  return {};
+  if (domain::is_limit_name(name)) return {};
+  return fail(Errc::invalid, "'" + std::string(name.substr(0, kNameShown)) +
+                                 "' is no name for a limit: use letters, digits, '.', '_', '-' and ':', at most 128 of "
+                                 "them, a letter or digit first");
+}
+
+Result<> check_capacity(std::string_view name, std::int64_t capacity) {
+  if (capacity >= 1 && capacity <= std::int64_t{domain::kPermitsMax}) return {};
+  return fail(Errc::invalid, std::string(name) + ": a capacity is from 1 to " + std::to_string(domain::kPermitsMax) +
+                                 ", not " + std::to_string(capacity));
 }
 
 std::uint32_t capacity_now(const HostLimit& limit) {
   const std::string text = os::read_small_file(limit.capacity_path());
   std::uint32_t resized = 0;
   std::from_chars(text.data(), text.data() + text.size(), resized);
-  return resized > 0 ? std::min(resized, kHostCapacityMax) : limit.capacity;
+  return resized > 0 ? std::min(resized, domain::kPermitsMax) : limit.capacity;
 }
 
 Result<> resize(const HostLimit& limit, std::uint32_t capacity) {
-  if (capacity == 0 || capacity > kHostCapacityMax) {
-    return fail(Errc::invalid, limit.name + ": a capacity is from 1 to " + std::to_string(kHostCapacityMax) + ", not " +
-                                   std::to_string(capacity));
-  }
+  STINT_CHECK(check_capacity(limit.name, capacity));
   STINT_CHECK(make_directory(limit));
   const std::string fresh = limit.capacity_path() + "." + std::to_string(::getpid());
   {

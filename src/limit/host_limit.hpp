@@ -10,9 +10,6 @@
 
 namespace stint::limit {
 
-inline constexpr std::size_t kNameMax = 100;
-inline constexpr std::uint32_t kHostCapacityMax = 4096;  // one file each
-
 struct HostLimit {
   std::string name;  ///< `agent:review`, `gpu`
   std::string directory;
@@ -27,8 +24,9 @@ struct HostLimit {
   [[nodiscard]] unsigned file_mode() const noexcept { return shared ? 0666 : 0600; }
 };
 
-/// Letters, digits, `.`, `_` and `-`, in parts separated by `:`. Anything else could name another file.
+/// A name could become that of another file, a capacity that of very many.
 [[nodiscard]] Result<> check_name(std::string_view name);
+[[nodiscard]] Result<> check_capacity(std::string_view name, std::int64_t capacity);
 
 /// N now: from the capacity file, else as configured.
 [[nodiscard]] std::uint32_t capacity_now(const HostLimit& limit);

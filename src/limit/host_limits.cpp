@@ -13,7 +13,7 @@ constexpr Duration kTellEvery = 250ms;  // a reason is gathered with a system ca
 constexpr Duration kJoinAgain = 1ms;    // while the line is being compacted …
 constexpr Duration kJoinMax = 2s;       // … which lasts only if who does it is frozen
 
-os::SlotRecord record_of(const Claimant& who, std::uint32_t weight, WallTime now) {
+os::SlotRecord record_of(const Claimant& who, std::uint32_t weight, domain::WallTime now) {
   const os::Process self = os::this_process();
   os::SlotRecord record;
   record.run = who.run;
@@ -22,7 +22,7 @@ os::SlotRecord record_of(const Claimant& who, std::uint32_t weight, WallTime now
   record.pid = self.pid;
   record.start = self.start;
   record.weight = weight;
-  record.since_ms = to_unix_ms(now);
+  record.since_ms = domain::to_unix_ms(now);
   record.namespace_id = os::pid_namespace();
   return record;
 }

@@ -44,7 +44,7 @@ struct WaitReason {
 class HostLimits {
  public:
   /// `use_inotify` false: poll, as where there is none.
-  HostLimits(Reactor& reactor, const Ambient& ambient, bool use_inotify = true)
+  HostLimits(Reactor& reactor, const domain::Ambient& ambient, bool use_inotify = true)
       : reactor_(reactor), ambient_(ambient), bell_(reactor, use_inotify) {}
 
   /// Told when a wait begins, and when its reason changes; null when it is over.
@@ -63,7 +63,7 @@ class HostLimits {
   Task<Result<HostWait>> join(const HostRequest& request, const Claimant& who, Deadline deadline);
 
   Reactor& reactor_;
-  const Ambient& ambient_;
+  const domain::Ambient& ambient_;
   Bell bell_;
 };
 

@@ -4,6 +4,8 @@
 // 3. Probing opens and closes nothing: a close would be an event, and wake everybody (measured: 4 times fewer grants).
 #include "limit/slots.hpp"
 
+#include "domain/agent.hpp"
+
 #include <algorithm>
 #include <dirent.h>
 #include <fcntl.h>
@@ -39,7 +41,7 @@ Result<> Slots::refresh(std::vector<std::string>& opened) {
     const std::string stem = limit_.stem();
     while (const dirent* const entry = ::readdir(directory)) {
       const int index = slot_index(entry->d_name, stem);
-      if (index >= 0 && static_cast<std::uint32_t>(index) < kHostCapacityMax) {
+      if (index >= 0 && static_cast<std::uint32_t>(index) < domain::kPermitsMax) {
         wanted.push_back(static_cast<std::uint32_t>(index));
       }
     }

@@ -1,0 +1,164 @@
+// Files of other tools. Their body says who the agent is, not what it is asked to do: it becomes the system prompt,
+// verbatim, and the task comes as the argument `task`. Coven's files are ours but for a few names.
+#include "agent/schema.hpp"
+#include "agent/template.hpp"
+#include "agent/text.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cctype>
+
+namespace stint::agent {
+namespace {
+
+using domain::Agent;
+using domain::Dialect;
+
+constexpr std::uint32_t kTurnsMax = 100'000;
+
+/// Names as people see them: "Code Reviewer" is known to us as code-reviewer.
+std::string slug(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const bool kept = (lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9') || lower == '_';
+    if (kept) {
+      out += lower;
+    } else if (!out.empty() && out.back() != '-') {
+      out += '-';
+    }
+  }
+  while (out.ends_with('-')) out.pop_back();
+  while (out.starts_with('_')) out.erase(0, 1);
+  return out.substr(0, domain::kAgentNameMax);
+}
+
+/// A list, or one text with commas.
+std::optional<std::vector<std::string>> tool_names(Fields& fields, std::string_view key) {
+  const YamlNode* const node = fields.find(key);
+  if (node == nullptr || node->kind == YamlNode::Kind::null) return std::nullopt;
+  if (node->kind == YamlNode::Kind::scalar) return split_commas(node->text);
+  if (node->kind == YamlNode::Kind::list) return fields.texts(key);
+  // opencode's old form: {write: false, edit: true}
+  std::vector<std::string> names;
+  for (const YamlNode& item : node->items) {
+    if (item.text == "true") names.push_back(item.key);
+  }
+  return names;
+}
+
+void read_name(Fields& fields, Agent& agent) {
+  const std::optional<std::string> given = fields.text("name");
+  const bool by_key = agent.dialect == Dialect::claude || agent.dialect == Dialect::gemini;
+  const std::string shown = by_key && given && !given->empty() ? *given : agent.name;
+  const std::string name = slug(shown);
+  if (name != shown && !name.empty()) {
+    const YamlNode* const node = by_key ? fields.find("name") : nullptr;
+    fields.problems().warning(node != nullptr ? node->place : Place{}, "name",
+                              fmt::format("Stint knows '{}' as '{}'", excerpt(shown), name));
+  }
+  agent.name = name;
+}
+
+void read_model(Fields& fields, Agent& agent) {
+  const std::optional<std::string> model = fields.text("model");
+  if (!model || *model == "inherit") return;
+  if (agent.driver) {
+    agent.model = *model;
+    return;
+  }
+  fields.problems().warning(
+      fields.find("model")->place, "model",
+      fmt::format("'{}' is a name of {}'s own, ignored", excerpt(*model), to_string(agent.dialect)),
+      "say driver: and model: in a file of .stint/agents");
+}
+
+void read_permission_mode(Fields& fields, Agent& agent) {
+  const std::optional<std::string> mode = fields.text("permission_mode");
+  if (!mode) return;
+  if (*mode == "plan") agent.permissions = domain::Permissions::read;
+  if (*mode == "acceptEdits") agent.permissions = domain::Permissions::edit;
+  if (*mode == "bypassPermissions") agent.permissions = domain::Permissions::full;
+}
+
+void read_turns(Fields& fields, Agent& agent) {
+  for (const char* const key : {"max_turns", "steps", "max_steps"}) {
+    if (const auto turns = fields.integer(key, 1, kTurnsMax)) agent.turns_max = static_cast<std::uint32_t>(*turns);
+  }
+  if (agent.dialect == Dialect::gemini && !agent.budget.time) {
+    constexpr std::int64_t kMinutesMax = 24 * 60;
+    if (const auto minutes = fields.integer("timeout_mins", 1, kMinutesMax))
+      agent.budget.time = std::chrono::minutes(*minutes);
+  }
+}
+
+/// Keys that belong to the other tool. Those that change what an agent may do are named, the rest is passed over.
+void pass_over(Fields& fields) {
+  constexpr std::array<std::string_view, 8> kMatter{"mcp_servers", "hooks",  "skills",     "isolation",
+                                                    "permission",  "memory", "background", "initial_prompt"};
+  constexpr std::array<std::string_view, 13> kCosmetic{
+      "color",          "effort", "kind",     "temperature", "top_p",  "mode", "hidden", "disable_model_invocation",
+      "user_invocable", "target", "metadata", "disable",     "license"};
+  for (const std::string_view key : kMatter) {
+    if (const YamlNode* const node = fields.find(key)) {
+      fields.problems().warning(node->key_place, std::string(key), "is not used by Stint");
+    }
+  }
+  fields.ignore(kCosmetic);
+}
+
+void read_coven(Fields& fields, const Frontmatter& parts, Agent& agent) {
+  agent.driver = domain::DriverKind::claude;
+  read_own(fields, parts, agent);
+  const auto theirs = fields.texts("claude_args");
+  if (theirs && agent.driver_args.empty()) agent.driver_args = *theirs;
+}
+
+}  // namespace
+
+void read_foreign(Fields& fields, const Frontmatter& parts, Agent& agent) {
+  if (agent.dialect == Dialect::coven) return read_coven(fields, parts, agent);
+  if (agent.dialect == Dialect::claude) agent.driver = domain::DriverKind::claude;
+  if (agent.dialect == Dialect::gemini) agent.driver = domain::DriverKind::gemini;
+  read_name(fields, agent);
+  agent.description = fields.text("description").value_or("");
+  if (agent.description.empty()) {
+    fields.problems().error({1, 1}, "description", "is missing", "say in one line what the agent does");
+  }
+  read_shared(fields, agent);
+  if (agent.driver_args.empty()) {
+    if (const auto theirs = fields.texts("claude_args")) agent.driver_args = *theirs;
+  }
+  read_model(fields, agent);
+  agent.tool_names = tool_names(fields, "tools");
+  agent.tool_names_denied = tool_names(fields, "disallowed_tools").value_or(std::vector<std::string>());
+  read_turns(fields, agent);
+  read_permission_mode(fields, agent);
+  pass_over(fields);
+  agent.system_prompt = parts.body;
+  agent.args = {{"task", "What the agent shall do", true, std::nullopt}};
+  agent.prompt = {"{{task}}", parts.body_line};
+}
+
+std::string quoted_like_others_read_it(std::string_view yaml) {
+  std::string out;
+  while (!yaml.empty()) {
+    const std::size_t end = std::min(yaml.find('\n'), yaml.size());
+    const std::string_view line = yaml.substr(0, end);
+    yaml.remove_prefix(std::min(end + 1, yaml.size()));
+    const std::size_t colon = line.find(": ");
+    const bool is_key = colon != std::string_view::npos && domain::is_argument_name(line.substr(0, colon));
+    const std::string_view value = is_key ? trimmed(line.substr(colon + 2)) : std::string_view();
+    if (value.empty() || std::string_view("\"'[{|>").contains(value[0])) {
+      out.append(line).append("\n");
+      continue;
+    }
+    out.append(line.substr(0, colon)).append(": '");
+    for (const char c : value) out.append(c == '\'' ? 2 : 1, c);
+    out.append("'\n");
+  }
+  return out;
+}
+
+}  // namespace stint::agent

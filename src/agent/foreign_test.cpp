@@ -1,0 +1,140 @@
+#include "agent/agent_file.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stint::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::Dialect;
+
+AgentFile parsed(std::string_view text, Dialect dialect, const std::string& stem = "reviewer") {
+  return parse_agent(text, {stem + ".md", stem, dialect});
+}
+
+std::string said(const AgentFile& file) {
+  std::string out;
+  for (const Problem& problem : file.problems) out += describe(problem) + "\n";
+  return out;
+}
+
+TEST(ForeignClaude, the_body_is_who_it_is_and_the_task_an_argument) {
+  const AgentFile file = parsed(
+      "---\nname: code-reviewer\ndescription: Reviews code\ntools: Read, Grep, Bash(git log:*, git diff:*)\n"
+      "disallowedTools: [Write]\nmodel: sonnet\nmaxTurns: 12\npermissionMode: plan\ncolor: red\n---\nYou review "
+      "{{code}}.\n",
+      Dialect::claude, "file");
+  ASSERT_TRUE(file.agent) << said(file);
+  EXPECT_EQ(said(file), "");
+  const domain::Agent& agent = *file.agent;
+  EXPECT_EQ(agent.name, "code-reviewer");
+  EXPECT_EQ(agent.driver, domain::DriverKind::claude);
+  EXPECT_EQ(agent.model, "sonnet");
+  EXPECT_EQ(agent.tool_names, (std::vector<std::string>{"Read", "Grep", "Bash(git log:*, git diff:*)"}));
+  EXPECT_EQ(agent.tool_names_denied, std::vector<std::string>{"Write"});
+  EXPECT_EQ(agent.turns_max, 12U);
+  EXPECT_EQ(agent.permissions, domain::Permissions::read);
+  EXPECT_EQ(agent.system_prompt, "You review {{code}}.");
+  ASSERT_EQ(agent.args.size(), 1U);
+  EXPECT_EQ(agent.args[0].name, "task");
+  EXPECT_TRUE(agent.args[0].required);
+  EXPECT_EQ(render(agent, {{"task", {"look"}}}).value().prompt, "look");
+}
+
+TEST(ForeignClaude, tools_as_a_list_and_absent_are_told_apart) {
+  EXPECT_EQ(
+      parsed("---\ndescription: d\ntools:\n  - Read\n  - Bash(ls:*)\n---\nx", Dialect::claude).agent.value().tool_names,
+      (std::vector<std::string>{"Read", "Bash(ls:*)"}));
+  EXPECT_EQ(parsed("---\ndescription: d\n---\nx", Dialect::claude).agent.value().tool_names, std::nullopt);
+  EXPECT_EQ(parsed("---\ndescription: d\ntools: []\n---\nx", Dialect::claude).agent.value().tool_names,
+            std::vector<std::string>());
+  EXPECT_EQ(parsed("---\ndescription: d\nmodel: inherit\n---\nx", Dialect::claude).agent.value().model, "");
+}
+
+TEST(ForeignClaude, a_description_that_is_no_yaml_is_read_as_they_read_it) {
+  const AgentFile file = parsed(
+      "---\nname: a\ndescription: Use this when: it's \"late\". Examples:\\n<example>user: hi</example>\ntools: Read, "
+      "Grep\n---\nx",
+      Dialect::claude);
+  ASSERT_TRUE(file.agent) << said(file);
+  EXPECT_EQ(file.agent->description, "Use this when: it's \"late\". Examples:\\n<example>user: hi</example>");
+  ASSERT_EQ(file.problems.size(), 1U);
+  EXPECT_EQ(file.problems[0].severity, Severity::warning);
+  EXPECT_EQ(file.problems[0].line, 3);
+}
+
+TEST(ForeignClaude, keys_of_stint_work_in_every_case) {
+  const AgentFile file =
+      parsed("---\ndescription: d\nmaxConcurrency: 2\nidle-timeout: 5m\nbudget: {time: 1h}\n---\nx", Dialect::claude);
+  ASSERT_TRUE(file.agent) << said(file);
+  EXPECT_EQ(file.agent->max_concurrency, 2U);
+  EXPECT_EQ(file.agent->idle_timeout, 5min);
+  EXPECT_EQ(file.agent->budget.time, 1h);
+  EXPECT_FALSE(parsed("---\ndescription: d\nmaxConcurrency: 0\n---\nx", Dialect::claude).agent);
+}
+
+TEST(ForeignClaude, misspelt_and_unused_keys_warn) {
+  EXPECT_EQ(said(parsed("---\ndescription: d\ndisalowedTools: Bash\nmcpServers: [x]\n---\nx", Dialect::claude)),
+            "reviewer.md:3:1: warning: disalowedTools: unknown key, ignored; did you mean 'disallowed_tools'?\n"
+            "reviewer.md:4:1: warning: mcp_servers: is not used by Stint\n");
+}
+
+TEST(ForeignClaude, a_display_name_becomes_a_short_one) {
+  const AgentFile file = parsed("---\nname: Code Reviewer!\ndescription: d\n---\nx", Dialect::claude);
+  ASSERT_TRUE(file.agent) << said(file);
+  EXPECT_EQ(file.agent->name, "code-reviewer");
+  EXPECT_NE(said(file).find("Stint knows 'Code Reviewer!' as 'code-reviewer'"), std::string::npos);
+}
+
+TEST(ForeignCoven, is_read_fully) {
+  const AgentFile file = parsed(
+      "---\ndescription: Does one task\nargs:\n  - name: task\n    description: What\n    required: "
+      "true\nmax_concurrency: 1\n"
+      "claude_args: [\"--allowedTools\", \"Bash(git add:*)\"]\ntitle: \"main: {{task}}\"\n---\nDo {{task}}.{{#if "
+      "extra}} {{extra}}{{/if}}\n",
+      Dialect::coven, "main");
+  ASSERT_TRUE(file.agent) << said(file);
+  EXPECT_EQ(file.agent->driver, domain::DriverKind::claude);
+  EXPECT_EQ(file.agent->max_concurrency, 1U);
+  EXPECT_EQ(file.agent->driver_args, (std::vector<std::string>{"--allowedTools", "Bash(git add:*)"}));
+  EXPECT_EQ(file.problems.size(), 2U) << said(file);  // {{extra}}, twice, is filled with nothing, as coven does
+  EXPECT_EQ(render(*file.agent, {{"task", {"it"}}}).value().prompt, "Do it.");
+}
+
+TEST(ForeignGemini, turns_and_minutes_are_kept) {
+  const AgentFile file = parsed(
+      "---\nname: x\ndescription: d\nkind: local\ntools: ['*', mcp_github_*]\nmodel: gemini-2.5-pro\nmax_turns: "
+      "30\ntimeout_mins: 10\n"
+      "temperature: 0.2\n---\nYou are x.\n",
+      Dialect::gemini);
+  ASSERT_TRUE(file.agent) << said(file);
+  EXPECT_EQ(said(file), "");
+  EXPECT_EQ(file.agent->driver, domain::DriverKind::gemini);
+  EXPECT_EQ(file.agent->model, "gemini-2.5-pro");
+  EXPECT_EQ(file.agent->turns_max, 30U);
+  EXPECT_EQ(file.agent->budget.time, 10min);
+}
+
+TEST(ForeignOpencode, core_fields) {
+  const AgentFile file = parsed(
+      "---\ndescription: d\nmode: subagent\nmodel: anthropic/x\nsteps: 9\ntools: {write: false, read: true}\n---\nx",
+      Dialect::opencode);
+  ASSERT_TRUE(file.agent) << said(file);
+  EXPECT_EQ(file.agent->driver, std::nullopt);
+  EXPECT_EQ(file.agent->model, "");
+  EXPECT_NE(said(file).find("'anthropic/x' is a name of opencode's own"), std::string::npos);
+  EXPECT_EQ(file.agent->turns_max, 9U);
+  EXPECT_EQ(file.agent->tool_names, std::vector<std::string>{"read"});
+}
+
+TEST(ForeignGithub, core_fields) {
+  const AgentFile file =
+      parsed("---\nname: Test Writer\ndescription: d\ntools: \"read, edit\"\nmcp-servers: {}\n---\nx", Dialect::github,
+             "test-writer");
+  ASSERT_TRUE(file.agent) << said(file);
+  EXPECT_EQ(file.agent->name, "test-writer");
+  EXPECT_EQ(file.agent->tool_names, (std::vector<std::string>{"read", "edit"}));
+}
+
+}  // namespace
+}  // namespace stint::agent

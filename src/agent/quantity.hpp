@@ -1,0 +1,32 @@
+/// Amounts as people write them: `1h30m`, `500ms`, `400k`, `2.50`. Exact: no floating point on the way, and what does
+/// not fit is refused, never rounded or wrapped.
+#pragma once
+
+#include "stint/error.hpp"
+#include "stint/time.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace stint::agent {
+
+/// Longer than any run: a year. A larger one is a mistake in the unit.
+inline constexpr Duration kDurationMax = std::chrono::hours(24 * 366);
+/// A count above it is a mistake; `Budget::kAmountMax` is larger.
+inline constexpr std::int64_t kCountMax = std::int64_t{1} << 47;
+
+/// `20m`, `500ms`, `1h30m`, `2d`, `1.5h`: a number and ms, s, m, h or d, larger units first, each once. Not negative.
+[[nodiscard]] Result<Duration> parse_duration(std::string_view text);
+/// `3`, `400k`, `2M`, `1.5M`, `1_000`, `1G`: a whole number, k = 1000. Not negative.
+[[nodiscard]] Result<std::int64_t> parse_count(std::string_view text);
+/// `2.50`, `$2`, `0.000001`: millionths of the currency's unit. Not negative.
+[[nodiscard]] Result<std::int64_t> parse_money(std::string_view text);
+/// A whole number without sign, unit or fraction, between the bounds; says which it broke.
+[[nodiscard]] Result<std::int64_t> parse_integer(std::string_view text, std::int64_t least, std::int64_t most);
+
+/// The shortest way to write it: `1h30m`.
+[[nodiscard]] std::string format_duration(Duration duration);
+[[nodiscard]] std::string format_money(std::int64_t micros);
+
+}  // namespace stint::agent

@@ -1,0 +1,118 @@
+#include "agent/trust.hpp"
+
+#include "agent/test_folder.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stint::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Trust : public ::testing::Test {
+ protected:
+  Trust() {
+    folder.write("repo/.git/HEAD", "x");
+    folder.write("repo/.git/worktrees/wt/HEAD", "x");
+    folder.write("repo/.git/worktrees/wt/commondir", "../..");
+    folder.write("wt/.git", "gitdir: " + (folder / "repo/.git/worktrees/wt").string());
+    folder.write("other/.git/HEAD", "x");
+  }
+  Project project(std::string_view name) const { return blocking_find_project(folder / name).value(); }
+  bool trusted(std::string_view name) const { return blocking_is_trusted(state, project(name)).value(); }
+
+  TestFolder folder;
+  const fs::path state = folder / "state";
+};
+
+TEST_F(Trust, nothing_is_trusted_before_it_was_said) {
+  EXPECT_FALSE(trusted("repo"));
+  EXPECT_TRUE(blocking_list_trust(state).value().empty());
+  EXPECT_FALSE(blocking_revoke_trust(state, project("repo")).value());
+}
+
+TEST_F(Trust, covers_the_repository_and_its_worktrees_and_nothing_else) {
+  ASSERT_TRUE(blocking_trust(state, project("wt")));
+  EXPECT_TRUE(trusted("repo"));
+  EXPECT_TRUE(trusted("wt"));
+  EXPECT_FALSE(trusted("other"));
+  ASSERT_TRUE(blocking_trust(state, project("repo")));  // again: no harm
+  ASSERT_EQ(blocking_list_trust(state).value().size(), 1U);
+  EXPECT_EQ(blocking_list_trust(state).value()[0].identity, folder / "repo/.git");
+}
+
+TEST_F(Trust, ends_when_it_is_revoked) {
+  ASSERT_TRUE(blocking_trust(state, project("repo")));
+  ASSERT_TRUE(blocking_trust(state, project("other")));
+  EXPECT_TRUE(blocking_revoke_trust(state, project("repo")).value());
+  EXPECT_FALSE(trusted("repo"));
+  EXPECT_TRUE(trusted("other"));
+}
+
+TEST_F(Trust, ends_when_another_repository_stands_at_the_place) {
+  ASSERT_TRUE(blocking_trust(state, project("repo")));
+  fs::rename(folder / "repo", folder / "moved");  // kept, so that its inode is not given to the next
+  folder.write("repo/.git/HEAD", "x");
+  EXPECT_FALSE(trusted("repo"));
+  EXPECT_FALSE(trusted("moved"));
+  EXPECT_FALSE(blocking_list_trust(state).value().at(0).holds);
+}
+
+TEST_F(Trust, a_record_that_others_may_write_is_not_believed) {
+  ASSERT_TRUE(blocking_trust(state, project("repo")));
+  const fs::path record = fs::directory_iterator(state / "trust")->path();
+  fs::permissions(record, fs::perms::others_write, fs::perm_options::add);
+  const auto answer = blocking_is_trusted(state, project("repo"));
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error(), Errc::denied);
+}
+
+TEST_F(Trust, a_damaged_record_is_not_believed) {
+  ASSERT_TRUE(blocking_trust(state, project("repo")));
+  const fs::path record = fs::directory_iterator(state / "trust")->path();
+  for (const char* const text : {"", "12", "x /a", "12\n/a"}) {
+    std::ofstream(record) << text;
+    EXPECT_FALSE(blocking_is_trusted(state, project("repo"))) << text;
+  }
+  std::ofstream(record) << "1 /somewhere/else";
+  EXPECT_FALSE(trusted("repo"));
+}
+
+TEST_F(Trust, outside_a_repository_it_belongs_to_the_folder) {
+  fs::create_directories(folder / "plain/.stint");
+  fs::create_directories(folder / "plain/sub");
+  ASSERT_TRUE(blocking_trust(state, project("plain/sub")));
+  EXPECT_TRUE(trusted("plain"));
+}
+
+TEST(TrustedThings, are_what_a_checkout_would_run_or_send_keys_to) {
+  Catalogue catalogue;
+  domain::Agent agent;
+  agent.name = "a";
+  agent.file = "a.md";
+  agent.command = {{"./x", 1}, {"{{pr}}", 1}};
+  catalogue.agents.push_back(agent);
+  agent.command.clear();
+  agent.driver = domain::DriverKind::claude;
+  catalogue.agents.push_back(agent);
+  agent.driver_args = {"--mcp-config", "evil.json"};
+  catalogue.agents.push_back(agent);
+  const std::string project =
+      "store = \"memory\"\n[land]\ngate = [\"./dev\", \"check\"]\n[models.\"a/b\"]\nendpoint = "
+      "\"https://evil.example\"\n";
+  const LoadedSettings loaded = read_settings({{{OriginKind::project, "stint.toml", project},
+                                                {OriginKind::user, "config.toml", "[accounts.x]\nkey_env = \"K\"\n"}},
+                                               {},
+                                               {}});
+  std::string all;
+  for (const TrustedThing& thing : things_that_need_trust(catalogue, loaded.settings))
+    all += thing.where + ": " + thing.what + "\n";
+  EXPECT_EQ(all,
+            "a.md: ./x {{pr}}\na.md: claude --mcp-config evil.json\nstint.toml:3: ./dev check\n"
+            "stint.toml:5: models.\"a/b\".endpoint = https://evil.example\n");
+  EXPECT_EQ(untrusted({"/p", {}, {}}, {"./x", "a.md"}).what(),
+            "/p is not trusted, and a.md would run: ./x. Look at it, then say `stint trust` there");
+}
+
+}  // namespace
+}  // namespace stint::agent

@@ -1,0 +1,167 @@
+#include "cli/agents.hpp"
+
+#include "agent/arguments.hpp"
+#include "agent/check.hpp"
+#include "agent/quantity.hpp"
+#include "cli/printable.hpp"
+#include "cli/surroundings.hpp"
+#include "wire/agents.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace stint::cli {
+namespace {
+
+using domain::Agent;
+
+constexpr std::size_t kNameColumnsMax = 24;
+
+std::string driver_of(const Agent& agent, const agent::Settings& settings) {
+  std::string out(to_string(agent.driver.value_or(settings.driver)));
+  if (!agent.model.empty()) out += "/" + agent.model;
+  return out;
+}
+
+std::string at_once(const Agent& agent) {
+  return agent.max_concurrency ? fmt::format("max {}", *agent.max_concurrency) : std::string("-");
+}
+
+void print_table(const std::vector<Agent>& agents, const agent::Settings& settings, const Surroundings& around) {
+  std::size_t name_width = 4;
+  std::size_t driver_width = 6;
+  for (const Agent& agent : agents) {
+    name_width = std::max(name_width, std::min(agent.name.size(), kNameColumnsMax));
+    driver_width = std::max(driver_width, std::min(printable(driver_of(agent, settings)).size(), kNameColumnsMax));
+  }
+  for (const Agent& agent : agents) {
+    Line line;
+    line.add(fmt::format("{:{}}", agent.name, name_width), Style::bold);
+    line.add(fmt::format("  {:9}  {:{}}  ", at_once(agent), printable(driver_of(agent, settings)), driver_width));
+    line.add(printable(agent.description));
+    if (agent.dialect != domain::Dialect::stint) line.add(fmt::format("  ({})", to_string(agent.dialect)), Style::dim);
+    fmt::print("{}\n", (around.terminal ? line.clipped(around.columns, true) : line).str(around.colour));
+  }
+}
+
+class Sheet {
+ public:
+  explicit Sheet(bool colour) : colour_(colour) {}
+  void add(std::string_view label, std::string_view value) const {
+    if (value.empty()) return;
+    Line line;
+    line.add(fmt::format("  {:16}", label), Style::dim).add(printable(value));
+    fmt::print("{}\n", line.str(colour_));
+  }
+
+ private:
+  const bool colour_;
+};
+
+std::string joined(const std::vector<std::string>& words, std::string_view between) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? std::string() : std::string(between)) + word;
+  return out;
+}
+
+std::string limits_of(const Agent& agent) {
+  std::vector<std::string> out;
+  for (const domain::LimitRequest& request : agent.limits) {
+    out.push_back(request.weight == 1 ? request.name : fmt::format("{} × {}", request.weight, request.name));
+  }
+  return joined(out, ", ");
+}
+
+std::string budget_of(const Agent& agent) {
+  std::vector<std::string> out;
+  if (agent.budget.time) out.push_back("time " + agent::format_duration(*agent.budget.time));
+  if (agent.budget.attempts) out.push_back(fmt::format("attempts {}", *agent.budget.attempts));
+  if (agent.budget.tokens) out.push_back(fmt::format("tokens {}", *agent.budget.tokens));
+  if (agent.budget.money_micros) out.push_back("cost " + agent::format_money(*agent.budget.money_micros));
+  return joined(out, ", ");
+}
+
+void print_one(const Agent& agent, const agent::Settings& settings, const Surroundings& around) {
+  fmt::print("{}\n", Line(agent.name, Style::bold).str(around.colour));
+  const Sheet sheet(around.colour);
+  sheet.add("description", agent.description);
+  sheet.add("file", agent.file);
+  if (agent.dialect != domain::Dialect::stint) sheet.add("format", to_string(agent.dialect));
+  sheet.add("usage", "stint run " + agent::usage(agent));
+  for (const domain::ArgumentSpec& spec : agent.args) {
+    std::string about = spec.description;
+    if (spec.required) about += " (required)";
+    if (spec.fallback) about += fmt::format(" (default: {})", *spec.fallback);
+    sheet.add("  " + spec.name, about.empty() ? "-" : about);
+  }
+  sheet.add("at once", agent.max_concurrency ? std::to_string(*agent.max_concurrency) : "unlimited");
+  sheet.add("limits", limits_of(agent));
+  sheet.add("driver", driver_of(agent, settings));
+  sheet.add("driver args", joined(agent.driver_args, " "));
+  if (agent.permissions) sheet.add("permissions", to_string(*agent.permissions));
+  std::vector<std::string> command;
+  for (const domain::TemplateText& element : agent.command) command.push_back(element.text);
+  sheet.add("command", joined(command, " "));
+  if (agent.tool_names) sheet.add("tools", agent.tool_names->empty() ? "none" : joined(*agent.tool_names, ", "));
+  sheet.add("tools denied", joined(agent.tool_names_denied, ", "));
+  for (const domain::Tool& tool : agent.tools) {
+    sheet.add("tool " + tool.name, fmt::format("{}: {}", to_string(tool.tool_class), joined(tool.command, " ")));
+  }
+  sheet.add("budget", budget_of(agent));
+  if (agent.idle_timeout) sheet.add("idle timeout", agent::format_duration(*agent.idle_timeout));
+  if (agent.on_crash) sheet.add("on crash", to_string(*agent.on_crash));
+  sheet.add("next", joined(agent.next, ", "));
+  if (agent.priority != 0) sheet.add("priority", std::to_string(agent.priority));
+}
+
+}  // namespace
+
+AgentsCommand::AgentsCommand(CLI::App& app)
+    : command_(app.add_subcommand("agents", "The agents of this project, and what is wrong with their files")) {
+  command_->footer(
+      "Agents are Markdown files in .stint/agents; those in .claude/agents, .coven/agents, .gemini/agents,\n"
+      ".opencode/agents and .github/agents are read, too. Exit status 1 if a file has errors.");
+  command_->add_option("NAME", name_, "Only this one, with everything that is known of it");
+  command_->add_flag("--json", json_, "One JSON object: agents and problems");
+}
+
+bool AgentsCommand::chosen() const { return command_->parsed(); }
+
+int AgentsCommand::run() {
+  const Surroundings around = blocking_look_around();
+  const auto project = agent::blocking_find_project(around.folder);
+  if (!project) return complain(project.error());
+  const agent::LoadedSettings loaded = agent::blocking_load_settings(project->root, around.environment);
+  const agent::Catalogue catalogue = agent::blocking_discover(project->root);
+
+  std::vector<agent::Problem> problems = loaded.problems;
+  problems.insert(problems.end(), catalogue.problems.begin(), catalogue.problems.end());
+  for (agent::Problem& problem : agent::check_whole(catalogue, loaded.settings)) problems.push_back(std::move(problem));
+  std::vector<Agent> shown = catalogue.agents;
+  if (!name_.empty()) {
+    std::erase_if(shown, [&](const Agent& agent) { return agent.name != name_; });
+    const std::string file = shown.empty() ? "/" + name_ + ".md" : shown[0].file;
+    std::erase_if(problems, [&](const agent::Problem& problem) { return !problem.file.ends_with(file); });
+    if (shown.empty() && problems.empty()) {
+      const std::string suggestion = catalogue.did_you_mean(name_);
+      return complain(
+          {Errc::invalid, fmt::format("there is no agent '{}'{}", name_,
+                                      suggestion.empty() ? "; `stint agents` lists them" : "; " + suggestion)});
+    }
+  }
+  if (json_) {
+    fmt::print("{}\n", wire::agents_to_json(shown, problems));
+  } else {
+    if (name_.empty()) print_table(shown, loaded.settings, around);
+    if (!name_.empty() && !shown.empty()) print_one(shown[0], loaded.settings, around);
+    if (shown.empty() && problems.empty()) fmt::print("No agents yet. `stint init` writes the first ones.\n");
+    std::fflush(stdout);
+    print_problems(problems, around);
+  }
+  return agent::has_errors(problems) ? kExitFailed : kExitDone;
+}
+
+}  // namespace stint::cli

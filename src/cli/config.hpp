@@ -1,0 +1,29 @@
+/// `stint config`: every setting, its value and where it comes from.
+#pragma once
+
+#include <string>
+
+namespace CLI {  // NOLINT(readability-identifier-naming): theirs
+class App;
+}
+
+namespace stint::cli {
+
+class ConfigCommand {
+ public:
+  /// Adds itself to the command line. Must outlive the parsing.
+  explicit ConfigCommand(CLI::App& app);
+  ConfigCommand(const ConfigCommand&) = delete;
+  ConfigCommand& operator=(const ConfigCommand&) = delete;
+
+  [[nodiscard]] bool chosen() const;
+  /// 1 if a value is wrong, or if there is no such key.
+  int run();
+
+ private:
+  CLI::App* command_;  // owned by the app
+  std::string key_;
+  bool json_ = false;
+};
+
+}  // namespace stint::cli

@@ -1,0 +1,110 @@
+#include "cli/init.hpp"
+
+#include "agent/files.hpp"
+#include "agent/project.hpp"
+#include "cli/printable.hpp"
+#include "cli/surroundings.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stint::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A checkout may hold a link `.stint` that leads out of it; nothing is written there.
+bool leads_out(const fs::path& root, const fs::path& file) {
+  std::error_code error;
+  const fs::path folder = fs::weakly_canonical(file.parent_path(), error);
+  const auto [end, _] = std::ranges::mismatch(root, folder);
+  return error || end != root.end();
+}
+
+wire::InitFile blocking_write(const fs::path& root, const InitTemplate& wanted, bool dry_run) {
+  wire::InitFile out{std::string(wanted.path), "made", std::string(wanted.purpose)};
+  const fs::path path = root / wanted.path;
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(path, error))) {
+    out.action = "kept";
+    return out;
+  }
+  if (leads_out(root, path)) {
+    out.action = "failed";
+    out.purpose = fmt::format("{} leads out of the checkout", path.parent_path().string());
+    return out;
+  }
+  if (dry_run) return out;
+  const Result<> made = agent::blocking_create_file(path, wanted.text);
+  if (!made && made.error() == Errc::conflict) {
+    out.action = "kept";
+  } else if (!made) {
+    out.action = "failed";
+    out.purpose = made.error().what();
+  }
+  return out;
+}
+
+void print_files(const std::vector<wire::InitFile>& files, bool dry_run, bool colour) {
+  for (const wire::InitFile& file : files) {
+    const bool made = file.action == "made";
+    const bool failed = file.action == "failed";
+    Line line;
+    line.add(fmt::format("{:12}", made && dry_run ? "would make" : file.action), failed ? Style::red
+                                                                                 : made ? Style::green
+                                                                                        : Style::dim);
+    line.add(fmt::format("{:29}{}", file.path,
+                         printable(file.action == "kept" ? "was there, and is not touched" : file.purpose)));
+    fmt::print("{}\n", line.str(colour));
+  }
+}
+
+}  // namespace
+
+std::vector<wire::InitFile> blocking_write_templates(const fs::path& root, bool dry_run) {
+  std::vector<wire::InitFile> out;
+  for (const InitTemplate& wanted : init_templates()) out.push_back(blocking_write(root, wanted, dry_run));
+  return out;
+}
+
+InitCommand::InitCommand(CLI::App& app)
+    : command_(app.add_subcommand("init", "Write the first agents and settings into this git repository")) {
+  command_->footer("What is there is never overwritten: to get a file anew, remove it first.");
+  command_->add_flag("--dry-run", dry_run_, "Only say what would be written");
+  command_->add_flag("--json", json_, "One JSON object: what became of each file");
+}
+
+bool InitCommand::chosen() const { return command_->parsed(); }
+
+int InitCommand::run() {
+  const Surroundings around = blocking_look_around();
+  const auto project = agent::blocking_find_project(around.folder);
+  if (!project) return complain(project.error());
+  if (!project->is_repository()) {
+    return complain(
+        {Errc::invalid, fmt::format("{} is in no git repository, and agents work on branches. Make one with "
+                                    "`git init`, then say `stint init` again",
+                                    around.folder.string())});
+  }
+  const std::vector<wire::InitFile> files = blocking_write_templates(project->root, dry_run_);
+  const bool failed = std::ranges::any_of(files, [](const wire::InitFile& file) { return file.action == "failed"; });
+  if (json_) {
+    fmt::print("{}\n", wire::init_to_json(files, dry_run_));
+    return failed ? kExitFailed : kExitDone;
+  }
+  fmt::print("{}\n\n", printable(project->root.string()));
+  print_files(files, dry_run_, around.colour);
+  if (failed) return kExitFailed;
+  fmt::print("\n{}\n", dry_run_ ? "Nothing was written. Without --dry-run, try then:" : "Try next:");
+  fmt::print(
+      "  stint agents                          what there is, and what is wrong with it\n"
+      "  stint config                          every setting and where it comes from\n"
+      "  stint run review                      one agent, once\n"
+      "  stint run implement \"fix the tests\"   … with a task of yours\n"
+      "Write what you want done into brief.md, and commit these files: workers read them from the main branch.\n");
+  return kExitDone;
+}
+
+}  // namespace stint::cli

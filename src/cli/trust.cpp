@@ -1,0 +1,86 @@
+#include "cli/trust.hpp"
+
+#include "agent/trust.hpp"
+#include "cli/printable.hpp"
+#include "cli/surroundings.hpp"
+#include "wire/agents.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace stint::cli {
+namespace {
+
+int print_list(const std::filesystem::path& state, bool json) {
+  const auto records = agent::blocking_list_trust(state);
+  if (!records) return complain(records.error());
+  if (json) {
+    fmt::print("{}\n", wire::trust_to_json(*records));
+    return kExitDone;
+  }
+  if (records->empty()) fmt::print("Nothing is trusted.\n");
+  for (const agent::TrustRecord& record : *records) {
+    fmt::print("{}{}\n", printable(record.identity.string()),
+               record.holds ? "" : "  (no longer: something else is there, or nothing)");
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+TrustCommand::TrustCommand(CLI::App& app)
+    : command_(app.add_subcommand("trust", "Let the commands of this checkout run on this machine")) {
+  command_->footer(
+      "A clone can hold commands, arguments for agent CLIs, a gate and addresses that keys are sent to. They are used "
+      "only\n"
+      "after `stint trust` was said for the repository, once. It covers all its worktrees and later changes.");
+  auto* const list = command_->add_flag("--list", list_, "What is trusted");
+  command_->add_flag("--revoke", revoke_, "Take it back for this repository")->excludes(list);
+  command_->add_flag("--json", json_, "One JSON object");
+}
+
+bool TrustCommand::chosen() const { return command_->parsed(); }
+
+int TrustCommand::run() {
+  const Surroundings around = blocking_look_around();
+  const auto places = agent::user_places(around.environment);
+  if (!places) return complain(places.error());
+  if (list_) return print_list(places->state, json_);
+  const auto project = agent::blocking_find_project(around.folder);
+  if (!project) return complain(project.error());
+  if (!revoke_ && around.environment.contains("STINT_RUN")) {
+    return complain(
+        {Errc::denied, "an agent can't say what is trusted: STINT_RUN is set. A person says it, in a shell of theirs"});
+  }
+
+  const agent::LoadedSettings loaded = agent::blocking_load_settings(project->root, around.environment);
+  const wire::TrustAnswer answer{
+      *project, !revoke_, agent::things_that_need_trust(agent::blocking_discover(project->root), loaded.settings)};
+  bool changed = true;
+  if (revoke_) {
+    const auto revoked = agent::blocking_revoke_trust(places->state, *project);
+    if (!revoked) return complain(revoked.error());
+    changed = *revoked;
+  } else if (const auto trusted = agent::blocking_trust(places->state, *project); !trusted) {
+    return complain(trusted.error());
+  }
+  if (json_) {
+    fmt::print("{}\n", wire::to_json(answer));
+    return kExitDone;
+  }
+  const std::string root = printable(project->root.string());
+  if (revoke_) {
+    fmt::print("{} {}\n", root, changed ? "is no longer trusted." : "was not trusted.");
+    return kExitDone;
+  }
+  fmt::print("{} is trusted. What may run or be used from now on, and what later changes add to it:\n", root);
+  for (const agent::TrustedThing& thing : answer.things) {
+    fmt::print("  {}  {}\n", printable(thing.what),
+               Line("(" + printable(thing.where) + ")", Style::dim).str(around.colour));
+  }
+  if (answer.things.empty()) fmt::print("  nothing yet\n");
+  fmt::print("`stint trust --revoke` takes it back.\n");
+  return kExitDone;
+}
+
+}  // namespace stint::cli

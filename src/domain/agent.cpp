@@ -1,0 +1,87 @@
+#include "domain/agent.hpp"
+
+#include <algorithm>
+
+namespace stint::domain {
+namespace {
+
+constexpr std::size_t kLimitNameMax = 128;
+
+bool is_lower_or_digit(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+}  // namespace
+
+std::string_view to_string(DriverKind kind) noexcept {
+  switch (kind) {
+    case DriverKind::claude: return "claude";
+    case DriverKind::codex: return "codex";
+    case DriverKind::gemini: return "gemini";
+    case DriverKind::command: return "command";
+    case DriverKind::llm: return "llm";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(Permissions permissions) noexcept {
+  switch (permissions) {
+    case Permissions::read: return "read";
+    case Permissions::edit: return "edit";
+    case Permissions::full: return "full";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(OnCrash on_crash) noexcept {
+  switch (on_crash) {
+    case OnCrash::resume: return "resume";
+    case OnCrash::rerun: return "rerun";
+    case OnCrash::doubt: return "doubt";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(ToolClass tool_class) noexcept {
+  switch (tool_class) {
+    case ToolClass::read: return "read";
+    case ToolClass::idempotent: return "idempotent";
+    case ToolClass::keyed: return "keyed";
+    case ToolClass::once: return "once";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(Dialect dialect) noexcept {
+  switch (dialect) {
+    case Dialect::stint: return "stint";
+    case Dialect::coven: return "coven";
+    case Dialect::claude: return "claude";
+    case Dialect::gemini: return "gemini";
+    case Dialect::opencode: return "opencode";
+    case Dialect::github: return "github";
+  }
+  return "unknown";
+}
+
+std::string agent_limit(std::string_view agent) { return "agent:" + std::string(agent); }
+
+bool is_agent_name(std::string_view name) noexcept {
+  if (name.empty() || name.size() > kAgentNameMax || !is_lower_or_digit(name[0])) return false;
+  return std::ranges::all_of(name, [](char c) { return is_lower_or_digit(c) || c == '_' || c == '-'; });
+}
+
+bool is_argument_name(std::string_view name) noexcept {
+  if (name.empty() || name.size() > kAgentNameMax || (!is_letter(name[0]) && name[0] != '_')) return false;
+  return std::ranges::all_of(name,
+                             [](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-'; });
+}
+
+bool is_limit_name(std::string_view name) noexcept {
+  if (name.empty() || name.size() > kLimitNameMax || name.contains("..")) return false;
+  const auto alphanumeric = [](char c) { return is_letter(c) || (c >= '0' && c <= '9'); };
+  if (!alphanumeric(name[0])) return false;
+  return std::ranges::all_of(name,
+                             [&](char c) { return alphanumeric(c) || c == '_' || c == '.' || c == ':' || c == '-'; });
+}
+
+}  // namespace stint::domain

@@ -4,14 +4,23 @@
 #include "cli/demo.hpp"
 #include "cli/init.hpp"
 #include "cli/trust.hpp"
+#include "cli/with.hpp"
+#include "driver/warden.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
 
 namespace {
 
 constexpr int kExitOk = 0;
 constexpr int kExitUsage = 2;
+constexpr int kExitWithFailed = 125;  // `with` leaves all others to its command
 
 constexpr const char* kDescription =
     "Stint runs fleets of AI agents, as many at once as you allow and never one more.\n"
@@ -22,9 +31,32 @@ constexpr const char* kDescription =
     "Agents: docs/agents.md. The library: docs/library.md. What a semaphore is good for: docs/learn.md. Programs to "
     "copy: examples/.";
 
+stint::domain::Ambient real_world() {
+  return {.wall_now = [] { return std::chrono::system_clock::now(); },
+          .random =
+              [source = std::make_shared<std::random_device>()] {
+                return std::uint64_t{(*source)()} << 32U | (*source)();
+              }};
+}
+
+/// What stands after the first `--` of `stint with … -- CMD…`: not ours to read.
+std::vector<std::string> cut_command(std::vector<std::string>& words) {
+  if (words.empty() || words.front() != "with") return {};
+  const auto dashes = std::ranges::find(words, "--");
+  std::vector<std::string> command(dashes == words.end() ? dashes : dashes + 1, words.end());
+  words.erase(dashes, words.end());
+  return command;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (!words.empty() && words.front() == stint::driver::kWardenArgument) {
+    return stint::driver::warden_main({words.begin() + 1, words.end()});
+  }
+  const std::vector<std::string> command = cut_command(words);
+  std::ranges::reverse(words);  // as CLI11 wants them
   CLI::App app(kDescription, "stint");
   app.set_version_flag("--version", "stint " STINT_VERSION);
   app.require_subcommand(0, 1);
@@ -32,16 +64,19 @@ int main(int argc, char** argv) {
   stint::cli::AgentsCommand agents(app);
   stint::cli::ConfigCommand config(app);
   stint::cli::TrustCommand trust(app);
+  stint::cli::WithCommand with(app);
   stint::cli::DemoCommand demo(app);
   try {
-    app.parse(argc, argv);
+    app.parse(words);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    const bool wrong = app.exit(error) != 0;
+    return !wrong ? kExitOk : with.chosen() ? kExitWithFailed : kExitUsage;
   }
   if (init.chosen()) return init.run();
   if (agents.chosen()) return agents.run();
   if (config.chosen()) return config.run();
   if (trust.chosen()) return trust.run();
+  if (with.chosen()) return with.run(real_world(), command);
   if (demo.chosen()) return demo.run();
   fmt::print("{}", app.help());
   return kExitOk;

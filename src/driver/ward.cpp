@@ -15,13 +15,37 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kOverdue = 5s;     // beyond the grace, for a warden that was told to end
-constexpr Duration kReapEvery = 1ms;  // a warden that has said its last is gone in no time …
-constexpr int kReapTries = 1000;      // … unless somebody stopped it
+constexpr Duration kOverdue = 5s;  // beyond the grace, for a warden that was told to end
+constexpr Duration kReapEvery = 1ms;
 
 }  // namespace
 
+Wardens::~Wardens() {
+  for (const pid_t pid : leaving_) {
+    ::kill(pid, SIGKILL);  // at its very end anyway, unless somebody stopped it
+    os::blocking_reap(pid);
+  }
+}
+
+void Wardens::add(pid_t pid) {
+  reap_leaving();
+  pids_.push_back(pid);
+}
+
 void Wardens::remove(pid_t pid) { std::erase(pids_, pid); }
+
+void Wardens::leave(pid_t pid) {
+  leaving_.push_back(pid);
+  reap_leaving();
+}
+
+void Wardens::reap_leaving() {
+  std::erase_if(leaving_, [this](pid_t pid) {
+    if (!os::try_reap(pid)) return false;
+    remove(pid);
+    return true;
+  });
+}
 
 std::vector<os::Process> Wardens::orphans() const { return os::descendants_of(::getpid(), pids_); }
 
@@ -111,7 +135,7 @@ Task<Ended> Ward::ended() {
     Ended news;
     const ssize_t got = ready ? ::recv(control_.native_handle(), &news, sizeof news, MSG_DONTWAIT) : -1;
     if (got == sizeof news) {
-      co_await reap();
+      wardens_.leave(std::exchange(pid_, 0));
       ended_ = news;
     } else if ((ready && got >= 0) || clock.now() >= overdue_) {
       ended_ = co_await end_alone();  // it was killed, or it is frozen
@@ -123,22 +147,14 @@ Task<Ended> Ward::ended() {
   co_return *ended_;
 }
 
-Task<> Ward::reap() {
-  int tries = 0;
-  while (!os::try_reap(pid_)) {
-    if (++tries == kReapTries) ::kill(pid_, SIGKILL);  // ours and not yet reaped, so the pid is still its own
-    co_await sleep_for(kReapEvery);
-  }
-  wardens_.remove(std::exchange(pid_, 0));
-}
-
 /// The warden's work without the warden.
 Task<Ended> Ward::end_alone() {
   const Executor& clock = wardens_.reactor();
   const TimePoint since = clock.now();
   if (pid_ != 0) {
-    ::kill(pid_, SIGKILL);
-    co_await reap();
+    ::kill(pid_, SIGKILL);  // ours and not yet reaped, so the pid is still its own
+    os::blocking_reap(pid_);
+    wardens_.remove(std::exchange(pid_, 0));
   }
   Ladder ladder(grace_, cgroup_, [this] { return wardens_.orphans(); });
   ladder.begin(overdue_ <= since ? SIGKILL : SIGTERM, since);

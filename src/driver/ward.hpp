@@ -37,17 +37,24 @@ struct WardOptions {
 class Wardens {
  public:
   explicit Wardens(Reactor& reactor) noexcept : reactor_(reactor) {}
+  ~Wardens();
+  Wardens(const Wardens&) = delete;
+  Wardens& operator=(const Wardens&) = delete;
   Reactor& reactor() noexcept { return reactor_; }
-  void add(pid_t pid) { pids_.push_back(pid); }
-  void remove(pid_t pid);
+  void add(pid_t pid);
+  void remove(pid_t pid);  // reaped
+  void leave(pid_t pid);   // has said its last: reaped when it is gone, at the latest by the destructor
   /// Children of this process, and what is below them, that belong to no living warden: what dead ones left to us.
   [[nodiscard]] std::vector<os::Process> orphans() const;
   /// Reaps them. False when none is left, two looks in a row.
   [[nodiscard]] bool reap_orphans() const;
 
  private:
+  void reap_leaving();
+
   Reactor& reactor_;
-  std::vector<pid_t> pids_;
+  std::vector<pid_t> pids_;     // not yet reaped
+  std::vector<pid_t> leaving_;  // of those
 };
 
 class Ward {
@@ -75,7 +82,6 @@ class Ward {
   Ward(Wardens& wardens, const WardOptions& options, os::Fd control);
   Result<> spawn(const WardOptions& options, const os::Fd& theirs);
   Task<> readable();
-  Task<> reap();
   Task<Ended> end_alone();
   void send(const Order& order) noexcept;
 

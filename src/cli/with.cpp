@@ -1,0 +1,258 @@
+#include "cli/with.hpp"
+
+#include "agent/quantity.hpp"
+#include "cli/host_homes.hpp"
+#include "cli/printable.hpp"
+#include "driver/ward.hpp"
+#include "limit/host_limits.hpp"
+#include "os/cgroup.hpp"
+#include "os/process.hpp"
+#include "os/spawn.hpp"
+#include "os/terminal.hpp"
+#include "stint/asio.hpp"
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <csignal>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace stint::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kNoPermit = 124, kFailed = 125, kCannotExecute = 126, kNotFound = 127, kBySignal = 128;
+constexpr std::size_t kRunIdLength = 12;
+
+int fail_with(int status, const Error& error) {
+  fmt::print(stderr, "stint: {}\n", printable(error.describe()));
+  return status;
+}
+
+/// 12 letters and digits, the fence of a single attempt after them.
+std::string new_mark(const domain::Ambient& ambient) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz234567";
+  std::string mark;
+  for (std::size_t i = 0; i < kRunIdLength; ++i) mark += kLetters[ambient.random() % kLetters.size()];
+  return mark + ":1";
+}
+
+Result<limit::HostRequest> parse_request(const std::string& text, const HostPlace& place, std::uint32_t weight) {
+  const auto equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  const auto configured = configured_capacity(place.settings, name);
+  std::optional<std::uint32_t> asked;
+  if (equals != std::string::npos) {
+    auto number = agent::parse_integer(text.substr(equals + 1), 1, domain::kPermitsMax);
+    if (!number) return fail(Errc::invalid, text + ": " + std::string(number.error().what()));
+    asked = static_cast<std::uint32_t>(*number);
+  }
+  if (configured && asked && *configured != *asked) {
+    return fail(Errc::invalid,
+                fmt::format("{} asks for {}, but {} says {}. Leave out '={}', or change the configuration", text,
+                            *asked, describe(place.settings.limits.find(name)->second.origin), *configured, *asked));
+  }
+  STINT_TRY(limit::HostLimit limit, place.homes.find(name, configured.value_or(asked.value_or(1))));
+  if (weight > limit::capacity_now(limit)) {
+    return fail(Errc::invalid,
+                fmt::format("{}: weight {} is more than its capacity, {}", name, weight, limit::capacity_now(limit)));
+  }
+  return limit::HostRequest{std::move(limit), weight};
+}
+
+}  // namespace
+
+/// One call: waits for the permits, runs the command under a warden, passes signals on.
+class WithRun {
+ public:
+  WithRun(Reactor& reactor, const domain::Ambient& ambient, const WithOptions& options)
+      : options_(options),
+        limits_(reactor, ambient, !options.no_inotify),
+        wardens_(reactor),
+        signals_(reactor.io(), SIGINT, SIGTERM, SIGHUP) {
+    signals_.add(SIGQUIT);
+    who_.run = new_mark(ambient);
+    who_.label = options.label.empty() ? options.command.front() : options.label;
+    who_.marks = os::mark_parts(os::environment(os::kMarkVariable));
+    if (!options.no_cgroup) who_.cgroup = os::cgroup_path(os::delegated_cgroup(), who_.run);
+  }
+
+  struct Times {
+    Deadline deadline;
+    Duration lease, grace;
+  };
+  Task<> run(std::vector<limit::HostRequest> requests, Times times) {
+    auto body = [&](Scope& scope) -> Task<> {
+      scope.spawn(hear_signals());
+      status_ = co_await carry(std::move(requests), times);
+      signals_.cancel();
+    };
+    (void)co_await with_scope(std::ref(body));
+  }
+  [[nodiscard]] int status() const noexcept { return status_; }
+
+ private:
+  Task<int> carry(std::vector<limit::HostRequest> requests, Times times) {
+    limit::HostLimits::Options wait;
+    wait.deadline = times.deadline;
+    wait.may_wait = !options_.no_wait;
+    if (os::terminal_size(STDERR_FILENO)) wait.listener = tell;
+    auto body = [&](Scope& scope) {
+      waiting_ = &scope;
+      return limits_.acquire(std::move(requests), who_, std::move(wait));
+    };
+    Result<limit::HostPermit> permit = co_await with_scope(std::ref(body));
+    waiting_ = nullptr;
+    if (last_signal_ != 0) co_return kBySignal + last_signal_;
+    if (!permit) {
+      const bool no_permit = permit.error() == Errc::timed_out || permit.error() == Errc::full;
+      co_return fail_with(no_permit ? kNoPermit : kFailed, permit.error());
+    }
+    co_return co_await attend(*permit, times);
+  }
+
+  Task<int> attend(limit::HostPermit& permit, const Times& times) {
+    driver::WardOptions start;
+    start.run = who_.run;
+    start.cgroup = who_.cgroup;
+    start.command = options_.command;
+    const std::string outer = os::environment(os::kMarkVariable);
+    start.environment =
+        os::environment_with({std::string(os::kMarkVariable) + "=" + (outer.empty() ? "" : outer + "/") + who_.run});
+    start.slots = permit.entrust();
+    start.lease = times.lease;
+    start.grace = times.grace;
+    auto ward = driver::Ward::start(wardens_, start);
+    if (!ward) co_return fail_with(kFailed, ward.error());
+    ward_ = ward->get();
+    signals_.add(SIGTSTP);  // before, a stopped waiter is passed over in the line; from here on the warden must know
+    const driver::Ended ended = co_await ward_->ended();
+    ward_ = nullptr;
+    permit.release();
+    co_return status_of(ended);
+  }
+
+  int status_of(const driver::Ended& ended) const {
+    if (ended.start_errno != 0) {
+      return fail_with(ended.start_errno == ENOENT ? kNotFound : kCannotExecute,
+                       os::system_error(options_.command.front(), ended.start_errno));
+    }
+    if (ended.by_lease) {
+      return fail_with(kFailed, Error(Errc::failed, "stopped for longer than the lease; the command was ended"));
+    }
+    if (ended.by_stint && last_signal_ == 0) {
+      return fail_with(kFailed, Error(Errc::failed,
+                                      "the command's warden was killed; the command was ended, and what it "
+                                      "had done by then is unknown"));
+    }
+    if (ended.by_stint) return kBySignal + SIGKILL;
+    const int status = ended.wait_status;
+    return WIFSIGNALED(status) ? kBySignal + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+
+  Task<> hear_signals() {
+    while (true) {
+      const auto [error, signal] = co_await signals_.async_wait(use_task);
+      if (error) co_return;
+      if (signal == SIGTSTP) {
+        stop();
+        continue;
+      }
+      const bool again = std::exchange(last_signal_, signal) != 0;
+      if (ward_ != nullptr) {
+        ward_->end(again ? SIGKILL : signal);
+      } else if (waiting_ != nullptr) {
+        waiting_->cancel();
+      }
+    }
+  }
+
+  /// Ctrl-Z: the command stops by itself, as it is in the terminal's foreground group, too.
+  void stop() {
+    if (ward_ != nullptr) ward_->pause();
+    ::raise(SIGSTOP);
+    if (ward_ != nullptr) ward_->beat();
+  }
+
+  static void tell(const limit::WaitReason* why) {
+    if (why != nullptr) fmt::print(stderr, "stint: waiting for {}\n", printable(why->describe()));
+  }
+
+  const WithOptions& options_;
+  limit::HostLimits limits_;
+  driver::Wardens wardens_;
+  asio::signal_set signals_;
+  limit::Claimant who_;
+  Scope* waiting_ = nullptr;
+  driver::Ward* ward_ = nullptr;
+  int last_signal_ = 0;
+  int status_ = kFailed;
+};
+
+WithCommand::WithCommand(CLI::App& app)
+    : command_(app.add_subcommand("with", "Run any command under host limits: stint with gpu=2 -- ./train.sh")) {
+  command_->footer(
+      "N is what the configuration says ([limits] in stint.toml), else =N, else 1. Several limits are taken in a "
+      "fixed\n"
+      "order, so that no two commands wait for each other. The permits are free again when the command and everything\n"
+      "it started are gone, also if stint is killed.\n"
+      "Exit status: the command's own; 124 no permit in time; 125 stint failed; 126, 127 as env; 128+n by signal n.");
+  command_->add_option("NAME", options_.limits, "A limit, or several")->required()->type_name("[=N]…");
+  command_->add_option("--weight", options_.weight, "How many permits of each limit it takes")
+      ->check(CLI::Range(1U, domain::kPermitsMax))
+      ->capture_default_str();
+  auto* const timeout = command_->add_option("--timeout", options_.timeout, "Wait no longer for a permit: 30s, 5m")
+                            ->type_name("DURATION");
+  command_->add_flag("--no-wait", options_.no_wait, "Say no at once if there is no free permit")->excludes(timeout);
+  command_->add_option("--label", options_.label, "Who holds it, in listings; default: the command")->type_name("TEXT");
+  command_->add_option("--grace", options_.grace, "Between the polite signal and SIGKILL, when it is ended")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  command_->add_option("--lease", options_.lease, "If stint is frozen for so long, the command is ended")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  command_->add_flag("--no-cgroup", options_.no_cgroup, "End processes by walks through /proc alone");
+  command_->add_flag("--no-inotify", options_.no_inotify, "Wait by polling alone");
+}
+
+bool WithCommand::chosen() const { return command_->parsed(); }
+
+int WithCommand::run(const domain::Ambient& ambient, std::vector<std::string> command) {
+  options_.command = std::move(command);
+  if (options_.command.empty()) {
+    return fail_with(kFailed, Error(Errc::invalid, "no command: stint with NAME[=N]… -- CMD…"));
+  }
+  const auto place = blocking_find_host_place(blocking_look_around());
+  if (!place) return fail_with(kFailed, place.error());
+  Reactor reactor;
+  WithRun::Times times;
+  for (const auto& [text, into] :
+       {std::pair(&options_.lease, &times.lease), std::pair(&options_.grace, &times.grace)}) {
+    const auto duration = agent::parse_duration(*text);
+    if (!duration) return fail_with(kFailed, duration.error());
+    *into = *duration;
+  }
+  if (!options_.timeout.empty()) {
+    const auto timeout = agent::parse_duration(options_.timeout);
+    if (!timeout) return fail_with(kFailed, timeout.error());
+    times.deadline = Deadline::after(reactor.now(), *timeout);
+  }
+  std::vector<limit::HostRequest> requests;
+  for (const std::string& text : options_.limits) {
+    auto request = parse_request(text, *place, options_.weight);
+    if (!request) return fail_with(kFailed, request.error());
+    requests.push_back(std::move(*request));
+  }
+  os::become_subreaper();
+  WithRun run(reactor, ambient, options_);
+  RootScope scope(reactor);
+  scope.spawn(run.run(std::move(requests), times));
+  reactor.run(scope);
+  return run.status();
+}
+
+}  // namespace stint::cli

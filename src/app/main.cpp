@@ -3,6 +3,7 @@
 #include "cli/config.hpp"
 #include "cli/demo.hpp"
 #include "cli/init.hpp"
+#include "cli/limits.hpp"
 #include "cli/trust.hpp"
 #include "cli/with.hpp"
 #include "driver/warden.hpp"
@@ -65,6 +66,7 @@ int main(int argc, char** argv) {
   stint::cli::ConfigCommand config(app);
   stint::cli::TrustCommand trust(app);
   stint::cli::WithCommand with(app);
+  stint::cli::LimitsCommand limits(app);
   stint::cli::DemoCommand demo(app);
   try {
     app.parse(words);
@@ -76,6 +78,7 @@ int main(int argc, char** argv) {
   if (agents.chosen()) return agents.run();
   if (config.chosen()) return config.run();
   if (trust.chosen()) return trust.run();
+  if (limits.chosen()) return limits.run(real_world());
   if (with.chosen()) return with.run(real_world(), command);
   if (demo.chosen()) return demo.run();
   fmt::print("{}", app.help());

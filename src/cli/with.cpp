@@ -110,7 +110,9 @@ class WithRun {
     if (last_signal_ != 0) co_return kBySignal + last_signal_;
     if (!permit) {
       const bool no_permit = permit.error() == Errc::timed_out || permit.error() == Errc::full;
-      co_return fail_with(no_permit ? kNoPermit : kFailed, permit.error());
+      if (!no_permit) co_return fail_with(kFailed, permit.error());
+      const std::string when = options_.no_wait ? "now" : "within " + options_.timeout;
+      co_return fail_with(kNoPermit, Error(permit.error().code(), "no permit " + when).because(permit.error()));
     }
     co_return co_await attend(*permit, times);
   }

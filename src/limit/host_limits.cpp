@@ -86,8 +86,7 @@ bool operator==(const WaitReason& a, const WaitReason& b) {
 std::string WaitReason::describe() const {
   std::string text = limit + ": ";
   text += ahead == 0 ? "next in line" : std::to_string(ahead) + " ahead in line";
-  if (weight > 1) text += ", waits for " + std::to_string(weight);
-  text += " of " + std::to_string(capacity);
+  text += " for " + std::to_string(weight) + " of " + std::to_string(capacity);
   std::vector<std::string> names;
   for (const Slots::Holder& holder : holders) {
     std::string name = limit::describe(holder, capacity);

@@ -37,7 +37,7 @@ struct WaitReason {
   std::vector<Slots::Holder> holders;
 
   friend bool operator==(const WaitReason& a, const WaitReason& b);
-  /// "gpu: 2 ahead in line; held by train (pid 4711)".
+  /// "gpu: 2 ahead in line for 1 of 4; held by train (pid 4711)".
   [[nodiscard]] std::string describe() const;
 };
 

@@ -34,19 +34,25 @@ std::vector<int> HostPermit::entrust() {
 Slots::Slots(HostLimit limit, os::SlotRecord who, std::vector<std::string> marks)
     : limit_(std::move(limit)), who_(std::move(who)), marks_(std::move(marks)) {}
 
-Result<> Slots::refresh(std::vector<std::string>& opened) {
-  std::vector<std::uint32_t> wanted;
-  for (std::uint32_t i = 0; i < capacity_now(limit_); ++i) wanted.push_back(i);
-  if (DIR* const directory = ::opendir(limit_.directory.c_str())) {
-    const std::string stem = limit_.stem();
-    while (const dirent* const entry = ::readdir(directory)) {
-      const int index = slot_index(entry->d_name, stem);
-      if (index >= 0 && static_cast<std::uint32_t>(index) < domain::kPermitsMax) {
-        wanted.push_back(static_cast<std::uint32_t>(index));
-      }
+/// Slots that have a file, at any index.
+std::vector<std::uint32_t> Slots::existing() const {
+  std::vector<std::uint32_t> found;
+  DIR* const directory = ::opendir(limit_.directory.c_str());
+  if (directory == nullptr) return found;
+  const std::string stem = limit_.stem();
+  while (const dirent* const entry = ::readdir(directory)) {
+    const int index = slot_index(entry->d_name, stem);
+    if (index >= 0 && static_cast<std::uint32_t>(index) < domain::kPermitsMax) {
+      found.push_back(static_cast<std::uint32_t>(index));
     }
-    ::closedir(directory);
   }
+  ::closedir(directory);
+  return found;
+}
+
+Result<> Slots::refresh(std::vector<std::string>& opened) {
+  std::vector<std::uint32_t> wanted = existing();
+  for (std::uint32_t i = 0; i < capacity_now(limit_); ++i) wanted.push_back(i);
   for (const std::uint32_t index : wanted) {
     Slot& slot = slots_[index];
     if (slot.fd) continue;
@@ -56,6 +62,12 @@ Result<> Slots::refresh(std::vector<std::string>& opened) {
     opened.push_back(path);
   }
   return {};
+}
+
+void Slots::open_existing() {
+  for (const std::uint32_t index : existing()) {
+    slots_[index].fd = os::Fd(::open(limit_.slot_path(index).c_str(), O_RDONLY | O_CLOEXEC));
+  }
 }
 
 /// Held by a run that this process is a part of.

@@ -47,6 +47,8 @@ class Slots {
   /// Makes and opens the slots below N, opens all others that exist. Adds the paths that were not open before to
   /// `opened`.
   Result<> refresh(std::vector<std::string>& opened);
+  /// Opens those that exist, for reading: to look.
+  void open_existing();
   struct Taken {
     bool all = false;
     bool swept = false;  // something of a dead run is being ended: look again in a moment
@@ -54,6 +56,7 @@ class Slots {
   /// Takes what it may: slots held by others, at any index, plus ours never exceed N.
   Result<Taken> take();
   void drop() noexcept;  // gives back what take() holds
+  [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
   HostPermit permit();
 
   /// Who holds slots, ourselves excepted. A lock without a record belongs to another tool.
@@ -69,6 +72,7 @@ class Slots {
     os::Fd fd;
     bool mine = false;
   };
+  std::vector<std::uint32_t> existing() const;
   enum class Look : std::uint8_t { free, held, dying };
   Look lock(std::uint32_t index, Slot& slot);
   bool is_ours(const Slot& slot) const;

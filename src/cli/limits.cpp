@@ -1,0 +1,122 @@
+#include "cli/limits.hpp"
+
+#include "agent/quantity.hpp"
+#include "cli/host_homes.hpp"
+#include "cli/printable.hpp"
+#include "limit/listing.hpp"
+#include "wire/limits.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace stint::cli {
+namespace {
+
+/// What has files, and what is configured, by name.
+std::vector<limit::HostLimit> all_limits(const HostPlace& place) {
+  std::vector<limit::HostLimit> limits = place.homes.known();
+  for (limit::HostLimit& limit : limits) limit.capacity = configured_capacity(place.settings, limit.name).value_or(0);
+  for (const auto& [name, setting] : place.settings.limits) {
+    // A name with ':' has '.' in its files' names, and only the configuration knows which it was.
+    std::string in_files = name;
+    std::ranges::replace(in_files, ':', '.');
+    std::erase_if(limits, [&](const limit::HostLimit& limit) { return limit.name == in_files; });
+    auto limit = place.homes.find(name, configured_capacity(place.settings, name).value_or(1));
+    if (limit) limits.push_back(std::move(*limit));
+  }
+  std::ranges::sort(limits, {}, &limit::HostLimit::name);
+  return limits;
+}
+
+std::string age(std::int64_t since_ms, domain::WallTime now) {
+  const auto seconds = std::max<std::int64_t>(0, domain::to_unix_ms(now) - since_ms) / 1000;
+  return seconds == 0 ? "0s" : agent::format_duration(std::chrono::seconds(seconds));
+}
+
+std::string owner(const os::SlotRecord& record) {
+  return printable(record.label.empty() ? "-" : record.label) + fmt::format("  pid {}", record.pid);
+}
+
+void print_limit(const limit::Listing& limit, const Surroundings& around, domain::WallTime now) {
+  Line head;
+  head.add(printable(limit.name), Style::bold);
+  head.add(fmt::format("  {} of {} held", limit.holders.size(), limit.capacity));
+  if (limit.waiters.empty()) {
+    head.add(", nobody waits");
+  } else {
+    head.add(fmt::format(", {} waiting", limit.waiters.size()));
+  }
+  if (limit.resized) head.add("  (resized by hand)", Style::dim);
+  fmt::print("{}\n", head.str(around.colour));
+  for (const limit::Slots::Holder& holder : limit.holders) {
+    const std::string who = holder.record ? owner(*holder.record) : "another tool, by flock";
+    const std::string since = holder.record ? "  " + age(holder.record->since_ms, now) : "";
+    const std::string ending = holder.swept ? "  killed; what it left is ended by the next to come" : "";
+    fmt::print("  slot {:<3} {}{}{}\n", holder.index, who, since, ending);
+  }
+  for (std::size_t i = 0; i < limit.waiters.size(); ++i) {
+    const os::SlotRecord& waiter = limit.waiters[i];
+    const std::string weight = waiter.weight == 1 ? "" : fmt::format("  wants {}", waiter.weight);
+    fmt::print("  line {:<3} {}{}  {}\n", i + 1, owner(waiter), weight, age(waiter.since_ms, now));
+  }
+}
+
+Result<> resize(const HostPlace& place, const std::string& text) {
+  const auto equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  auto number = agent::parse_integer(text.substr(equals + 1), 1, domain::kPermitsMax);
+  if (!number) return fail(Errc::invalid, text + ": " + std::string(number.error().what()));
+  STINT_TRY(const limit::HostLimit limit, place.homes.find(name, static_cast<std::uint32_t>(*number)));
+  return limit::resize(limit, static_cast<std::uint32_t>(*number));
+}
+
+}  // namespace
+
+LimitsCommand::LimitsCommand(CLI::App& app)
+    : command_(app.add_subcommand("limits", "Host limits: who holds them, who waits; resize them")) {
+  command_->footer(
+      "Without names: every limit that was ever used here, and every one of the configuration. NAME=N sets its\n"
+      "capacity now and for all that come: a raised one wakes the line, a lowered one takes nothing from its holders.");
+  command_->add_option("NAME", names_, "Only these; NAME=N resizes")->type_name("[=N]…");
+  command_->add_flag("--json", json_, "One JSON object");
+}
+
+bool LimitsCommand::chosen() const { return command_->parsed(); }
+
+int LimitsCommand::run(const domain::Ambient& ambient) {
+  const Surroundings around = blocking_look_around();
+  const auto place = blocking_find_host_place(around);
+  if (!place) return complain(place.error());
+  std::vector<std::string> wanted;
+  for (const std::string& name : names_) {
+    if (name.find('=') != std::string::npos) {
+      if (const auto resized = resize(*place, name); !resized) return complain(resized.error());
+    } else if (const auto valid = limit::check_name(name); !valid) {
+      return complain(valid.error());
+    }
+    wanted.push_back(name.substr(0, name.find('=')));
+  }
+  std::vector<limit::HostLimit> limits = all_limits(*place);
+  std::vector<limit::Listing> listings;
+  for (const std::string& name : wanted) {
+    auto limit = place->homes.find(name, configured_capacity(place->settings, name).value_or(1));
+    if (!limit) return complain(limit.error());
+    if (!configured_capacity(place->settings, name)) limit->capacity = 0;
+    listings.push_back(limit::list(*limit));
+  }
+  if (wanted.empty()) {
+    for (const limit::HostLimit& limit : limits) listings.push_back(limit::list(limit));
+  }
+  if (json_) {
+    fmt::print("{}\n", wire::limits_to_json(listings, ambient.wall_now()));
+    return kExitDone;
+  }
+  if (listings.empty()) fmt::print("No limits yet. Try: stint with gpu=2 -- COMMAND\n");
+  for (const limit::Listing& listing : listings) print_limit(listing, around, ambient.wall_now());
+  return kExitDone;
+}
+
+}  // namespace stint::cli

@@ -1,0 +1,27 @@
+/// `stint limits [NAME[=N]…]`: every host limit with its holders and its line; `NAME=N` resizes one while it is used.
+#pragma once
+
+#include "domain/ambient.hpp"
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace stint::cli {
+
+class LimitsCommand {
+ public:
+  explicit LimitsCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const;
+  int run(const domain::Ambient& ambient);
+
+ private:
+  CLI::App* command_;
+  std::vector<std::string> names_;
+  bool json_ = false;
+};
+
+}  // namespace stint::cli

@@ -1,0 +1,30 @@
+#include "limit/listing.hpp"
+
+#include "limit/line.hpp"
+
+#include <algorithm>
+#include <unistd.h>
+
+namespace stint::limit {
+
+Listing list(const HostLimit& limit) {
+  Listing listing;
+  listing.name = limit.name;
+  listing.capacity = capacity_now(limit);
+  listing.resized = ::access(limit.capacity_path().c_str(), F_OK) == 0;
+  Slots slots(limit, {}, {});
+  slots.open_existing();
+  listing.holders = slots.holders();
+  if (listing.capacity == 0) {
+    for (const Slots::Holder& holder : listing.holders) {
+      if (holder.record) listing.capacity = std::max(listing.capacity, holder.record->capacity);
+    }
+  }
+  if (listing.capacity == 0) listing.capacity = static_cast<std::uint32_t>(slots.size());
+  if (::access(limit.line_path().c_str(), F_OK) == 0) {
+    if (const auto line = Line::open(limit)) listing.waiters = line->tickets(kListedWaitersMax);
+  }
+  return listing;
+}
+
+}  // namespace stint::limit

@@ -1,0 +1,14 @@
+/// Host limits as JSON, for `stint limits --json`.
+#pragma once
+
+#include "domain/ambient.hpp"
+#include "limit/listing.hpp"
+
+#include <string>
+#include <vector>
+
+namespace stint::wire {
+
+[[nodiscard]] std::string limits_to_json(const std::vector<limit::Listing>& limits, domain::WallTime now);
+
+}  // namespace stint::wire

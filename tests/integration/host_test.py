@@ -1,0 +1,546 @@
+#!/usr/bin/env python3
+"""Host limits and wardens, with real processes, real signals and real lock files.
+
+    host_test.py STINT [unittest arguments]        STINT_TEST_ROOT=DIR: on another file system
+
+tests/integration/host_broken.py breaks the code, one place at a time, and demands that these go red.
+"""
+import contextlib
+import json
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+from host_support import FAST, PYTHON, Bench, alive, demand, read, tagged, wait_for, write
+
+BINARY = ""
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.b = Bench(BINARY, os.environ.get("STINT_TEST_ROOT"))
+        self.addCleanup(self.b.close)
+
+
+def kill_both(b, front):
+    """As if at once. (Stopping the warden instead does not work: when its parent dies, the kernel continues a stopped
+    process that is alone in its group, which is how a frozen warden wakes up by itself when Stint is killed.)"""
+    warden = b.warden_of(front)
+    os.kill(front.pid, signal.SIGSTOP)
+    for pid in (warden, front.pid):
+        os.kill(pid, signal.SIGKILL)
+    front.wait()
+
+
+def is_dead(pid):
+    """A command that succeeds if `pid` can run no more (init may take its time to reap it)."""
+    return ["sh", "-c", f"! grep -qs '^State:.[^ZX]' /proc/{pid}/status"]
+
+
+# ---- the cap, under kills ---------------------------------------------------------------------------------------------
+
+# The command has a child that left the session and ignores TERM. When the command ends by itself, so does the child; when
+# it is killed, the child works on for a second: a slot that is free before that is a slot freed too early.
+INSIDE = r"""
+import fcntl, json, os, random, signal, sys, time
+home, who = sys.argv[1:3]
+def alive(p):
+    try: return open('/proc/%d/stat' % p).read().rpartition(')')[2].split()[0] not in 'ZX'
+    except OSError: return False
+ends, starts = os.pipe()
+child = os.fork()
+if child == 0:
+    os.setsid(); signal.signal(15, signal.SIG_IGN); os.close(starts)
+    if not os.read(ends, 1): time.sleep(1)
+    os._exit(0)
+f = open(home + '/inside', 'a+'); fcntl.flock(f, fcntl.LOCK_EX); f.seek(0)
+runs = [r for r in json.loads(f.read() or '[]') if any(map(alive, r))] + [[os.getpid(), child]]
+f.truncate(0); f.write(json.dumps(runs)); f.flush()
+if len(runs) > 2: open(home + '/over', 'a').write('%d\n' % len(runs))
+fcntl.flock(f, fcntl.LOCK_UN); open(home + '/grants', 'a').write(who + '\n')
+time.sleep(0.03 + random.random() * 0.06)
+os.write(starts, b'x'); os.waitpid(child, 0)
+"""
+
+
+def ours(b):
+    """(pid, front|warden) of this test's home."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            words = read(f"/proc/{pid}/cmdline", "rb").split(b"\0")
+            if b.tag.encode() in words and words[1] in (b"with", b"__warden"):
+                found.append((int(pid), "front" if words[1] == b"with" else "warden"))
+    return found
+
+
+class Cap(Case):
+    def test_8_contend_for_2_while_stint_and_wardens_are_killed(self):
+        b, seconds = self.b, float(os.environ.get("STINT_CAP_SECONDS", "20"))
+        write(f"{b.home}/inside.py", INSIDE)
+        end = time.monotonic() + seconds
+        slowest = [0.0] * 8
+
+        def loop(i):
+            while time.monotonic() < end:
+                since = time.monotonic()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    subprocess.run([b.binary, "with", *FAST, "x=2", "--", *PYTHON, f"{b.home}/inside.py", b.home, str(i), b.tag],
+                                   env=b.env, cwd=b.folder, stderr=subprocess.DEVNULL, timeout=30)
+                slowest[i] = max(slowest[i], time.monotonic() - since)
+
+        threads = [threading.Thread(target=loop, args=(i,)) for i in range(8)]
+        for t in threads:
+            t.start()
+        kills = {"front": 0, "warden": 0}
+        while time.monotonic() < end:
+            kind = random.choice(list(kills))
+            victims = [p for p in ours(b) if p[1] == kind]
+            if victims:
+                with contextlib.suppress(OSError):
+                    os.kill(random.choice(victims)[0], signal.SIGKILL)
+                    kills[kind] += 1
+            time.sleep(0.15)
+        for t in threads:
+            t.join()
+        wait_for(lambda: not tagged(b.tag) and not ours(b), 5, "an orphan, or a front or warden that stays")
+        over = read(f"{b.home}/over").split() if os.path.exists(f"{b.home}/over") else []
+        demand(not over, f"{len(over)} times more than 2 alive inside")
+        who = read(f"{b.home}/grants").split()
+        per = [who.count(str(i)) for i in range(8)]
+        demand(min(kills.values()) > 0, f"nothing was killed: {kills}")
+        demand(min(per) >= 0.4 * max(per), f"starved: {per}")
+        for slot in (0, 1):
+            demand(b.slot_free(f"x.{slot}"), f"slot {slot} lost")
+        demand(b.run("with", "--timeout", "5s", "--weight", "2", "x=2", "--", "true").returncode == 0, "not all slots can be taken")
+        print(f"  {sum(per)} entries {per}, {kills} killed, 0 over, longest round {max(slowest):.2f} s", file=sys.stderr)
+
+    def test_acquire_at_1_makes_the_lock_file(self):
+        self.assertEqual(self.b.run("with", "x=1", "--", "true").returncode, 0)
+        self.assertEqual(sorted(os.listdir(self.b.limits)), ["x.0.lock", "x.line"])
+        self.assertEqual(os.path.getsize(f"{self.b.limits}/x.0.lock"), 0, "the record is erased when the work is gone")
+
+    def test_two_can_be_held_at_2_a_third_waits_and_no_wait_says_no(self):
+        b = self.b
+        fronts = [b.hold("x=2")[0] for _ in range(2)]
+        self.assertFalse(b.slot_free("x.0") or b.slot_free("x.1"))
+        refused = b.run("with", "--no-wait", "x=2", "--", "true")
+        self.assertEqual(refused.returncode, 124)
+        self.assertIn("held by", refused.stderr)
+        third = b.start("with", "x=2", "--", "true")
+        time.sleep(0.3)
+        self.assertIsNone(third.poll())
+        fronts[0].terminate()
+        self.assertEqual(third.wait(5), 0)
+
+
+# ---- frozen, and both killed ---------------------------------------------------------------------------------------------
+class Frozen(Case):
+    def test_no_command_outlives_the_lease_of_a_stopped_stint(self):
+        b = self.b
+        front, command = b.hold("x=1", "--lease", "600ms")
+        time.sleep(1.2)
+        demand(alive(command), "ended although beats came")
+        os.kill(front.pid, signal.SIGSTOP)
+        since = time.monotonic()
+        while not b.slot_free():
+            time.sleep(0.001)
+            demand(time.monotonic() - since < 5, "a frozen front holds the slot for ever")
+        demand(not alive(command), "slot free while the command lives")
+        demand(b.run("with", "--timeout", "2s", "x=1", "--", "true").returncode == 0, "the slot can't be taken")
+        os.kill(front.pid, signal.SIGCONT)
+        demand(front.wait(5) == 125, "a front that lost its command must say 125")
+
+    def test_a_suspend_of_everything_ends_nothing(self):
+        """A suspended container or laptop: front and warden stop and go on; the warden happens to run first."""
+        b = self.b
+        front, command = b.hold("x=1", "--lease", "600ms")
+        warden = b.warden_of(front)
+        for pid in (front.pid, warden):
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(2)
+        os.kill(warden, signal.SIGCONT)
+        time.sleep(0.3)
+        os.kill(front.pid, signal.SIGCONT)
+        time.sleep(1)
+        demand(alive(command), "frozen together and yet ended")
+
+    def test_a_stopped_warden_is_dropped_and_its_work_done(self):
+        b = self.b
+        front, command = b.hold("x=1")
+        os.kill(b.warden_of(front), signal.SIGSTOP)
+        front.terminate()
+        demand(front.wait(15) == 137, "status of a dropped warden's command")
+        demand(not alive(command) and b.slot_free(), "left behind")
+
+    def test_a_stopped_waiter_is_passed_over_and_keeps_its_place(self):
+        b = self.b
+        front, _ = b.hold("x=1")
+        waiters = in_line(b, 3)
+        os.kill(waiters[0].pid, signal.SIGSTOP)
+        front.terminate()
+        for w in waiters[1:]:
+            demand(w.wait(10) == 0, "blocked behind a stopped waiter")
+        os.kill(waiters[0].pid, signal.SIGCONT)
+        demand(waiters[0].wait(5) == 0, "a stopped waiter that goes on must get its turn")
+
+    def test_both_killed_the_next_start_sweeps(self):
+        b = self.b
+        for cgroup in ([], ["--no-cgroup"]):
+            for _ in range(5):
+                front, command = b.hold("x=1", *cgroup)
+                kill_both(b, front)
+                wait_for(b.slot_free, 5, "the kernel to free the slot")
+                demand(alive(command), "nothing to sweep: this test proves nothing")
+                demand(b.run("with", "x=1", "--", *is_dead(command)).returncode == 0, "granted while the dead run's command lived")
+
+    def test_both_killed_above_a_lowered_n(self):
+        """Nobody will ever take that slot, yet its orphan must not count as free."""
+        b = self.b
+        hold0, _ = b.hold("x=2")
+        front, command = b.hold("x=2")
+        kill_both(b, front)
+        hold0.terminate()
+        hold0.wait()
+        demand(alive(command), "nothing to sweep")
+        demand(b.run("with", "x=1", "--", *is_dead(command)).returncode == 0, "orphan above N was not ended")
+
+
+# ---- trees that do not want to go ----------------------------------------------------------------------------------------
+TREE = r"""
+import os, signal, subprocess, sys, time
+tag = sys.argv[1]
+stubborn = 'import signal,time; signal.signal(15,1); signal.signal(2,1); time.sleep(300)'
+signal.signal(15, 1); signal.signal(2, 1)
+def daemon(what):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0: what()
+        os._exit(0)
+    os.wait()
+def sleeper(): os.execv(sys.executable, [sys.executable, '-S', '-E', '-c', stubborn, tag])
+def hopper():  # a new process every 2 ms, each leaving its parent behind
+    while True:
+        time.sleep(0.002)
+        if os.fork(): os._exit(0)
+for _ in range(5): daemon(sleeper)
+daemon(hopper)
+for i in range(5): subprocess.Popen([sys.executable, '-S', '-E', '-c', stubborn, tag], start_new_session=i % 2 == 0)
+open(sys.argv[2] + '.new', 'w').write(str(os.getpid())); os.rename(sys.argv[2] + '.new', sys.argv[2]); time.sleep(300)
+"""
+
+
+class Tree(Case):
+    def end_a_tree(self, how, cgroup):
+        b = self.b
+        write(f"{b.home}/tree.py", TREE)
+        up = f"{b.home}/up"
+        with contextlib.suppress(OSError):
+            os.remove(up)
+        read_end, write_end = os.pipe()
+        front = b.start("with", *FAST, *cgroup, "x=1", "--", *PYTHON, f"{b.home}/tree.py", b.tag, up, stdout=write_end)
+        os.close(write_end)
+        wait_for(lambda: os.path.exists(up) and len(tagged(b.tag)) >= 12, 20, "the tree to be up")
+        warden = b.warden_of(front)
+        root = int(read(up))
+        since = time.monotonic()
+        victim = {"TERM to front": front.pid, "KILL front": front.pid, "KILL warden": warden, "command KILLed": root}[how]
+        os.kill(victim, signal.SIGTERM if how.startswith("TERM") else signal.SIGKILL)
+        while not b.slot_free():
+            demand(time.monotonic() - since < 20, f"{how} {cgroup}: still held")
+            time.sleep(0.0005)
+        took = time.monotonic() - since
+        left = tagged(b.tag)
+        demand(not left, f"{how} {cgroup}: slot free with {len(left)} alive")
+        front.wait(5)
+        demand(select.select([read_end], [], [], 1)[0] and os.read(read_end, 1) == b"", "stdout is still open somewhere")
+        os.close(read_end)
+        return took
+
+    def end_three(self, how):
+        for cgroup in ([], ["--no-cgroup"]):
+            times = [self.end_a_tree(how, cgroup) for _ in range(3)]
+            print(f"  {how}, {'walks' if cgroup else 'cgroup'}: {min(times) * 1000:.0f}–{max(times) * 1000:.0f} ms", file=sys.stderr)
+
+    def test_13_stubborn_processes_go_when_stint_is_told(self):
+        self.end_three("TERM to front")
+
+    def test_13_stubborn_processes_go_when_stint_is_killed(self):
+        self.end_three("KILL front")
+
+    def test_13_stubborn_processes_go_when_the_warden_is_killed(self):
+        self.end_three("KILL warden")
+
+    def test_13_stubborn_processes_go_when_their_command_is_killed(self):
+        self.end_three("command KILLed")
+
+    def test_short_leftovers_may_finish_long_ones_are_ended(self):
+        b = self.b
+        out = b.run("with", "x=1", "--", "bash", "-c", "echo kept > >(sleep 0.05; cat)")
+        demand(out.stdout == "kept\n", f"output of a short leftover lost: {out.stdout!r}")
+        left = f"setsid {' '.join(PYTHON)} -c 'import time; time.sleep(60)' {b.tag} & exit 3"
+        out = b.run("with", *FAST, "x=1", "--", "sh", "-c", left)
+        demand(out.returncode == 3 and not tagged(b.tag), "leftover still there")
+
+
+# ---- the line and the slots ----------------------------------------------------------------------------------------------
+def in_line(b, count, *flags):
+    """Waiters that joined one after the other."""
+    waiters = []
+    for i in range(count):
+        tickets = os.path.getsize(f"{b.limits}/x.line")
+        waiters.append(b.start("with", *FAST, *flags, "x=1", "--", "sh", "-c", f"echo {i} >> {b.home}/order"))
+        wait_for(lambda: os.path.getsize(f"{b.limits}/x.line") > tickets, 5, "a ticket")
+        time.sleep(0.01)
+    return waiters
+
+
+class Line(Case):
+    def order(self):
+        return read(f"{self.b.home}/order").split()
+
+    def test_flock_keeps_us_out_and_wakes_us_and_we_keep_it_out(self):
+        b = self.b
+        demand(b.run("with", "x=1", "--", "true").returncode == 0, "plain run")
+        slot = f"{b.limits}/x.0.lock"
+        holder = subprocess.Popen(["flock", slot, "sleep", "1"])
+        time.sleep(0.3)
+        refused = b.run("with", "--timeout", "100ms", "x=1", "--", "true")
+        demand(refused.returncode == 124 and "another tool" in refused.stderr, f"flock ignored: {refused}")
+        waiter = b.start("with", "x=1", "--", "true")
+        holder.wait()
+        since = time.monotonic()
+        waiter.wait(5)
+        woken = time.monotonic() - since
+        demand(woken < 0.5, f"woken only after {woken:.3f} s")
+        front, _ = b.hold("x=1")
+        demand(subprocess.run(["flock", "-n", slot, "true"]).returncode == 1, "our slot is not flocked")
+        front.terminate()
+        front.wait()
+        demand(subprocess.run(["flock", "-n", slot, "true"]).returncode == 0, "slot is locked after the end")
+
+    def test_dead_and_cancelled_waiters_leave_the_order_alone(self):
+        b = self.b
+        front, _ = b.hold("x=1")
+        waiters = in_line(b, 8)
+        waiters[3].kill()  # crashed in the middle
+        since = time.monotonic()
+        waiters[5].terminate()  # cancelled in the middle
+        demand(waiters[5].wait(5) == 143, "cancelled waiter's status")
+        left = time.monotonic() - since
+        demand(left < 0.5, f"a cancelled waiter took {left:.2f} s")
+        waiters[0].kill()  # crashed head
+        time.sleep(0.05)
+        since = time.monotonic()
+        front.terminate()
+        for i in (1, 2, 4, 6, 7):
+            demand(waiters[i].wait(10) == 0, "a waiter behind a dead one")
+        took = time.monotonic() - since
+        self.assertEqual(self.order(), ["1", "2", "4", "6", "7"])
+        demand(took < 0.9, f"5 hand-overs took {took:.2f} s")
+
+    def test_held_slots_above_a_lowered_n_count_and_a_raised_one_wakes(self):
+        b = self.b
+        fronts = [b.hold("x=3")[0] for _ in range(3)]
+        b.run("limits", "x=1")
+        fronts[0].terminate()
+        fronts[0].wait()
+        late = b.run("with", "--timeout", "300ms", "x=3", "--", "true")
+        demand(late.returncode == 124, "two held above N=1, slot 0 free, and it went in")
+        fronts[1].terminate()
+        fronts[1].wait()
+        waiter = b.start("with", "x=3", "--", "true")
+        time.sleep(0.3)
+        demand(waiter.poll() is None, "one held at N=1 and it went in")
+        since = time.monotonic()
+        b.run("limits", "x=2")
+        demand(waiter.wait(5) == 0, "raised and not woken")
+        woken = time.monotonic() - since
+        demand(woken < 0.5, f"raised, woken after {woken:.2f} s")
+        heavy = b.run("with", "--weight", "3", "x=9", "--", "true")
+        demand(heavy.returncode == 125 and "more than its capacity" in heavy.stderr, "weight 3 of 2 must fail at once")
+
+    def test_two_that_disagree_about_n_each_obey_their_own(self):
+        b = self.b
+        fronts = [b.hold("x=3")[0] for _ in range(2)]
+        out = b.run("with", "--timeout", "200ms", "x=2", "--", "true")
+        demand(out.returncode == 124 and "counts to 3" in out.stderr, f"a caller that counts to 2 must wait, and say why: {out}")
+        demand(b.run("with", "--timeout", "2s", "x=3", "--", "true").returncode == 0, "one that counts to 3 may enter")
+        for front in fronts:
+            front.terminate()
+            front.wait()
+
+    def test_a_heavy_head_is_not_starved(self):
+        b = self.b
+        fronts = [b.hold("x=3")[0] for _ in range(3)]
+        heavy = b.start("with", *FAST, "--weight", "3", "x=3", "--", "sh", "-c", f"echo heavy >> {b.home}/order")
+        time.sleep(0.3)
+        light = b.start("with", *FAST, "x=3", "--", "sh", "-c", f"echo light >> {b.home}/order")
+        time.sleep(0.3)
+        for front in fronts:
+            front.terminate()
+            front.wait()
+            time.sleep(0.1)
+        demand(heavy.wait(5) == 0 and light.wait(5) == 0, "stuck")
+        self.assertEqual(self.order(), ["heavy", "light"])
+
+    def test_several_limits_in_any_order_do_not_deadlock(self):
+        b = self.b
+        ends = time.monotonic() + 3
+        codes = []
+
+        def pair(names):
+            while time.monotonic() < ends:
+                codes.append(b.run("with", *names, "--", "true").returncode)
+
+        sets = (["a=1", "b=1"], ["b=1", "a=1"], ["b=1"], ["c=1", "b=1", "a=1"])
+        threads = [threading.Thread(target=pair, args=(n,)) for n in sets]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(set(codes), {0})
+
+    def test_a_nested_call_does_not_wait_for_its_own_run(self):
+        b = self.b
+        out = b.run("with", "x=1", "--", b.binary, "with", "x=1", "--timeout", "2s", "--", "echo", "inner")
+        self.assertEqual((out.returncode, out.stdout), (0, "inner\n"), out.stderr)
+        more = b.run("with", "x=2", "--", b.binary, "with", "x=2", "--weight", "2", "--timeout", "2s", "--", "true")
+        self.assertEqual(more.returncode, 125, "it holds one already and would wait for itself")
+        self.assertIn("this run holds 1 already", more.stderr)
+
+    def test_works_by_polling_where_inotify_does_not(self):
+        b = self.b
+        front, _ = b.hold("x=1")
+        waiters = in_line(b, 4, "--no-inotify")
+        front.terminate()
+        for w in waiters:
+            demand(w.wait(5) == 0, "stuck without inotify")
+        self.assertEqual(self.order(), ["0", "1", "2", "3"])
+
+    def test_the_line_is_bounded(self):
+        b = self.b
+        for _ in range(5):
+            loops = [threading.Thread(target=lambda: [b.run("with", "x=4", "--", "true") for _ in range(15)]) for _ in range(4)]
+            for t in loops:
+                t.start()
+            for t in loops:
+                t.join()
+        size = os.path.getsize(f"{b.limits}/x.line")
+        demand(size <= 137 * 160, f"the line has grown to {size} bytes after 300 tickets")
+
+    def test_a_listing_names_holders_and_the_line_and_disturbs_nobody(self):
+        b = self.b
+        front, _ = b.hold("x=1", "--label", "holder one")
+        waiters = in_line(b, 2, "--label", "w")
+        listing = json.loads(b.run("limits", "--json", "x").stdout)["limits"][0]
+        self.assertEqual((listing["capacity"], listing["holders"][0]["label"]), (1, "holder one"))
+        self.assertEqual(listing["holders"][0]["pid"], front.pid)
+        self.assertEqual([w["pid"] for w in listing["waiters"]], [w.pid for w in waiters])
+        self.assertIn("1 of 1 held, 2 waiting", b.run("limits").stdout)
+
+
+# ---- descriptors, statuses, bad places -----------------------------------------------------------------------------------
+class Edges(Case):
+    def test_the_command_gets_only_the_callers_descriptors(self):
+        b = self.b
+        with open("/dev/null") as extra:
+            os.set_inheritable(extra.fileno(), True)
+            script = ("import os,json; print(json.dumps([(int(n), os.readlink('/proc/self/fd/'+n)) "
+                      "for n in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/'+n)]))")
+            out = subprocess.run([b.binary, "with", "x=2", "y=1", "--", *PYTHON, "-c", script], env=b.env, cwd=b.folder,
+                                 stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, pass_fds=[extra.fileno()], timeout=10)
+            seen = {n for n, _ in json.loads(out.stdout)}
+            demand(seen == {0, 1, 2, extra.fileno()}, f"the command sees {json.loads(out.stdout)}")
+        # The lock is the keepers', not the command's: with both killed, it is free although the command lives.
+        front, command = b.hold("x=1")
+        kill_both(b, front)
+        wait_for(b.slot_free, 2, "the lock to be free of the command")
+        demand(alive(command), "the command died with its keepers")
+        os.kill(command, signal.SIGKILL)
+
+    def test_exit_statuses(self):
+        b = self.b
+        for words, status in ((["true"], 0), (["sh", "-c", "exit 7"], 7), (["/nonexistent"], 127), (["/etc/passwd"], 126),
+                              (["sh", "-c", "kill -TERM $$"], 143)):
+            self.assertEqual(b.run("with", "x=1", "--", *words).returncode, status, words)
+        front, _ = b.hold("x=1")
+        front.send_signal(signal.SIGINT)
+        self.assertEqual(front.wait(5), 130)
+
+    def test_what_makes_no_sense_is_refused(self):
+        b = self.b
+        for words in (["x=0"], ["x=-1"], ["x=two"], ["x=1099511627776"], ["../x=1"], ["a/b"], [".x"], ["x=1", "--weight", "0"],
+                      ["x=1", "--nonsense"], ["x=1", "--weight", "2"], ["x=1", "--timeout", "soon"], ["agent:a"],
+                      ["x=1", "--timeout", "1s", "--no-wait"], []):
+            out = b.run("with", *words, "--", "true")
+            self.assertEqual(out.returncode, 125, f"{words}: {out}")
+            self.assertTrue(out.stderr.strip(), words)
+        self.assertEqual(b.run("with", "x").returncode, 125)
+
+    def test_the_configuration_decides_n_and_a_differing_one_is_refused(self):
+        b = self.b
+        write(f"{b.home}/stint.toml", "[limits]\ngpu = 2\n")
+        self.assertEqual(b.run("with", "gpu", "--weight", "2", "--", "true").returncode, 0)
+        out = b.run("with", "gpu=3", "--", "true")
+        self.assertEqual(out.returncode, 125)
+        self.assertIn("gpu=3 asks for 3, but stint.toml:2 says 2", out.stderr)
+
+    def test_an_unwritable_place_is_named_with_the_remedy(self):
+        b = self.b
+        os.makedirs(f"{b.home}/stint")
+        open(f"{b.home}/stint/limits", "w").close()  # a file where a directory must be; also root can't write into it
+        out = b.run("with", "x=1", "--", "true", timeout=5)
+        self.assertEqual(out.returncode, 125)
+        self.assertIn("STINT_LIMITS_DIR", out.stderr)
+        b.env["STINT_LIMITS_DIR"] = f"{b.home}/elsewhere"
+        self.assertEqual(b.run("with", "x=1", "--", "true").returncode, 0)
+        self.assertTrue(os.path.exists(f"{b.home}/elsewhere/x.0.lock"))
+
+    def test_a_full_disk_is_an_error_and_nothing_hangs(self):
+        b = self.b
+        full = f"{b.home}/full"
+        os.mkdir(full)
+        if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", full]).returncode != 0:
+            self.skipTest("needs root and a mount")
+        self.addCleanup(lambda: subprocess.run(["umount", "-l", full]))
+        b.env["STINT_LIMITS_DIR"] = full
+        self.assertEqual(b.run("with", "x=1", "--", "true").returncode, 0)
+        with contextlib.suppress(OSError), open(f"{full}/ballast", "wb") as ballast:
+            while True:
+                ballast.write(b"x" * 4096)
+                ballast.flush()
+        out = b.run("with", "y=1", "--", "true", timeout=5)
+        self.assertEqual(out.returncode, 125)
+        self.assertIn("No space left", out.stderr)
+        os.remove(f"{full}/ballast")
+        self.assertEqual(b.run("with", "y=1", "--", "true").returncode, 0)
+
+    def test_many_runs_leave_nothing_behind(self):
+        b = self.b
+        count = int(os.environ.get("STINT_MANY_RUNS", "200"))
+        before = {p for p in os.listdir("/proc") if p.isdigit()}
+        for _ in range(count):
+            self.assertEqual(b.run("with", "x=2", "--", "sh", "-c", "true &").returncode, 0)
+        self.assertEqual(ours(b) + tagged(b.tag), [])
+        zombies = [p for p in os.listdir("/proc") if p.isdigit() and p not in before and is_zombie(p)]
+        self.assertEqual(zombies, [])
+        self.assertEqual(sorted(os.listdir(b.limits)), ["x.0.lock", "x.1.lock", "x.line"])
+
+
+def is_zombie(pid):
+    try:
+        return read(f"/proc/{pid}/stat").rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return False
+
+
+if __name__ == "__main__":
+    BINARY = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)

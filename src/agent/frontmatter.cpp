@@ -22,9 +22,11 @@ std::string with_unix_line_ends(std::string_view text) {
 /// A line that is `---` and perhaps blanks.
 bool is_marker(std::string_view line) { return line.starts_with("---") && trimmed(line.substr(3)).empty(); }
 
-bool is_text(std::string_view text, ProblemList& problems) {
-  if (text.size() > kAgentFileMax) {
-    problems.error({}, "", fmt::format("has {} bytes; at most {} are read", text.size(), kAgentFileMax));
+}  // namespace
+
+bool is_text(std::string_view text, std::size_t bytes_max, ProblemList& problems) {
+  if (text.size() > bytes_max) {
+    problems.error({}, "", fmt::format("has {} bytes; at most {} are read", text.size(), bytes_max));
     return false;
   }
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
@@ -38,10 +40,8 @@ bool is_text(std::string_view text, ProblemList& problems) {
   return true;
 }
 
-}  // namespace
-
 std::optional<Frontmatter> split_frontmatter(std::string_view raw, ProblemList& problems) {
-  if (!is_text(raw, problems)) return std::nullopt;
+  if (!is_text(raw, kAgentFileMax, problems)) return std::nullopt;
   if (raw.starts_with(kByteOrderMark)) raw.remove_prefix(kByteOrderMark.size());
   const std::string text = with_unix_line_ends(raw);
   const auto line_end = [&](std::size_t from) { return std::min(text.find('\n', from), text.size()); };

@@ -21,6 +21,9 @@ struct Frontmatter {
   int body_line = 0;
 };
 
+/// No longer than that, valid UTF-8, no NUL byte; else `problems` says what and where.
+[[nodiscard]] bool is_text(std::string_view text, std::size_t bytes_max, ProblemList& problems);
+
 /// Nothing if the file has none or is refused; then `problems` says why.
 [[nodiscard]] std::optional<Frontmatter> split_frontmatter(std::string_view text, ProblemList& problems);
 

@@ -281,7 +281,7 @@ class Assembly {
 };
 
 /// What values demand of each other.
-void check_whole(const Settings& settings, std::vector<Problem>& problems) {
+void check_together(Settings& settings, std::vector<Problem>& problems) {
   const auto report = [&](const Setting* setting, std::string message) {
     if (setting == nullptr) return;
     problems.push_back({Severity::error, setting->origin.where.empty() ? "settings" : setting->origin.where,
@@ -292,11 +292,14 @@ void check_whole(const Settings& settings, std::vector<Problem>& problems) {
            fmt::format("{} is more than pool.max, {}", settings.pool.min, settings.pool.max));
   }
   if (settings.pool.down >= settings.pool.up) report(settings.find("pool.down"), "must be less than pool.up");
-  for (const Setting& setting : settings.all) {
-    if (setting.path[0] != "limits" || setting.path.back() != "reach") continue;
-    if (settings.find(joined({"limits", setting.path[1], "capacity"}, true)) == nullptr) {
-      report(&setting, "this limit has no capacity");
+  // A reach alone makes no limit.
+  for (auto limit = settings.limits.begin(); limit != settings.limits.end();) {
+    if (limit->second.origin.kind != OriginKind::fallback) {
+      ++limit;
+      continue;
     }
+    report(settings.find(joined({"limits", limit->first, "reach"}, true)), "this limit has no capacity");
+    limit = settings.limits.erase(limit);
   }
 }
 
@@ -361,7 +364,7 @@ LoadedSettings read_settings(const SettingsSources& sources) {
   for (const FlagSetting& flag : sources.flags) layers.put_flag(flag);
   out.settings.all = layers.take();
   Assembly assemble(out.settings);
-  check_whole(out.settings, out.problems);
+  check_together(out.settings, out.problems);
   return out;
 }
 

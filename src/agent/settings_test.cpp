@@ -163,12 +163,26 @@ TEST(Settings, wrong_values_are_errors_with_the_line_and_leave_the_layer_below) 
   holds("store = \n", "stint.toml:1:");
   holds("a = 1\na = 2\n", "not valid TOML");
   EXPECT_EQ(project("[pool]\nworkers = \"x\"\n").settings.pool.workers, 10U);
+  EXPECT_TRUE(project("[limits]\ngpu = {reach = \"host\"}\n").settings.limits.empty());
+  EXPECT_TRUE(project("[limits]\ngpu = 0\n").settings.limits.empty());
   EXPECT_NE(said(project("", {{"STINT_POOL_WORKERS", "many"}}))
                 .find("environment: error: STINT_POOL_WORKERS: expected a whole number"),
             std::string::npos);
   EXPECT_NE(said(read_settings({{}, {}, {{"pool.workers", "x", "--workers"}}}))
                 .find("command line: error: --workers: expected"),
             std::string::npos);
+}
+
+TEST(Settings, what_is_no_text_is_refused) {
+  using namespace std::string_literals;
+  EXPECT_EQ(said(project("a = 1\n[\0"s)), "stint.toml:2: error: a NUL byte: this is no text file; save it as UTF-8\n");
+  EXPECT_EQ(said(project("# \xff\n")), "stint.toml:1: error: not valid UTF-8; save it as UTF-8\n");
+  EXPECT_TRUE(has_errors(project("[\x01").problems));
+  EXPECT_EQ(said(project("store = \"memory\"\n[*]\n")),
+            "stint.toml:2: error: not valid TOML; a table's name stands between [ and ]\n");
+  EXPECT_TRUE(has_errors(project("[").problems));
+  EXPECT_EQ(said(project("# ü\n[limits]\nü = 1\n")).find("stint.toml:3:1: error: not valid TOML"), 0U);
+  EXPECT_EQ(said(project("[land]\ngate = [\"ü\"]\n")), "");
 }
 
 TEST(Settings, deep_and_long_files_are_bounded) {

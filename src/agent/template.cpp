@@ -107,12 +107,13 @@ class TemplateParser {
       if (each_depth_ == 0) fail(tag.begin, "{{this}} has a meaning only within {{#each}}", "");
       return;
     }
-    const std::size_t line_begin = text_.rfind('\n', tag.begin);
-    const std::size_t column = line_begin == std::string_view::npos ? tag.begin : tag.begin - line_begin - 1;
     // Counted on from the last name: a long template with many tags must not be read anew for each.
-    line_ += static_cast<int>(line_of(text_.substr(line_at_, tag.begin - line_at_), tag.begin)) - 1;
-    line_at_ = tag.begin;
-    result_.names_.push_back({tag.name, line_, static_cast<int>(column) + 1});
+    for (; line_at_ < tag.begin; ++line_at_) {
+      if (text_[line_at_] != '\n') continue;
+      ++line_;
+      line_begin_ = line_at_ + 1;
+    }
+    result_.names_.push_back({tag.name, line_, static_cast<int>(tag.begin - line_begin_) + 1});
   }
 
   /// Takes the text up to the next tag, and the tag. None: the text ended.
@@ -224,6 +225,7 @@ class TemplateParser {
   int each_depth_ = 0;
   int line_ = 1;  // of line_at_
   std::size_t line_at_ = 0;
+  std::size_t line_begin_ = 0;
   Template result_;
   std::optional<TemplateError> error_;
 };

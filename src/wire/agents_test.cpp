@@ -31,6 +31,7 @@ TEST(AgentsJson, has_every_field_with_its_unit) {
   EXPECT_EQ(agent.at("budget").at("cost_micros"), 2'500'000);
   EXPECT_TRUE(agent.at("budget").at("tokens").is_null());
   EXPECT_TRUE(agent.at("driver").is_null());
+  EXPECT_TRUE(agent.at("tool_names").is_null());  // all, which is not the same as none
   EXPECT_EQ(agent.at("retry").at("base_ms"), 500);
   EXPECT_TRUE(parsed.at("problems").as_array().empty());
 }

@@ -4,6 +4,7 @@
 #include "cli/demo.hpp"
 #include "cli/init.hpp"
 #include "cli/trust.hpp"
+#include "provider/command.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -33,6 +34,7 @@ int main(int argc, char** argv) {
   stint::cli::ConfigCommand config(app);
   stint::cli::TrustCommand trust(app);
   stint::cli::DemoCommand demo(app);
+  stint::provider::ProviderCommand provider(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -43,6 +45,7 @@ int main(int argc, char** argv) {
   if (config.chosen()) return config.run();
   if (trust.chosen()) return trust.run();
   if (demo.chosen()) return demo.run();
+  if (provider.chosen()) return provider.run();
   fmt::print("{}", app.help());
   return kExitOk;
 }

@@ -6,6 +6,7 @@
 import http.client
 import json
 import os
+import pathlib
 import re
 import select
 import signal
@@ -67,7 +68,7 @@ class Provider:
             time.sleep(0.005)
 
     def script(self, text):
-        status, _, body = self.call("POST", "/_/script", text)
+        status, _, body = self.call("POST", "/_/script", text.encode())
         assert status == 200, body
 
 
@@ -521,6 +522,39 @@ class Bounds(WithProvider):
             pass
         self.provider.stats_when(lambda stats: stats["active"] == 0)
         client.close()
+
+
+class Docs(WithProvider):
+    """What docs/provider.md shows works."""
+
+    def setUp(self):
+        super().setUp()
+        self.text = (pathlib.Path(__file__).resolve().parents[2] / "docs/provider.md").read_text(encoding="utf-8")
+
+    def test_the_script(self):
+        (script,) = re.findall(r"```toml\n(.*?)```", self.text, re.S)
+        self.provider.script(script)
+        self.assertEqual([self.ask("a flaky one", stream=False)[0] for _ in range(3)], [529, 529, 200])
+        self.assertEqual(json.loads(self.ask("a flaky one", stream=False)[2])["content"][0]["text"], "Third time lucky.")
+        self.assertEqual(json.loads(self.ask("else", stream=False)[2])["content"][0]["name"], "Read")
+
+    def test_the_lines(self):
+        prompts = re.findall(r"```\n(.*?@provider:.*?)```", self.text, re.S)
+        self.assertEqual(len(prompts), 2)
+        self.provider.call("DELETE", "/_/script")
+        for prompt in prompts:
+            self.assertEqual(self.ask(prompt.replace("delay=2s", "delay=2ms").replace("rate=40/s", "rate=4000/s"))[0], 200, prompt)
+
+    def test_every_fault_and_sum_is_named(self):
+        for fault in re.search(r"one of: ([^\"]*)", self.ask("@provider: fault=x")[2].decode()).group(1).split(", "):
+            if fault not in ("none", "status"):
+                self.assertIn(f"| `{fault}` |", self.text)
+        for name in self.provider.stats():
+            if name != "event":
+                self.assertIn(f"`{name}`", self.text)
+        for key in re.search(r"known are ([^\"]*)", self.ask("@provider: x=y")[2].decode()).group(1).split(", "):
+            if key != "status":
+                self.assertIn(f"`{key}`", self.text)
 
 
 class Command(unittest.TestCase):

@@ -46,7 +46,10 @@ void Conversation::person(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return;
   // A tag at the very beginning is a CLI's way to speak to the model: <system-reminder>, <environment_context>, …
-  if (text[first] == '<' && text.find('>', first) != std::string_view::npos) return;
+  if (text[first] == '<' && text.find('>', first) != std::string_view::npos) {
+    tagged_ = text;
+    return;
+  }
   if (!open_) prompt_.clear();
   if (!prompt_.empty()) prompt_ += '\n';
   prompt_ += text;
@@ -54,7 +57,7 @@ void Conversation::person(std::string_view text) {
   turn_ = 0;
 }
 void Conversation::finish(Ask& ask) && {
-  ask.prompt = std::move(prompt_);
+  ask.prompt = std::move(prompt_.empty() ? tagged_ : prompt_);  // a person may begin with a tag, too
   ask.turn = turn_;
 }
 

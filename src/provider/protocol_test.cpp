@@ -27,6 +27,12 @@ TEST(ProviderProtocol, the_prompt_is_what_a_person_said_last_and_turns_count_fro
   EXPECT_FALSE(ask.stream);
 }
 
+TEST(ProviderProtocol, a_prompt_that_begins_with_a_tag_is_taken_if_there_is_no_other) {
+  const Ask ask =
+      read(Protocol::chat, R"({"model": "m", "messages": [{"role": "user", "content": "<task>do it</task>"}]})");
+  EXPECT_EQ(ask.prompt, "<task>do it</task>");
+}
+
 TEST(ProviderProtocol, several_items_in_a_row_are_one_turn_of_responses) {
   const Ask ask = read(Protocol::responses, R"({"model": "m", "stream": true, "input": [
       {"role": "user", "content": "go"},

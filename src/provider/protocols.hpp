@@ -29,6 +29,7 @@ class Conversation {
 
  private:
   std::string prompt_;
+  std::string tagged_;  // the last text that begins with a tag
   std::uint32_t turn_ = 0;
   bool open_ = false;
 };

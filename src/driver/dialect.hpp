@@ -31,6 +31,7 @@ struct Attempt {
   std::vector<std::string> command;      ///< of the command dialect: an argv, expanded
   Permissions permissions = Permissions::edit;
   std::string conversation;   ///< one to go on with; empty: a new one
+  Usage usage_before;         ///< what that conversation had used: Codex counts it again
   std::string system_prompt;  ///< added to the CLI's own
   std::optional<std::int64_t> money_micros_max;
   std::optional<int> turns_max;

@@ -42,6 +42,7 @@ class CodexDialect final : public Dialect {
     launch.stdin_text =
         attempt.system_prompt.empty() ? attempt.prompt : attempt.system_prompt + "\n\n" + attempt.prompt;
     conversation_ = attempt.conversation;
+    before_ = attempt.usage_before;
     return launch;
   }
 
@@ -115,8 +116,16 @@ class CodexDialect final : public Dialect {
     now.cache_write = count_at(*usage, "cache_write_input_tokens");
     now.fresh_in = std::max<std::int64_t>(0, count_at(*usage, "input_tokens") - now.cache_read - now.cache_write);
     now.out = count_at(*usage, "output_tokens");
-    now.reasoning = std::min(now.out, count_at(*usage, "reasoning_output_tokens"));
-    usage_ = now;
+    now.reasoning = count_at(*usage, "reasoning_output_tokens");
+    // It counts from the conversation's beginning.
+    const auto since = [](std::int64_t total, std::int64_t before) {
+      return std::max<std::int64_t>(0, total - before);
+    };
+    usage_.fresh_in = since(now.fresh_in, before_.fresh_in);
+    usage_.cache_read = since(now.cache_read, before_.cache_read);
+    usage_.cache_write = since(now.cache_write, before_.cache_write);
+    usage_.out = since(now.out, before_.out);
+    usage_.reasoning = std::min(usage_.out, since(now.reasoning, before_.reasoning));
     say(out, ProgressKind::usage, "");
     out.back().usage = usage_;
   }
@@ -141,7 +150,7 @@ class CodexDialect final : public Dialect {
   }
 
   std::string conversation_, text_, error_;
-  Usage usage_;
+  Usage usage_, before_;
   bool completed_ = false, failed_ = false;
 };
 

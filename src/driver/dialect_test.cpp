@@ -180,6 +180,19 @@ TEST(Dialect, cached_tokens_are_taken_out_of_the_input_where_they_are_inside) {
   EXPECT_EQ(play("gemini", {gemini}, exited(0)).outcome.usage.fresh_in, 40);
 }
 
+TEST(Dialect, codex_counts_a_conversation_from_its_beginning_and_we_do_not) {
+  Attempt attempt;
+  attempt.conversation = "id-1";
+  attempt.usage_before.fresh_in = 70;
+  attempt.usage_before.out = 5;
+  const std::string total = R"({"type":"turn.completed","usage":{"input_tokens":100,"output_tokens":9}})";
+  const Usage usage = play("codex", {total}, exited(0), attempt).outcome.usage;
+  EXPECT_EQ(usage.fresh_in, 30);
+  EXPECT_EQ(usage.out, 4);
+  attempt.usage_before.out = 50;
+  EXPECT_EQ(play("codex", {total}, exited(0), attempt).outcome.usage.out, 0) << "never below nothing";
+}
+
 TEST(Dialect, numbers_that_cannot_be_are_nothing) {
   const std::string odd =
       claude_result(R"(,"is_error":false,"result":"x","total_cost_usd":-3,"api_error_status":99999,)"

@@ -156,6 +156,7 @@ class ClaudeCode(unittest.TestCase):
         self.assertGreater(first["money_micros"], 0)
         second = self.run_claude("@provider: text=\"and again\"", conversation=first["conversation"]).read_result()
         self.assertEqual((second["kind"], second["text"], second["conversation"]), ("succeeded", "and again", first["conversation"]))
+        self.assertLess(second["tokens"], 1.5 * first["tokens"], "it counts this attempt alone")
 
     def test_a_tool_call_and_what_permissions_allow(self):
         prompt = '@provider: tool=Write input={"file_path": "%s", "content": "hi"}\n@provider: text=done' % (self.folder / "project" / "a.txt")

@@ -358,7 +358,7 @@ Outcome ClaudeDialect::finish(const ProcessEnd& end) {
   outcome.conversation = conversation_;
   if (outcome.kind == OutcomeKind::rate_limited) {
     outcome.resets_at = resets_at_;
-    outcome.retry_after = retry_after_;
+    if (retry_after_) outcome.retry_after = retry_after_;
   }
   return outcome;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 
 namespace stint::driver {
@@ -15,7 +16,25 @@ constexpr std::int64_t kCountMax = std::int64_t{1} << 48;  // as in a budget: mo
 constexpr std::string_view kMore = "…";
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+bool digit(char c) { return c >= '0' && c <= '9'; }
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+
+/// Where `part` begins in `text`, whatever the case.
+std::size_t find(std::string_view text, std::string_view part) {
+  const auto found = std::ranges::search(text, part, [](char a, char b) { return lower(a) == lower(b); });
+  if (found.empty() && !part.empty()) return std::string_view::npos;
+  return static_cast<std::size_t>(found.begin() - text.begin());
+}
+
+/// Seconds of a unit, by its first letters; 0 if it is none.
+double seconds_of(std::string_view unit) {
+  if (unit == "ms" || unit.starts_with("milli")) return 0.001;
+  if (unit == "s" || unit.starts_with("sec")) return 1;
+  if (unit == "m" || unit.starts_with("min")) return 60;
+  if (unit == "h" || unit.starts_with("hour")) return 3600;
+  if (unit == "d" || unit.starts_with("day")) return 86400;
+  return 0;
+}
 
 }  // namespace
 
@@ -117,12 +136,8 @@ void say(std::vector<Progress>& out, ProgressKind kind, std::string_view text) {
   progress.text = shortened(text, Progress::kTextMax);
 }
 
-bool has(std::string_view text, std::string_view part) {
-  const auto found = std::ranges::search(text, part, [](char a, char b) { return lower(a) == lower(b); });
-  return !found.empty() || part.empty();
-}
+bool has(std::string_view text, std::string_view part) { return find(text, part) != std::string_view::npos; }
 std::optional<int> status_in(std::string_view text) {
-  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   for (std::size_t i = 0; i + 3 <= text.size(); ++i) {
     if ((text[i] != '4' && text[i] != '5') || !digit(text[i + 1]) || !digit(text[i + 2])) continue;
     const bool alone = (i == 0 || !(digit(text[i - 1]) || text[i - 1] == '.' || text[i - 1] == '$')) &&
@@ -130,6 +145,39 @@ std::optional<int> status_in(std::string_view text) {
     if (alone) return (text[i] - '0') * 100 + (text[i + 1] - '0') * 10 + (text[i + 2] - '0');
   }
   return std::nullopt;
+}
+
+std::optional<Duration> delay_in(std::string_view text) {
+  std::size_t at = std::string_view::npos;
+  for (const std::string_view words : {"try again in ", "retry in ", "retry after "}) {
+    at = find(text, words);
+    if (at == std::string_view::npos) continue;
+    text.remove_prefix(at + words.size());
+    break;
+  }
+  if (at == std::string_view::npos) return std::nullopt;
+  double seconds = 0;
+  bool read = false;
+  while (!text.empty() && digit(text.front())) {
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc()) break;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    while (text.starts_with(' ')) text.remove_prefix(1);
+    std::string unit;
+    while (!text.empty() && lower(text.front()) >= 'a' && lower(text.front()) <= 'z') {
+      unit += lower(text.front());
+      text.remove_prefix(1);
+    }
+    const double scale = seconds_of(unit);
+    if (scale == 0) break;
+    seconds += number * scale;
+    read = true;
+    while (text.starts_with(' ') || text.starts_with(',')) text.remove_prefix(1);
+    if (text.starts_with("and ")) text.remove_prefix(4);
+  }
+  if (!read || !(seconds < std::chrono::duration<double>(kServerDelayMax).count())) return std::nullopt;
+  return std::chrono::ceil<Duration>(std::chrono::duration<double>(seconds));
 }
 
 void classify_api_error(Outcome& outcome, std::string_view words) {
@@ -145,6 +193,7 @@ void classify_api_error(Outcome& outcome, std::string_view words) {
   } else if (status == 429 || any({"rate limit", "usage limit", "session limit", "weekly limit", "daily quota",
                                    "too many requests", "resource_exhausted"})) {
     outcome.kind = OutcomeKind::rate_limited;
+    outcome.retry_after = delay_in(words);
   } else {
     outcome.kind = OutcomeKind::api_error;
   }

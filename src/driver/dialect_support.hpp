@@ -41,6 +41,9 @@ void say(std::vector<Progress>& out, ProgressKind kind, std::string_view text);
 /// The first number from 400 to 599 that stands alone in the text.
 [[nodiscard]] std::optional<int> status_in(std::string_view text);
 
+/// The wait that a sentence names: "try again in 3 days 2 hours", "Please retry in 38.5s". At most kServerDelayMax.
+[[nodiscard]] std::optional<Duration> delay_in(std::string_view text);
+
 /// An outcome for an error of the provider: status first, then words.
 void classify_api_error(Outcome& outcome, std::string_view words);
 /// An outcome for a process that ended without a final event. `name` is the CLI's.

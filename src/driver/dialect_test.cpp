@@ -223,6 +223,22 @@ TEST(Dialect, codex_an_error_that_was_overcome_is_no_failure) {
   EXPECT_EQ(played.outcome.text, "done");
 }
 
+TEST(Dialect, a_wait_that_a_sentence_names_is_read) {
+  using namespace std::chrono_literals;
+  const auto wait = [](const std::string& sentence) {
+    const std::string failed = R"({"type":"turn.failed","error":{"message":"rate limit: )" + sentence + "\"}}";
+    return play("codex", {failed}, exited(1)).outcome.retry_after;
+  };
+  EXPECT_EQ(wait("Try again in 3 days 2 hours 5 minutes."), 74h + 5min);
+  EXPECT_EQ(wait("Please retry in 38.5s."), 38500ms);
+  EXPECT_EQ(wait("please try again in 250ms"), 250ms);
+  EXPECT_EQ(wait("try again in 1 hour, 2 minutes and 3 seconds"), 1h + 2min + 3s);
+  for (const char* const nothing : {"later", "try again in a while", "try again in 5 apples", "try again in",
+                                    "try again in 1e300 days", "try again in -5s"}) {
+    EXPECT_FALSE(wait(nothing)) << nothing;
+  }
+}
+
 TEST(Dialect, gemini_exit_statuses_have_a_meaning) {
   EXPECT_EQ(play("gemini", {}, exited(41, "you must specify the GEMINI_API_KEY")).outcome.kind,
             OutcomeKind::not_logged_in);

@@ -7,6 +7,7 @@
 #include "cli/trust.hpp"
 #include "cli/with.hpp"
 #include "driver/warden.hpp"
+#include "provider/command.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -68,6 +69,7 @@ int main(int argc, char** argv) {
   stint::cli::WithCommand with(app);
   stint::cli::LimitsCommand limits(app);
   stint::cli::DemoCommand demo(app);
+  stint::provider::ProviderCommand provider(app);
   try {
     app.parse(words);
   } catch (const CLI::ParseError& error) {
@@ -81,6 +83,7 @@ int main(int argc, char** argv) {
   if (limits.chosen()) return limits.run(real_world());
   if (with.chosen()) return with.run(real_world(), command);
   if (demo.chosen()) return demo.run();
+  if (provider.chosen()) return provider.run();
   fmt::print("{}", app.help());
   return kExitOk;
 }

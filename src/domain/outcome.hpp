@@ -1,0 +1,60 @@
+/// How an attempt ended, as data: the same value whichever driver carried it. A driver reports what it saw; whether the
+/// run goes on after it is decided elsewhere.
+#pragma once
+
+#include "domain/usage.hpp"
+#include "stint/retry_after.hpp"
+#include "stint/time.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stint {
+
+enum class OutcomeKind : std::uint8_t {
+  succeeded,
+  agent_error,   ///< the agent itself gave up, or its command failed
+  api_error,     ///< the provider failed, or refused for good
+  rate_limited,  ///< the provider said: not now
+  not_logged_in,
+  permission_denied,  ///< it could not go on without a call that it was refused
+  out_of_memory,
+  crashed,  ///< it ended without saying how
+  stalled,  ///< no sign of life for too long
+  cancelled,
+  over_budget,
+  in_doubt,  ///< nobody knows what it did
+};
+[[nodiscard]] std::string_view to_string(OutcomeKind kind) noexcept;
+
+/// A call that the agent wanted to make and was refused.
+struct Denial {
+  std::string tool;
+  std::string call;   ///< what it wanted, in short
+  std::string allow;  ///< the line of the agent's file that would allow it
+
+  friend bool operator==(const Denial&, const Denial&) = default;
+};
+
+struct Outcome {
+  static constexpr std::size_t kTextMax = 256 << 10;  // a final answer; more is a file, not an answer
+  static constexpr std::size_t kMessageMax = 2000;
+  static constexpr std::size_t kDenialsMax = 50;
+
+  OutcomeKind kind = OutcomeKind::crashed;
+  std::string text;     ///< the final answer
+  std::string message;  ///< why, for people; empty on success, unless there is something to know
+  Usage usage;
+  std::string conversation;  ///< with what the driver can go on; empty: it can't
+  std::optional<int> exit_status;
+  std::optional<int> signal;
+  std::optional<int> http_status;
+  std::optional<WallTime> resets_at;
+  std::optional<Duration> retry_after;
+  std::vector<Denial> denials;
+};
+
+}  // namespace stint

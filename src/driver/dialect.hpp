@@ -1,0 +1,98 @@
+/// How one agent CLI is spoken to: its command line, what its lines mean, how it is asked to end, and what an attempt
+/// came to. Pure: no I/O, no clock. The process side starts what `launch` says, feeds every line of stdout to
+/// `read_line`, and asks `finish` when no process of the attempt is left.
+///
+/// One object per attempt; not thread-safe. Lines may be garbage, cut or huge; events that nobody knows are data. What
+/// is kept is bounded, whatever comes. The exit status alone never decides where a dialect has a final event.
+#pragma once
+
+#include "domain/agent.hpp"
+#include "domain/outcome.hpp"
+#include "stint/error.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace stint::driver {
+
+using domain::Permissions;
+
+/// What a dialect needs to know of an attempt.
+struct Attempt {
+  std::string prompt;
+  std::string model;                     ///< empty: the CLI's own default
+  std::string program;                   ///< instead of the CLI's usual name
+  std::vector<std::string> driver_args;  ///< verbatim, before ours
+  std::vector<std::string> command;      ///< of the command dialect: an argv, expanded
+  Permissions permissions = Permissions::edit;
+  std::string conversation;   ///< one to go on with; empty: a new one
+  Usage usage_before;         ///< what that conversation had used: Codex counts it again
+  std::string system_prompt;  ///< added to the CLI's own
+  std::optional<std::int64_t> money_micros_max;
+  std::optional<int> turns_max;
+};
+
+struct Launch {
+  std::vector<std::string> argv;
+  std::vector<std::pair<std::string, std::optional<std::string>>> env;  ///< on top of the parent's; nothing: unset
+  std::string stdin_text;
+  bool close_stdin = true;  ///< after the text; else when the result was seen
+};
+
+enum class ProgressKind : std::uint8_t { text, thinking, tool_start, tool_end, heartbeat, rate_info, usage, note };
+[[nodiscard]] std::string_view to_string(ProgressKind kind) noexcept;
+
+/// What a line means to who watches.
+struct Progress {
+  static constexpr std::size_t kTextMax = 64 << 10;
+  ProgressKind kind = ProgressKind::heartbeat;
+  std::string text;
+  Usage usage;  ///< so far; of kind usage only
+};
+
+struct ProcessEnd {
+  static constexpr std::size_t kTailMax = 4 << 10;
+  std::optional<int> exit_status;
+  std::optional<int> signal;
+  bool killed_by_us = false;
+  bool oom = false;
+  std::string stderr_tail;
+};
+
+/// The first step of the ending ladder: bytes for stdin, then its close, then a signal; each only if given.
+struct PoliteEnd {
+  std::string stdin_bytes;
+  bool close_stdin = false;
+  int signal = 0;  ///< 0: none
+};
+
+class Dialect {
+ public:
+  static constexpr std::size_t kLineMax = 16 << 20;  // longer lines are not looked into
+
+  Dialect() = default;
+  Dialect(const Dialect&) = delete;
+  Dialect& operator=(const Dialect&) = delete;
+  virtual ~Dialect() = default;
+
+  [[nodiscard]] virtual Launch launch(const Attempt& attempt) = 0;
+  /// One line of stdout, without its end. Appends to `out`.
+  virtual void read_line(std::string_view line, std::vector<Progress>& out) = 0;
+  /// True once the final event came: from then on the process has a grace to leave.
+  [[nodiscard]] virtual bool result_seen() const = 0;
+  /// Asked at most once, when the attempt shall end early.
+  [[nodiscard]] virtual PoliteEnd polite_end() = 0;
+  /// What the attempt came to. Why we killed it (stall, budget, cancel) is known to who did: here it is `cancelled`,
+  /// unless the work was done before.
+  [[nodiscard]] virtual Outcome finish(const ProcessEnd& end) = 0;
+};
+
+/// "claude", "codex", "gemini" or "command"; `Errc::invalid` for any other.
+[[nodiscard]] Result<std::unique_ptr<Dialect>> make_dialect(std::string_view driver);
+
+}  // namespace stint::driver

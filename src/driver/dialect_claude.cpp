@@ -1,0 +1,404 @@
+// Anthropic's Claude Code: `claude -p` with JSON lines both ways, checked with 2.1.197.
+//
+// What its stream does, as seen (tests/streams/claude):
+// 1. An API error is a result of subtype "success" with is_error set. Its status may be null; then words decide.
+// 2. The result's own usage is zero after an interrupt or a budget stop, though tokens were used: the messages before
+//    it know more. Each message is told once per content block, always with the whole input.
+// 3. stdin stays open until the result: its close does not end a turn, and an interrupt must still come in.
+// 4. After SIGINT it leaves with status 0, after an interrupt with 1, after SIGTERM with 143 and without a result.
+#include "driver/dialect_support.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace stint::driver {
+namespace {
+
+constexpr std::string_view kName = "claude";
+constexpr std::size_t kShownMax = 200;
+constexpr std::size_t kMessagesMax = 64;  // messages that are told in turns: one per subagent
+
+std::string_view mode(Permissions permissions) {
+  switch (permissions) {
+    case Permissions::read: return "default";  // without a terminal, what would ask is refused
+    case Permissions::edit: return "acceptEdits";
+    case Permissions::full: return "bypassPermissions";
+  }
+  return "default";
+}
+
+/// Seconds since 1970, or milliseconds.
+std::optional<WallTime> moment(std::int64_t number) {
+  constexpr std::int64_t kSecondsMax = 100'000'000'000;
+  if (number <= 0) return std::nullopt;
+  if (number < kSecondsMax) return WallTime(std::chrono::seconds(number));
+  return WallTime(std::chrono::milliseconds(number));
+}
+
+std::string short_call(const json::object& input) {
+  for (const std::string_view key : {"command", "file_path", "path", "url", "pattern", "description", "prompt"}) {
+    if (const std::string text = text_at(input, key); !text.empty()) return one_line(text, kShownMax);
+  }
+  return {};
+}
+
+/// What may stand inside a rule: a name, not syntax.
+bool plain(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           c == '.';
+  });
+}
+
+Denial read_denial(const json::object& entry, Permissions permissions) {
+  static const json::object kNothing;
+  Denial denial;
+  denial.tool = one_line(text_at(entry, "tool_name"), kShownMax);
+  const json::object* const input = object_at(entry, "tool_input");
+  denial.call = short_call(input == nullptr ? kNothing : *input);
+  const bool edits =
+      denial.tool == "Write" || denial.tool == "Edit" || denial.tool == "MultiEdit" || denial.tool == "NotebookEdit";
+  if (edits && permissions == Permissions::read) {
+    denial.allow = "permissions: edit";
+  } else if (edits) {
+    const std::string folder = denial.call.substr(0, denial.call.rfind('/'));
+    denial.allow = "driver_args: " + json::serialize(json::array{"--add-dir", folder.empty() ? "/" : folder});
+  } else {
+    std::string rule = plain(denial.tool) ? denial.tool : "Bash";
+    const std::string word = denial.call.substr(0, denial.call.find(' '));
+    if (denial.tool == "Bash" && plain(word)) rule = fmt::format("Bash({}:*)", word);
+    denial.allow = "driver_args: " + json::serialize(json::array{"--allowedTools", rule});
+  }
+  return denial;
+}
+
+Usage read_usage(const json::object& usage) {
+  Usage out;
+  out.fresh_in = count_at(usage, "input_tokens");
+  out.cache_read = count_at(usage, "cache_read_input_tokens");
+  out.cache_write = count_at(usage, "cache_creation_input_tokens");
+  out.out = count_at(usage, "output_tokens");
+  return out;
+}
+/// Of all models together, subagents too.
+Usage read_model_usage(const json::object& models) {
+  Usage out;
+  for (const auto& [name, value] : models) {
+    const json::object* const model = value.if_object();
+    if (model == nullptr) continue;
+    out.fresh_in += count_at(*model, "inputTokens");
+    out.cache_read += count_at(*model, "cacheReadInputTokens");
+    out.cache_write += count_at(*model, "cacheCreationInputTokens");
+    out.out += count_at(*model, "outputTokens");
+  }
+  return out;
+}
+void add(Usage& sum, const Usage& part) {
+  sum.fresh_in += part.fresh_in;
+  sum.cache_read += part.cache_read;
+  sum.cache_write += part.cache_write;
+  sum.out += part.out;
+}
+
+class ClaudeDialect final : public Dialect {
+ public:
+  Launch launch(const Attempt& attempt) override;
+  void read_line(std::string_view line, std::vector<Progress>& out) override;
+  bool result_seen() const override { return result_.seen; }
+  PoliteEnd polite_end() override {
+    PoliteEnd end;
+    end.stdin_bytes = R"({"type":"control_request","request_id":"stint-end","request":{"subtype":"interrupt"}})"
+                      "\n";
+    end.close_stdin = true;
+    return end;
+  }
+  Outcome finish(const ProcessEnd& end) override;
+
+ private:
+  struct Final {
+    bool seen = false, is_error = false;
+    std::string subtype, text, why, terminal;
+    std::optional<int> status;
+    Usage usage;
+    std::vector<Denial> denials;
+  };
+  struct Message {
+    std::string id;
+    Usage usage;
+  };
+
+  void read_system(const json::object& event, std::vector<Progress>& out);
+  void read_assistant(const json::object& event, std::vector<Progress>& out);
+  void read_user(const json::object& event, std::vector<Progress>& out);
+  void read_rate_limit(const json::object& event, std::vector<Progress>& out);
+  void read_result(const json::object& event, std::vector<Progress>& out);
+  void count(std::string id, const Usage& usage);
+  [[nodiscard]] Usage counted() const;
+  void classify(Outcome& outcome, const ProcessEnd& end) const;
+  void classify_stop(Outcome& outcome, const ProcessEnd& end) const;
+
+  Permissions permissions_ = Permissions::edit;
+  std::string conversation_;
+  std::string error_;  // of the last assistant message: a word of the API
+  Final result_;
+  std::vector<Message> messages_;
+  Usage older_;  // of messages that are no longer listed
+  std::optional<WallTime> resets_at_;
+  std::optional<Duration> retry_after_;
+  bool rejected_ = false;  // by a rate limit of the account
+};
+
+Launch ClaudeDialect::launch(const Attempt& attempt) {
+  permissions_ = attempt.permissions;
+  conversation_ = attempt.conversation;
+  Launch launch;
+  launch.argv = {attempt.program.empty() ? std::string(kName) : attempt.program, "-p"};
+  launch.argv.insert(launch.argv.end(), attempt.driver_args.begin(), attempt.driver_args.end());
+  const auto add_arg = [&](std::string argument) { launch.argv.push_back(std::move(argument)); };
+  // Every value in the same word as its name: one that begins with a dash is not an option then.
+  add_arg("--output-format=stream-json");
+  add_arg("--input-format=stream-json");
+  add_arg("--verbose");
+  add_arg(fmt::format("--permission-mode={}", mode(attempt.permissions)));
+  if (attempt.permissions == Permissions::read) add_arg("--disallowedTools=Write,Edit,MultiEdit,NotebookEdit");
+  if (!attempt.model.empty()) add_arg("--model=" + attempt.model);
+  if (!attempt.system_prompt.empty()) add_arg("--append-system-prompt=" + attempt.system_prompt);
+  if (!attempt.conversation.empty()) add_arg("--resume=" + attempt.conversation);
+  if (attempt.turns_max) add_arg(fmt::format("--max-turns={}", *attempt.turns_max));
+  if (attempt.money_micros_max) {
+    add_arg(fmt::format("--max-budget-usd={}.{:06}", *attempt.money_micros_max / 1'000'000,
+                        *attempt.money_micros_max % 1'000'000));
+  }
+  launch.env = {
+      {"CLAUDECODE", std::nullopt},  // else it takes itself for nested
+      {"CLAUDE_CODE_ENTRYPOINT", "stint"},
+      {"CLAUDE_CODE_MAX_RETRIES", "0"},                    // one retry loop: ours
+      {"CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1"},  // a broken stream was asked again, unseen and billed
+      {"DISABLE_AUTOUPDATER", "1"}};
+  json::object message{{"role", "user"}, {"content", attempt.prompt}};
+  launch.stdin_text = json::serialize(json::object{{"type", "user"}, {"message", std::move(message)}}) + "\n";
+  launch.close_stdin = false;
+  return launch;
+}
+
+void ClaudeDialect::read_line(std::string_view line, std::vector<Progress>& out) {
+  const std::optional<json::object> event = parse_object(line);
+  if (!event) return say(out, ProgressKind::note, line.substr(0, Progress::kTextMax));
+  const std::string type = text_at(*event, "type");
+  if (type == "system") return read_system(*event, out);
+  if (type == "assistant") return read_assistant(*event, out);
+  if (type == "user") return read_user(*event, out);
+  if (type == "rate_limit_event") return read_rate_limit(*event, out);
+  if (type == "result") return read_result(*event, out);
+  say(out, ProgressKind::heartbeat, one_line(type, kShownMax));
+}
+
+void ClaudeDialect::read_system(const json::object& event, std::vector<Progress>& out) {
+  const std::string subtype = text_at(event, "subtype");
+  if (subtype == "init") {
+    conversation_ = shortened(text_at(event, "session_id"), kShownMax);
+    say(out, ProgressKind::note,
+        one_line(fmt::format("claude {}, {}", text_at(event, "claude_code_version"), text_at(event, "model")),
+                 kShownMax));
+  } else if (subtype == "api_retry") {
+    const std::int64_t delay = count_at(event, "retry_delay_ms");
+    retry_after_ = std::chrono::milliseconds(std::min<std::int64_t>(delay, 86'400'000));
+    say(out, ProgressKind::rate_info,
+        fmt::format("HTTP {}: tries again in {} ms", count_at(event, "error_status"), delay));
+  } else {
+    say(out, ProgressKind::heartbeat, one_line(subtype, kShownMax));
+  }
+}
+
+void ClaudeDialect::read_assistant(const json::object& event, std::vector<Progress>& out) {
+  const json::object* const message = object_at(event, "message");
+  if (message == nullptr) return say(out, ProgressKind::heartbeat, "");
+  error_ = shortened(text_at(event, "error"), kShownMax);
+  const bool synthetic = text_at(*message, "model") == "<synthetic>";  // its own words, not the model's
+  if (const json::object* const usage = object_at(*message, "usage"); usage != nullptr && !synthetic) {
+    count(shortened(text_at(*message, "id"), kShownMax), read_usage(*usage));
+    say(out, ProgressKind::usage, "");
+    out.back().usage = counted();
+  }
+  const json::array* const content = array_at(*message, "content");
+  if (content == nullptr) return;
+  for (const json::value& part : *content) {
+    const json::object* const block = part.if_object();
+    if (block == nullptr) continue;
+    const std::string type = text_at(*block, "type");
+    if (type == "text") {
+      say(out, synthetic ? ProgressKind::note : ProgressKind::text, text_at(*block, "text"));
+    } else if (type == "thinking") {
+      say(out, ProgressKind::thinking, text_at(*block, "thinking"));
+    } else if (type == "tool_use") {
+      const json::object* const input = object_at(*block, "input");
+      const std::string call = input == nullptr ? "" : short_call(*input);
+      say(out, ProgressKind::tool_start, one_line(text_at(*block, "name") + " " + call, 2 * kShownMax));
+    }
+  }
+}
+
+void ClaudeDialect::read_user(const json::object& event, std::vector<Progress>& out) {
+  const json::object* const message = object_at(event, "message");
+  const json::array* const content = message == nullptr ? nullptr : array_at(*message, "content");
+  bool told = false;
+  if (content != nullptr) {
+    for (const json::value& part : *content) {
+      const json::object* const block = part.if_object();
+      if (block == nullptr || text_at(*block, "type") != "tool_result") continue;
+      const std::string said = one_line(text_at(*block, "content"), kShownMax);
+      say(out, ProgressKind::tool_end, (truth_at(*block, "is_error") ? "failed: " : "") + said);
+      told = true;
+    }
+  }
+  if (!told) say(out, ProgressKind::heartbeat, "");
+}
+
+void ClaudeDialect::read_rate_limit(const json::object& event, std::vector<Progress>& out) {
+  const json::object* const info = object_at(event, "rate_limit_info");
+  if (info == nullptr) return say(out, ProgressKind::heartbeat, "");
+  const auto either = [&](std::string_view camel, std::string_view snake) {
+    const auto number = number_at(*info, camel);
+    return number ? number : number_at(*info, snake);
+  };
+  const std::string status = text_at(*info, "status");
+  rejected_ = status == "rejected";
+  resets_at_ = moment(either("resetsAt", "resets_at").value_or(0));
+  std::string kind = text_at(*info, "rateLimitType");
+  if (kind.empty()) kind = text_at(*info, "rate_limit_type");
+  say(out, ProgressKind::rate_info, one_line(kind + " " + status, kShownMax));
+}
+
+void ClaudeDialect::read_result(const json::object& event, std::vector<Progress>& out) {
+  Final now;
+  now.seen = true;
+  now.is_error = truth_at(event, "is_error");
+  now.subtype = shortened(text_at(event, "subtype"), kShownMax);
+  now.text = shortened(text_at(event, "result"), Outcome::kTextMax);
+  now.terminal = shortened(text_at(event, "terminal_reason"), kShownMax);
+  if (const auto status = number_at(event, "api_error_status"); status && *status >= 100 && *status < 600) {
+    now.status = static_cast<int>(*status);
+  }
+  if (const json::array* const errors = array_at(event, "errors"); errors != nullptr && !errors->empty()) {
+    if (const json::string* const first = errors->front().if_string()) {
+      now.why = one_line({first->data(), first->size()}, Outcome::kMessageMax);
+    }
+  }
+  const json::object* const usage = object_at(event, "usage");
+  const json::object* const models = object_at(event, "modelUsage");
+  if (usage != nullptr) now.usage = read_usage(*usage);
+  if (models != nullptr) {
+    if (const Usage all = read_model_usage(*models); all.tokens() > now.usage.tokens()) now.usage = all;
+  }
+  now.usage.money_micros = micros_of(real_at(event, "total_cost_usd"));
+  if (const json::array* const refused = array_at(event, "permission_denials")) {
+    for (const json::value& entry : *refused) {
+      if (now.denials.size() >= Outcome::kDenialsMax) break;
+      if (const json::object* const fields = entry.if_object())
+        now.denials.push_back(read_denial(*fields, permissions_));
+    }
+  }
+  if (const std::string id = text_at(event, "session_id"); !id.empty()) conversation_ = shortened(id, kShownMax);
+  // A second result may follow: of a further turn, or an error that takes nothing back.
+  if (result_.seen && !result_.is_error && now.is_error) {
+    result_.usage = now.usage.tokens() > result_.usage.tokens() ? now.usage : result_.usage;
+  } else {
+    result_ = std::move(now);
+  }
+  say(out, ProgressKind::usage, "");
+  out.back().usage = result_.usage;
+}
+
+void ClaudeDialect::count(std::string id, const Usage& usage) {
+  for (Message& message : messages_) {
+    if (message.id != id) continue;
+    message.usage = usage;
+    return;
+  }
+  if (messages_.size() >= kMessagesMax) {
+    add(older_, messages_.front().usage);
+    messages_.erase(messages_.begin());
+  }
+  messages_.push_back({std::move(id), usage});
+}
+
+Usage ClaudeDialect::counted() const {
+  Usage sum = older_;
+  for (const Message& message : messages_) add(sum, message.usage);
+  sum.estimated = true;
+  return sum;
+}
+
+Outcome ClaudeDialect::finish(const ProcessEnd& end) {
+  Outcome outcome;
+  if (result_.seen) {
+    outcome.text = result_.text;
+    outcome.denials = result_.denials;
+    outcome.http_status = result_.status;
+    classify(outcome, end);
+  } else {
+    outcome = ended_without_result(kName, end);
+    if (outcome.kind == OutcomeKind::crashed && has(end.stderr_tail, "cannot be used with root")) {
+      outcome.kind = OutcomeKind::permission_denied;
+      outcome.message =
+          "claude refuses permissions: full as root; run as another user, or set IS_SANDBOX=1 if this is a container";
+    } else if (outcome.kind == OutcomeKind::crashed && has(end.stderr_tail, "/login")) {
+      outcome.kind = OutcomeKind::not_logged_in;
+    }
+  }
+  const Usage parts = counted();
+  const std::int64_t money = result_.usage.money_micros;
+  outcome.usage = parts.tokens() > result_.usage.tokens() ? parts : result_.usage;
+  outcome.usage.money_micros = money;
+  outcome.exit_status = end.exit_status;
+  outcome.signal = end.signal;
+  outcome.conversation = conversation_;
+  if (outcome.kind == OutcomeKind::rate_limited) {
+    outcome.resets_at = resets_at_;
+    if (retry_after_) outcome.retry_after = retry_after_;
+  }
+  return outcome;
+}
+
+void ClaudeDialect::classify(Outcome& outcome, const ProcessEnd& end) const {
+  if (!result_.is_error) {
+    outcome.kind = OutcomeKind::succeeded;
+    if (!result_.denials.empty()) outcome.message = fmt::format("{} calls were refused", result_.denials.size());
+    return;
+  }
+  outcome.message = shortened(result_.text.empty() ? result_.why : result_.text, Outcome::kMessageMax);
+  if (result_.subtype != "success") return classify_stop(outcome, end);
+  if (error_ == "billing_error") {
+    outcome.kind = OutcomeKind::api_error;
+  } else if (error_ == "authentication_failed") {
+    outcome.kind = OutcomeKind::not_logged_in;
+  } else if (rejected_) {
+    outcome.kind = OutcomeKind::rate_limited;
+  } else if (result_.status || !error_.empty() || has(result_.text, "api error") || has(result_.text, "/login")) {
+    classify_api_error(outcome, result_.text);
+  } else {
+    outcome.kind = OutcomeKind::agent_error;
+  }
+  outcome.text.clear();  // not an answer
+}
+
+/// It ended by itself, or by us, before the work was done.
+void ClaudeDialect::classify_stop(Outcome& outcome, const ProcessEnd& end) const {
+  if (result_.subtype == "error_max_budget_usd") {
+    outcome.kind = OutcomeKind::over_budget;
+  } else if (end.killed_by_us || result_.terminal.starts_with("aborted")) {
+    outcome.kind = OutcomeKind::cancelled;
+    outcome.message = "claude was interrupted";
+  } else {
+    outcome.kind = OutcomeKind::agent_error;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Dialect> make_claude() { return std::make_unique<ClaudeDialect>(); }
+
+}  // namespace stint::driver

@@ -1,0 +1,65 @@
+// Any command: its output is the answer, its exit status the result.
+#include "driver/dialect_support.hpp"
+
+#include <fmt/format.h>
+
+#include <csignal>
+
+namespace stint::driver {
+namespace {
+
+class CommandDialect final : public Dialect {
+ public:
+  Launch launch(const Attempt& attempt) override {
+    Launch launch;
+    launch.argv = attempt.command;
+    launch.argv.insert(launch.argv.end(), attempt.driver_args.begin(), attempt.driver_args.end());
+    launch.stdin_text = attempt.prompt;
+    if (!attempt.command.empty()) name_ = one_line(attempt.command.front(), kNameMax);
+    return launch;
+  }
+  void read_line(std::string_view line, std::vector<Progress>& out) override {
+    say(out, ProgressKind::text, line);
+    text_ += line.substr(0, Outcome::kTextMax);
+    text_ += '\n';
+    // Twice the bound, so that cutting costs nothing per line.
+    if (text_.size() > 2 * Outcome::kTextMax) text_ = ending(text_, Outcome::kTextMax);
+  }
+  bool result_seen() const override { return false; }
+  PoliteEnd polite_end() override {
+    PoliteEnd end;
+    end.close_stdin = true;
+    end.signal = SIGTERM;
+    return end;
+  }
+  Outcome finish(const ProcessEnd& end) override {
+    Outcome outcome;
+    if (end.oom || end.signal || !end.exit_status) {
+      outcome = ended_without_result(name_, end);
+    } else {
+      outcome.exit_status = end.exit_status;
+      outcome.kind = *end.exit_status == 0 ? OutcomeKind::succeeded : OutcomeKind::agent_error;
+      if (end.killed_by_us && *end.exit_status != 0) outcome.kind = OutcomeKind::cancelled;
+      if (*end.exit_status != 0) {
+        const std::string tail = one_line(ending(end.stderr_tail, kTailShown), kTailShown);
+        outcome.message =
+            fmt::format("{} ended with exit status {}{}{}", name_, *end.exit_status, tail.empty() ? "" : ": ", tail);
+      }
+    }
+    while (text_.ends_with('\n')) text_.pop_back();
+    outcome.text = ending(text_, Outcome::kTextMax);
+    return outcome;
+  }
+
+ private:
+  static constexpr std::size_t kNameMax = 200;
+  static constexpr std::size_t kTailShown = 600;
+  std::string name_ = "the command";
+  std::string text_;  // its end, if it is long
+};
+
+}  // namespace
+
+std::unique_ptr<Dialect> make_command() { return std::make_unique<CommandDialect>(); }
+
+}  // namespace stint::driver

@@ -1,0 +1,290 @@
+// Streams made by hand: what the recorded ones do not show.
+#include "driver/dialect_test_support.hpp"
+
+#include <algorithm>
+#include <csignal>
+
+namespace stint::driver {
+namespace {
+
+bool contains(const std::vector<std::string>& list, const std::string& item) {
+  return std::ranges::find(list, item) != list.end();
+}
+Launch launched(std::string_view driver, const Attempt& attempt) { return (*make_dialect(driver))->launch(attempt); }
+std::string claude_result(const std::string& rest) {
+  return R"({"type":"result","subtype":"success","session_id":"s")" + rest + "}";
+}
+
+TEST(Dialect, an_unknown_driver_is_refused_with_those_that_are_known) {
+  const auto made = make_dialect("aider");
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().what(), "driver aider: known are claude, codex, gemini and command");
+}
+
+TEST(Dialect, claude_is_started_with_one_retry_loop_and_nothing_that_can_be_taken_for_an_option) {
+  Attempt attempt;
+  attempt.prompt = "say \"hi\"\nand more";
+  attempt.model = "opus";
+  attempt.conversation = "--dangerously-skip-permissions";
+  attempt.driver_args = {"--allowedTools", "Read"};
+  attempt.system_prompt = "be brief";
+  attempt.money_micros_max = 2'500'000;
+  attempt.turns_max = 7;
+  const Launch launch = launched("claude", attempt);
+  EXPECT_EQ(launch.argv[0], "claude");
+  EXPECT_EQ((std::vector<std::string>{launch.argv.begin() + 2, launch.argv.begin() + 4}), attempt.driver_args);
+  for (const char* const argument :
+       {"-p", "--output-format=stream-json", "--input-format=stream-json", "--verbose", "--model=opus",
+        "--resume=--dangerously-skip-permissions", "--append-system-prompt=be brief", "--max-budget-usd=2.500000",
+        "--max-turns=7", "--permission-mode=acceptEdits"}) {
+    EXPECT_TRUE(contains(launch.argv, argument)) << argument;
+  }
+  EXPECT_EQ(launch.stdin_text, R"({"type":"user","message":{"role":"user","content":"say \"hi\"\nand more"}})"
+                               "\n");
+  EXPECT_FALSE(launch.close_stdin) << "an interrupt must still come in";
+  const auto value = [&](std::string_view name) {
+    for (const auto& [key, content] : launch.env) {
+      if (key == name) return content.value_or("(unset)");
+    }
+    return std::string("(absent)");
+  };
+  EXPECT_EQ(value("CLAUDECODE"), "(unset)");
+  EXPECT_EQ(value("CLAUDE_CODE_MAX_RETRIES"), "0");
+  EXPECT_EQ(value("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK"), "1");
+}
+
+TEST(Dialect, permissions_are_mapped_to_each_cli) {
+  const auto has = [](std::string_view driver, Permissions permissions, const std::string& argument) {
+    Attempt attempt;
+    attempt.permissions = permissions;
+    return contains(launched(driver, attempt).argv, argument);
+  };
+  EXPECT_TRUE(has("claude", Permissions::read, "--permission-mode=default"));
+  EXPECT_TRUE(has("claude", Permissions::read, "--disallowedTools=Write,Edit,MultiEdit,NotebookEdit"));
+  EXPECT_TRUE(has("claude", Permissions::full, "--permission-mode=bypassPermissions"));
+  EXPECT_TRUE(has("codex", Permissions::read, "--sandbox=read-only"));
+  EXPECT_TRUE(has("codex", Permissions::edit, "--sandbox=workspace-write"));
+  EXPECT_TRUE(has("codex", Permissions::full, "--sandbox=danger-full-access"));
+  EXPECT_TRUE(has("gemini", Permissions::read, "--approval-mode=default"));
+  EXPECT_TRUE(has("gemini", Permissions::edit, "--approval-mode=auto_edit"));
+  EXPECT_TRUE(has("gemini", Permissions::full, "--approval-mode=yolo"));
+}
+
+TEST(Dialect, a_conversation_goes_on) {
+  Attempt attempt;
+  attempt.prompt = "go on";
+  attempt.conversation = "id-1";
+  const Launch codex = launched("codex", attempt);
+  EXPECT_EQ((std::vector<std::string>{codex.argv.end() - 3, codex.argv.end()}),
+            (std::vector<std::string>{"resume", "id-1", "-"}));
+  EXPECT_EQ(codex.stdin_text, "go on");
+  EXPECT_TRUE(codex.close_stdin);
+  EXPECT_TRUE(contains(launched("gemini", attempt).argv, "--resume=id-1"));
+  attempt.conversation = "--yolo";
+  EXPECT_FALSE(contains(launched("codex", attempt).argv, "--yolo"));
+}
+
+TEST(Dialect, each_has_its_polite_end) {
+  const PoliteEnd claude = (*make_dialect("claude"))->polite_end();
+  EXPECT_NE(claude.stdin_bytes.find(R"("subtype":"interrupt")"), std::string::npos);
+  EXPECT_TRUE(claude.stdin_bytes.ends_with("}\n"));
+  EXPECT_TRUE(claude.close_stdin);
+  EXPECT_EQ(claude.signal, 0);
+  EXPECT_EQ((*make_dialect("codex"))->polite_end().signal, SIGINT);
+  EXPECT_EQ((*make_dialect("gemini"))->polite_end().signal, SIGINT);
+  EXPECT_EQ((*make_dialect("command"))->polite_end().signal, SIGTERM);
+}
+
+TEST(Dialect, claude_a_result_before_the_kill_counts) {
+  const std::string done = claude_result(R"(,"is_error":false,"result":"done")");
+  const Played played = play("claude", {done}, killed_by_us());
+  EXPECT_EQ(played.outcome.kind, OutcomeKind::succeeded) << "we only ended a process that would not leave";
+  EXPECT_EQ(played.outcome.text, "done");
+  EXPECT_EQ(played.outcome.signal, 15);
+}
+
+TEST(Dialect, claude_of_two_results_an_error_takes_nothing_back_and_a_success_replaces) {
+  const std::string first = claude_result(R"(,"is_error":false,"result":"one")");
+  const std::string second = claude_result(R"(,"is_error":false,"result":"two")");
+  const std::string error = R"({"type":"result","subtype":"error_during_execution","is_error":true})";
+  EXPECT_EQ(play("claude", {first, error}, exited(1)).outcome.text, "one");
+  EXPECT_EQ(play("claude", {first, error}, exited(1)).outcome.kind, OutcomeKind::succeeded);
+  EXPECT_EQ(play("claude", {first, second}, exited(0)).outcome.text, "two");
+  EXPECT_EQ(play("claude", {error, second}, exited(0)).outcome.text, "two");
+}
+
+TEST(Dialect, claude_exit_status_alone_never_decides) {
+  EXPECT_EQ(play("claude", {}, exited(0)).outcome.kind, OutcomeKind::crashed);
+  EXPECT_EQ(play("codex", {}, exited(0)).outcome.kind, OutcomeKind::crashed);
+  EXPECT_EQ(play("gemini", {}, exited(0)).outcome.kind, OutcomeKind::crashed);
+  const std::string done = claude_result(R"(,"is_error":false,"result":"done")");
+  EXPECT_EQ(play("claude", {done}, exited(1)).outcome.kind, OutcomeKind::succeeded);
+}
+
+TEST(Dialect, claude_only_a_rejection_is_exhaustion) {
+  const auto limited = [](const std::string& status) {
+    const std::string info = R"({"type":"rate_limit_event","rate_limit_info":{"status":")" + status +
+                             R"(","resets_at":1999999999,"rate_limit_type":"seven_day"}})";
+    const std::string failed = claude_result(R"(,"is_error":true,"result":"I could not do it")");
+    return play("claude", {info, failed}, exited(1)).outcome;
+  };
+  EXPECT_EQ(limited("rejected").kind, OutcomeKind::rate_limited);
+  EXPECT_EQ(limited("rejected").resets_at, WallTime(std::chrono::seconds(1999999999)));
+  EXPECT_EQ(limited("allowed_warning").kind, OutcomeKind::agent_error);
+}
+
+TEST(Dialect, claude_as_root_says_what_to_do) {
+  const Outcome outcome =
+      play("claude", {}, exited(1, "--dangerously-skip-permissions cannot be used with root/sudo privileges")).outcome;
+  EXPECT_EQ(outcome.kind, OutcomeKind::permission_denied);
+  EXPECT_NE(outcome.message.find("IS_SANDBOX=1"), std::string::npos);
+}
+
+TEST(Dialect, claude_usage_counts_each_message_once_and_all_subagents) {
+  const auto message = [](const std::string& id, int input) {
+    return R"({"type":"assistant","message":{"id":")" + id + R"(","model":"m","usage":{"input_tokens":)" +
+           std::to_string(input) +
+           R"(,"cache_read_input_tokens":5,"cache_creation_input_tokens":2,"output_tokens":1},)"
+           R"("content":[]}})";
+  };
+  const Usage parts =
+      play("claude", {message("a", 10), message("a", 10), message("b", 20)}, killed_by_us()).outcome.usage;
+  EXPECT_EQ(parts.fresh_in, 30);
+  EXPECT_EQ(parts.cache_read, 10);
+  EXPECT_EQ(parts.cache_write, 4);
+  EXPECT_EQ(parts.out, 2);
+  std::vector<std::string> many;
+  for (int i = 0; i < 1000; ++i) many.push_back(message("m" + std::to_string(i), 1));
+  EXPECT_EQ(play("claude", many, killed_by_us()).outcome.usage.fresh_in, 1000) << "also of those no longer listed";
+  const std::string total = claude_result(
+      R"(,"is_error":false,"result":"x","total_cost_usd":0.5,"usage":{"input_tokens":3,"output_tokens":4},"modelUsage":{)"
+      R"("a":{"inputTokens":3,"outputTokens":4,"cacheReadInputTokens":1},"b":{"inputTokens":100,"outputTokens":7}})");
+  const Usage all = play("claude", {total}, exited(0)).outcome.usage;
+  EXPECT_EQ(all.fresh_in, 103);
+  EXPECT_EQ(all.out, 11);
+  EXPECT_EQ(all.money_micros, 500'000);
+}
+
+TEST(Dialect, cached_tokens_are_taken_out_of_the_input_where_they_are_inside) {
+  const std::string codex =
+      R"({"type":"turn.completed","usage":{"input_tokens":100,"cached_input_tokens":60,"cache_write_input_tokens":10,)"
+      R"("output_tokens":9,"reasoning_output_tokens":4}})";
+  const Usage usage = play("codex", {codex}, exited(0)).outcome.usage;
+  EXPECT_EQ(usage.fresh_in, 30);
+  EXPECT_EQ(usage.cache_read, 60);
+  EXPECT_EQ(usage.cache_write, 10);
+  EXPECT_EQ(usage.tokens(), 109);
+  EXPECT_EQ(usage.reasoning, 4);
+  const std::string gemini =
+      R"({"type":"result","status":"success","stats":{"input_tokens":100,"cached":60,"output_tokens":9}})";
+  EXPECT_EQ(play("gemini", {gemini}, exited(0)).outcome.usage.fresh_in, 40);
+}
+
+TEST(Dialect, codex_counts_a_conversation_from_its_beginning_and_we_do_not) {
+  Attempt attempt;
+  attempt.conversation = "id-1";
+  attempt.usage_before.fresh_in = 70;
+  attempt.usage_before.out = 5;
+  const std::string total = R"({"type":"turn.completed","usage":{"input_tokens":100,"output_tokens":9}})";
+  const Usage usage = play("codex", {total}, exited(0), attempt).outcome.usage;
+  EXPECT_EQ(usage.fresh_in, 30);
+  EXPECT_EQ(usage.out, 4);
+  attempt.usage_before.out = 50;
+  EXPECT_EQ(play("codex", {total}, exited(0), attempt).outcome.usage.out, 0) << "never below nothing";
+}
+
+TEST(Dialect, numbers_that_cannot_be_are_nothing) {
+  const std::string odd =
+      claude_result(R"(,"is_error":false,"result":"x","total_cost_usd":-3,"api_error_status":99999,)"
+                    R"("usage":{"input_tokens":-5,"output_tokens":1e300,"cache_read_input_tokens":"many"})");
+  const Outcome outcome = play("claude", {odd}, exited(0)).outcome;
+  EXPECT_EQ(outcome.usage.tokens(), 0);
+  EXPECT_EQ(outcome.usage.money_micros, 0);
+  EXPECT_FALSE(outcome.http_status);
+}
+
+TEST(Dialect, lines_that_are_no_json_are_notes_and_unknown_events_are_life) {
+  for (const char* const driver : {"claude", "codex", "gemini"}) {
+    const Played played = play(
+        driver, {"[SandboxDebug] hello", R"({"type":"new_in_2027","x":[1]})", "", "[]", "{\"a\":"}, killed_by_us());
+    EXPECT_EQ(played.texts(ProgressKind::note).substr(0, 21), "[SandboxDebug] hello|") << driver;
+    EXPECT_EQ(played.texts(ProgressKind::heartbeat), "new_in_2027|") << driver;
+    EXPECT_FALSE(played.result_seen);
+  }
+}
+
+TEST(Dialect, codex_an_error_that_was_overcome_is_no_failure) {
+  const Played played = play("codex",
+                             {R"({"type":"error","message":"Reconnecting... 1/5"})",
+                              R"({"type":"item.completed","item":{"type":"agent_message","text":"done"}})",
+                              R"({"type":"turn.completed","usage":{}})"},
+                             exited(0));
+  EXPECT_EQ(played.outcome.kind, OutcomeKind::succeeded);
+  EXPECT_EQ(played.outcome.text, "done");
+}
+
+TEST(Dialect, a_wait_that_a_sentence_names_is_read) {
+  using namespace std::chrono_literals;
+  const auto wait = [](const std::string& sentence) {
+    const std::string failed = R"({"type":"turn.failed","error":{"message":"rate limit: )" + sentence + "\"}}";
+    return play("codex", {failed}, exited(1)).outcome.retry_after;
+  };
+  EXPECT_EQ(wait("Try again in 3 days 2 hours 5 minutes."), 74h + 5min);
+  EXPECT_EQ(wait("Please retry in 38.5s."), 38500ms);
+  EXPECT_EQ(wait("please try again in 250ms"), 250ms);
+  EXPECT_EQ(wait("try again in 1 hour, 2 minutes and 3 seconds"), 1h + 2min + 3s);
+  for (const char* const nothing : {"later", "try again in a while", "try again in 5 apples", "try again in",
+                                    "try again in 1e300 days", "try again in -5s"}) {
+    EXPECT_FALSE(wait(nothing)) << nothing;
+  }
+}
+
+TEST(Dialect, gemini_exit_statuses_have_a_meaning) {
+  EXPECT_EQ(play("gemini", {}, exited(41, "you must specify the GEMINI_API_KEY")).outcome.kind,
+            OutcomeKind::not_logged_in);
+  const Outcome turns = play("gemini", {}, exited(53)).outcome;
+  EXPECT_EQ(turns.kind, OutcomeKind::agent_error);
+  EXPECT_NE(turns.message.find("limit of turns"), std::string::npos);
+}
+
+TEST(Dialect, want_of_memory_and_signals_are_told_apart) {
+  ProcessEnd end;
+  end.signal = SIGKILL;
+  for (const char* const driver : {"claude", "codex", "gemini", "command"}) {
+    end.oom = false;
+    EXPECT_EQ(play(driver, {}, end).outcome.kind, OutcomeKind::crashed) << driver;
+    EXPECT_NE(play(driver, {}, end).outcome.message.find("signal 9"), std::string::npos) << driver;
+    end.oom = true;
+    EXPECT_EQ(play(driver, {}, end).outcome.kind, OutcomeKind::out_of_memory) << driver;
+  }
+}
+
+TEST(Dialect, a_commands_output_is_its_answer_and_its_status_the_result) {
+  Attempt attempt;
+  attempt.command = {"./review.sh", "42"};
+  attempt.prompt = "the prompt";
+  const Played good = play("command", {"one", "two", ""}, exited(0), attempt);
+  EXPECT_EQ(good.launch.argv, attempt.command);
+  EXPECT_EQ(good.launch.stdin_text, "the prompt");
+  EXPECT_EQ(good.outcome.kind, OutcomeKind::succeeded);
+  EXPECT_EQ(good.outcome.text, "one\ntwo");
+  const Played bad = play("command", {"one"}, exited(3, "no such pull request\n"), attempt);
+  EXPECT_EQ(bad.outcome.kind, OutcomeKind::agent_error);
+  EXPECT_EQ(bad.outcome.message, "./review.sh ended with exit status 3: no such pull request");
+  EXPECT_EQ(play("command", {}, killed_by_us(143), attempt).outcome.kind, OutcomeKind::cancelled);
+}
+
+TEST(Dialect, long_texts_are_cut_between_characters) {
+  std::string umlauts;
+  for (int i = 0; i < 200'000; ++i) umlauts += "ä";
+  const std::string answer = claude_result(R"(,"is_error":false,"result":")" + umlauts + "\"");
+  const Outcome outcome = play("claude", {answer}, exited(0)).outcome;
+  EXPECT_LE(outcome.text.size(), Outcome::kTextMax);
+  EXPECT_TRUE(outcome.text.ends_with("ä…"));
+  const Outcome command = play("command", std::vector<std::string>(20, umlauts), exited(0)).outcome;
+  EXPECT_LE(command.text.size(), Outcome::kTextMax);
+  EXPECT_TRUE(command.text.starts_with("…ä")) << "of a command, the end is kept";
+}
+
+}  // namespace
+}  // namespace stint::driver

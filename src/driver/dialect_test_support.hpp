@@ -1,0 +1,62 @@
+/// For the tests of the dialects: recorded streams, and how a whole attempt is played through a dialect.
+#pragma once
+
+#include "driver/dialect.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace stint::driver {
+
+inline std::vector<std::string> recorded(const std::string& name) {
+  std::ifstream file(std::string(STINT_STREAMS) + "/" + name + ".jsonl");
+  EXPECT_TRUE(file.is_open()) << name;
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+inline ProcessEnd exited(int status, std::string stderr_tail = {}) {
+  ProcessEnd end;
+  end.exit_status = status;
+  end.stderr_tail = std::move(stderr_tail);
+  return end;
+}
+inline ProcessEnd killed_by_us(std::optional<int> status = {}) {
+  ProcessEnd end;
+  end.killed_by_us = true;
+  end.exit_status = status;
+  if (!status) end.signal = 15;
+  return end;
+}
+
+struct Played {
+  Launch launch;
+  std::vector<Progress> progress;
+  bool result_seen = false;
+  Outcome outcome;
+
+  [[nodiscard]] std::string texts(ProgressKind kind) const {
+    std::string out;
+    for (const Progress& item : progress) {
+      if (item.kind == kind) out += item.text + "|";
+    }
+    return out;
+  }
+};
+
+inline Played play(std::string_view driver, const std::vector<std::string>& lines, const ProcessEnd& end,
+                   const Attempt& attempt = Attempt()) {
+  Played played;
+  Result<std::unique_ptr<Dialect>> dialect = make_dialect(driver);
+  EXPECT_TRUE(dialect);
+  played.launch = (*dialect)->launch(attempt);
+  for (const std::string& line : lines) (*dialect)->read_line(line, played.progress);
+  played.result_seen = (*dialect)->result_seen();
+  played.outcome = (*dialect)->finish(end);
+  return played;
+}
+
+}  // namespace stint::driver

@@ -1,0 +1,133 @@
+#include "provider/command.hpp"
+
+#include "provider/server.hpp"
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <memory>
+
+namespace stint::provider {
+namespace {
+
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 2;
+
+int complain(int status, std::string_view what) {
+  fmt::print(stderr, "stint provider: {}\n", what);
+  return status;
+}
+
+/// The whole file, before the reactor begins.
+Result<std::string> blocking_read(const std::string& name) {
+  struct Close {
+    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+  };
+  const std::unique_ptr<std::FILE, Close> file(std::fopen(name.c_str(), "rb"));
+  if (!file) return fail(Errc::invalid, fmt::format("{}: can't be read; is the name right?", name));
+  std::string text(Script::kBytesMax + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (std::ferror(file.get()) != 0) return fail(Errc::invalid, fmt::format("{}: can't be read", name));
+  return text;
+}
+
+wire::ProviderListening describe(const std::string& address) {
+  const std::string url = "http://" + address;
+  return {.address = address,
+          .url = url,
+          .environment = {{"ANTHROPIC_BASE_URL", url},
+                          {"ANTHROPIC_API_KEY", "simulated"},
+                          {"OPENAI_BASE_URL", url + "/v1"},
+                          {"OPENAI_API_KEY", "simulated"},
+                          {"GOOGLE_GEMINI_BASE_URL", url},
+                          {"GEMINI_API_KEY", "simulated"}}};
+}
+
+void announce(const wire::ProviderListening& listening, bool json) {
+  if (json) {
+    fmt::print("{}\n", wire::to_json(listening));
+  } else {
+    fmt::print("Simulated provider on {}. Any key will do. Ctrl-C ends it.\n\n", listening.url);
+    for (const auto& [name, value] : listening.environment) fmt::print("export {}={}\n", name, value);
+    fmt::print("\nstats {}/_/stats   requests {}/_/requests   new script: POST {}/_/script\n", listening.url,
+               listening.url, listening.url);
+  }
+  std::fflush(stdout);
+}
+
+void report(const wire::ProviderStats& stats, bool json) {
+  if (json) {
+    fmt::print("{}\n", wire::to_json(stats));
+  } else {
+    fmt::print("\n{} requests, {} met a fault, {} tokens; {} clients left early, {} tokens went to nobody\n",
+               stats.requests, stats.faults, stats.tokens, stats.closed_early, stats.tokens_after_gone);
+  }
+}
+
+/// Ends `work` at the first signal.
+Task<> end_on_signal(asio::signal_set& signals, Scope& work) {
+  const auto [error, number] = co_await signals.async_wait(use_task);
+  if (!error) work.cancel(Reason::user, "stopped by a signal");
+}
+
+}  // namespace
+
+ProviderCommand::ProviderCommand(CLI::App& app)
+    : command_(app.add_subcommand("provider", "A simulated model provider: for demos and tests, without a key")) {
+  command_->footer(
+      "Speaks Anthropic Messages, OpenAI Chat Completions and Responses, and Gemini, and answers everything. A line "
+      "in\n"
+      "the prompt decides how:\n"
+      "  @provider: delay=2s tokens=200 rate=40/s fault=429 retry_after=3 times=2\n"
+      "docs/provider.md has every key, the script file and the faults.");
+  command_->add_option("--listen", listen_, "Address and port, on loopback (default 127.0.0.1:0: any free port)")
+      ->type_name("ADDRESS:PORT");
+  command_->add_option("--script", script_file_, "Which reply for which prompt: TOML or JSON")->type_name("FILE");
+  command_->add_option("--log", log_file_, "Append one line of JSON per request")->type_name("FILE");
+  command_->add_flag("--json", json_, "Say where it listens, and the sums at the end, as JSON");
+}
+
+bool ProviderCommand::chosen() const { return command_->parsed(); }
+
+int ProviderCommand::run() {
+  Script script;
+  if (!script_file_.empty()) {
+    const Result<std::string> text = blocking_read(script_file_);
+    if (!text) return complain(kExitUsage, text.error().what());
+    Result<Script> parsed = Script::parse(*text);
+    if (!parsed) return complain(kExitUsage, fmt::format("{}: {}", script_file_, parsed.error().what()));
+    script = std::move(*parsed);
+  }
+  std::FILE* log = nullptr;
+  if (!log_file_.empty()) {
+    log = std::fopen(log_file_.c_str(), "ab");
+    if (log == nullptr) return complain(kExitUsage, fmt::format("{}: can't be written to", log_file_));
+  }
+  Journal journal(log);
+  Reactor reactor;
+  Server server(reactor, std::move(script), journal);
+  if (const Result<> listening = server.listen(listen_); !listening) {
+    return complain(listening.error() == Errc::invalid ? kExitUsage : kExitFailed, listening.error().what());
+  }
+  // Before anybody is told that it runs: who reads that line may end it at once.
+  asio::signal_set signals(reactor.io(), SIGINT, SIGTERM, SIGHUP);
+  announce(describe(server.address()), json_);
+  {
+    ScopeOptions options;
+    options.cancel_on_error = false;  // one connection's trouble is its own
+    RootScope connections(reactor, options);
+    RootScope helpers(reactor);
+    connections.spawn(server.accept(connections));
+    helpers.spawn(end_on_signal(signals, connections));
+    reactor.run(connections);
+    helpers.cancel(Reason::shutdown);
+    reactor.run(helpers);
+  }
+  report(journal.stats(), json_);
+  return 0;
+}
+
+}  // namespace stint::provider

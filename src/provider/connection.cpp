@@ -1,0 +1,495 @@
+#include "provider/connection.hpp"
+
+#include "provider/http_text.hpp"
+
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/string.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <fmt/format.h>
+
+#include <array>
+
+namespace stint::provider {
+namespace {
+
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::size_t kReadPiece = 16 << 10;
+constexpr std::size_t kFlushBytes = 16 << 10;            // of a stream that is generated faster than it is written
+constexpr std::size_t kDrainBytesMax = 1 << 20;          // read and thrown away after a refusal
+constexpr Duration kDrainMax = std::chrono::seconds(1);  // so that the client can read why, before the reset
+constexpr std::string_view kJson = "application/json";
+constexpr std::string_view kText = "text/plain; charset=utf-8";
+
+std::string_view path_of(std::string_view target) { return target.substr(0, target.find('?')); }
+
+std::optional<Protocol> protocol_of(std::string_view path) {
+  if (path == "/v1/messages") return Protocol::messages;
+  if (path == "/v1/chat/completions" || path == "/chat/completions") return Protocol::chat;
+  if (path == "/v1/responses" || path == "/responses") return Protocol::responses;
+  if (path.ends_with(":generateContent") || path.ends_with(":streamGenerateContent")) return Protocol::gemini;
+  return std::nullopt;
+}
+
+}  // namespace
+
+/// One model call: what was asked, what will be said, and its place in the books, which it leaves however it ends.
+class Connection::Call {
+ public:
+  Call(Server& server, const Request& request) : request_(request), server_(server), begun_(server.reactor().now()) {
+    record.number = server.journal().begin();
+    record.at = begun_ - server.began();
+    record.fault = to_string(Fault::none);
+    record.end = wire::ProviderEnd::stopped;
+  }
+  ~Call() {
+    record.took = server_.reactor().now() - begun_;
+    server_.journal().end(std::move(record));
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  const Reply& reply() const noexcept { return generation->reply(); }
+  bool keep_alive() const noexcept { return request_.keep_alive; }
+  void made_token() noexcept {
+    ++record.tokens;
+    ++server_.journal().stats().tokens;
+  }
+  Head head(int status) const {
+    Head head;
+    head.status = status;
+    head.keep_alive = request_.keep_alive;
+    head.headers = reply().headers;
+    const std::string_view name = ask.protocol == Protocol::messages ? "request-id" : "x-request-id";
+    head.headers.emplace_back(name, fmt::format("req_{:08}", record.number));
+    if (!reply().retry_after.empty()) head.headers.emplace_back("retry-after", reply().retry_after);
+    return head;
+  }
+
+  Ask ask;
+  std::optional<Generation> generation;
+  std::optional<TimePoint> generating_since;
+  wire::ProviderRecord record;
+
+ private:
+  const Request& request_;
+  Server& server_;
+  const TimePoint begun_;
+};
+
+Connection::Connection(Server& server, tcp::socket socket) : server_(server), socket_(std::move(socket)) {
+  ++server_.journal().stats().connections;
+  ++server_.journal().stats().connections_total;
+}
+Connection::~Connection() { --server_.journal().stats().connections; }
+
+Task<> Connection::carry(Server& server, tcp::socket socket, Permit slot) {
+  const Permit held = std::move(slot);
+  Connection connection(server, std::move(socket));
+  co_await connection.serve();
+}
+
+Task<> Connection::serve() {
+  while (true) {
+    const TimePoint now = server_.reactor().now();
+    const Result<bool> data = co_await with_deadline(Deadline::after(now, ServerLimits::kIdleMax), wait_for_data());
+    if (!data || !*data) co_return;
+    const Deadline whole = Deadline::after(server_.reactor().now(), ServerLimits::kRequestMax);
+    const Result<Request> request = co_await with_deadline(whole, read_request());
+    if (!request) co_return;
+    const Ended ended = co_await respond(*request);
+    if (ended != Ended::kept || !request->keep_alive) co_return;
+  }
+}
+
+// ---- reading
+// ---------------------------------------------------------------------------------------------------------
+
+Task<bool> Connection::read_more() {
+  const std::size_t size = buffer_.size();
+  buffer_.resize(size + kReadPiece);
+  const auto [error, count] =
+      co_await socket_.async_read_some(asio::buffer(buffer_.data() + size, kReadPiece), use_task);
+  buffer_.resize(size + count);
+  co_return !error;
+}
+
+Task<bool> Connection::wait_for_data() {
+  if (!buffer_.empty()) co_return true;
+  co_return co_await read_more();
+}
+
+Task<Result<Connection::Request>> Connection::read_request() {
+  http::request_parser<http::string_body> parser;
+  parser.header_limit(ServerLimits::kHeaderBytesMax);
+  parser.body_limit(ServerLimits::kBodyBytesMax);
+  parser.eager(true);
+  bool told_to_continue = false;
+  while (true) {
+    error_code error;
+    const std::size_t used = parser.put(asio::buffer(buffer_), error);
+    buffer_.erase(0, used);
+    if (error && error != http::error::need_more) {
+      const int status = error == http::error::header_limit ? 431 : error == http::error::body_limit ? 413 : 400;
+      co_await refuse(status, fmt::format("The request can't be read: {}.", error.message()));
+      co_return fail(Errc::invalid, "refused");
+    }
+    if (parser.is_done()) break;
+    const bool waits = parser.is_header_done() && !told_to_continue &&
+                       beast::iequals(parser.get()[http::field::expect], "100-continue");
+    if (waits) {
+      told_to_continue = true;
+      const bool told = co_await write("HTTP/1.1 100 Continue\r\n\r\n");
+      if (!told) co_return fail(Errc::closed, "gone");
+    }
+    const bool more = co_await read_more();
+    if (!more) co_return fail(Errc::closed, "gone");
+  }
+  auto& message = parser.get();
+  Request request;
+  request.method = message.method_string();
+  request.target = message.target();
+  request.path = path_of(request.target);
+  request.keep_alive = message.keep_alive();
+  request.anthropic = message.find("anthropic-version") != message.end();
+  request.body = std::move(message.body());
+  if (message.version() < 11) {
+    co_await refuse(505, "The provider speaks HTTP/1.1.");
+    co_return fail(Errc::invalid, "refused");
+  }
+  co_return request;
+}
+
+/// Answers, then reads what still comes for a moment: a close with unread bytes is a reset, and would take the answer
+/// with it.
+Task<> Connection::refuse(int status, std::string message) {
+  ++server_.journal().stats().bad_requests;
+  Failure failure;
+  failure.status = status;
+  failure.message = std::move(message);
+  const std::string body = error_body(Protocol::messages, failure, 0);
+  Head head;
+  head.status = status;
+  head.length = body.size();
+  head.keep_alive = false;
+  const bool written = co_await write(write_head(head) + body);
+  if (!written) co_return;
+  error_code ignored;
+  socket_.shutdown(tcp::socket::shutdown_send, ignored);
+  const auto drain = [](Connection& self) -> Task<> {
+    for (std::size_t read = 0; read < kDrainBytesMax;) {
+      self.buffer_.clear();
+      const bool more = co_await self.read_more();
+      if (!more) co_return;
+      read += self.buffer_.size();
+    }
+  };
+  (void)co_await with_deadline(Deadline::after(server_.reactor().now(), kDrainMax), drain(*this));
+}
+
+// ---- answering
+// -------------------------------------------------------------------------------------------------------
+
+Task<bool> Connection::write_all(std::string_view bytes) {
+  const auto [error, count] = co_await asio::async_write(socket_, asio::buffer(bytes), use_task);
+  co_return !error;
+}
+
+Task<bool> Connection::write(std::string bytes) {
+  // What the system takes at once needs no wait. So an answer that the client could read is never cut off from its
+  // record by a stop that comes between.
+  std::string_view rest = bytes;
+  while (!rest.empty()) {
+    error_code error;
+    const std::size_t taken = socket_.write_some(asio::buffer(rest), error);
+    if (error == asio::error::would_block) break;
+    if (error) co_return false;
+    rest.remove_prefix(taken);
+  }
+  if (rest.empty()) co_return true;
+  const Deadline deadline = Deadline::after(server_.reactor().now(), ServerLimits::kStallMax);
+  const Result<bool> written = co_await with_deadline(deadline, write_all(rest));
+  co_return written.value_or(false);
+}
+
+void Connection::reset() noexcept {
+  error_code ignored;
+  socket_.set_option(tcp::socket::linger(true, 0), ignored);
+  socket_.close(ignored);
+}
+
+Task<Connection::Ended> Connection::answer_plain(const Request& request, int status, std::string_view type,
+                                                 std::string body) {
+  Head head;
+  head.status = status;
+  head.type = type;
+  head.length = body.size();
+  head.keep_alive = request.keep_alive;
+  std::string out = write_head(head);
+  if (request.method != "HEAD") out += body;
+  const bool written = co_await write(std::move(out));
+  if (written) co_return Ended::kept;
+  co_return Ended::gone;
+}
+
+Task<Connection::Ended> Connection::respond(const Request& request) {
+  const bool post = request.method == "POST";
+  const bool get = request.method == "GET" || request.method == "HEAD";
+  if (const auto protocol = protocol_of(request.path); protocol && post) {
+    co_return co_await converse(request, *protocol);
+  }
+  if (request.path.starts_with("/_/")) co_return co_await administer(request);
+  const std::uint32_t counted = estimate_tokens(request.body.size());
+  if (post && request.path == "/v1/messages/count_tokens") {
+    co_return co_await answer_plain(request, 200, kJson, count_body(Protocol::messages, counted));
+  }
+  if (post && request.path.ends_with(":countTokens")) {
+    co_return co_await answer_plain(request, 200, kJson, count_body(Protocol::gemini, counted));
+  }
+  if (get && (request.path == "/v1/models" || request.path == "/models")) {
+    co_return co_await answer_plain(request, 200, kJson, models_body(request.anthropic));
+  }
+  if (get && request.path == "/") {
+    co_return co_await answer_plain(request, 200, kText, "stint provider: a simulated model provider\n");
+  }
+  Failure failure;
+  failure.status = 404;
+  failure.message = fmt::format("{} {}: the simulated provider does not know it.", request.method, request.path);
+  const Protocol form = request.anthropic ? Protocol::messages : Protocol::chat;
+  co_return co_await answer_plain(request, 404, kJson, error_body(form, failure, 0));
+}
+
+Task<Connection::Ended> Connection::administer(const Request& request) {
+  Journal& journal = server_.journal();
+  if (request.method == "GET" && request.path == "/_/stats") {
+    co_return co_await answer_plain(request, 200, kJson, wire::to_json(journal.stats()) + "\n");
+  }
+  if (request.method == "GET" && request.path == "/_/requests") {
+    co_return co_await answer_plain(request, 200, "application/jsonl", journal.lines());
+  }
+  if (request.method == "POST" && request.path == "/_/reset") {
+    journal.reset();
+    co_return co_await answer_plain(request, 200, kText, "the sums begin anew\n");
+  }
+  if (request.method == "DELETE" && request.path == "/_/script") {
+    server_.script() = Script();
+    co_return co_await answer_plain(request, 200, kText, "the provider answers on its own\n");
+  }
+  if (request.method == "POST" && request.path == "/_/script") {
+    Result<Script> script = Script::parse(request.body);
+    if (!script) {
+      co_return co_await answer_plain(request, 400, kText, fmt::format("{}\n", script.error().what()));
+    }
+    server_.script() = std::move(*script);
+    co_return co_await answer_plain(request, 200, kText, "the script is in force\n");
+  }
+  co_return co_await answer_plain(
+      request, 404, kText, "known are GET /_/stats, GET /_/requests, POST and DELETE /_/script, POST /_/reset\n");
+}
+
+Task<Connection::Ended> Connection::converse(const Request& request, Protocol protocol) {
+  Call call(server_, request);
+  finishing_ = false;
+  call.ask.protocol = protocol;
+  Result<Ask> ask = read_ask(protocol, path_of(request.target), request.body);
+  Result<Reply> reply = fail(Errc::invalid, "");
+  if (ask) {
+    const Question question{to_string(protocol), ask->model, ask->prompt, ask->turn};
+    reply = server_.script().reply_to(question);
+  }
+  if (!ask || !reply) {
+    call.record.end = wire::ProviderEnd::refused;
+    call.record.status = 400;
+    Failure failure;
+    failure.status = 400;
+    failure.message = ask ? reply.error().what() : ask.error().what();
+    co_return co_await answer_plain(request, 400, kJson, error_body(protocol, failure, call.record.number));
+  }
+  call.record.protocol = to_string(protocol);
+  call.record.model = ask->model;
+  call.record.prompt = ask->prompt;
+  call.record.turn = ask->turn;
+  call.record.stream = ask->stream;
+  call.record.input_tokens = ask->input_tokens;
+  call.record.fault = to_string(reply->fault);
+  call.ask = std::move(*ask);
+  call.generation.emplace(call.ask, std::move(*reply), call.record.number);
+
+  const auto first = co_await race(perform(call), watch());
+  const Ended ended = first.index() == 0 ? std::get<0>(first) : Ended::gone;
+  if (ended != Ended::gone) {
+    const bool faulty = call.reply().fault != Fault::none;
+    call.record.end = faulty ? wire::ProviderEnd::fault : wire::ProviderEnd::done;
+    co_return ended;
+  }
+  call.record.end = wire::ProviderEnd::client_closed;
+  error_code ignored;
+  socket_.close(ignored);
+  if (!call.ask.stream || call.reply().deaf) co_await go_on_alone(call);
+  co_return Ended::gone;
+}
+
+/// Until the client is gone.
+Task<> Connection::watch() {
+  std::array<char, kReadPiece> piece;
+  while (true) {
+    // Waits first and reads after, without a suspension between: a read that loses the race would take bytes with it.
+    const auto [waited] = co_await socket_.async_wait(tcp::socket::wait_read, use_task);
+    if (waited) co_return;
+    error_code error;
+    const std::size_t count = socket_.receive(asio::buffer(piece), 0, error);
+    if (error == asio::error::would_block) continue;
+    if (error || count == 0) {
+      // The last bytes are with the system: a client that has read them may leave before we hear that they were taken.
+      if (finishing_) co_await sleep_for(ServerLimits::kStallMax);
+      co_return;
+    }
+    buffer_.append(piece.data(), count);
+    if (buffer_.size() > ServerLimits::kReadAheadMax) co_return;
+  }
+}
+
+/// What real upstreams do when nobody listens to an answer that is no stream: they finish it, and bill it.
+Task<> Connection::go_on_alone(Call& call) {
+  Generation& generation = *call.generation;
+  const Fault fault = call.reply().fault;
+  if (fault == Fault::status || fault == Fault::spend_limit || fault == Fault::hang || fault == Fault::reset) co_return;
+  const TimePoint since = call.generating_since.value_or(server_.reactor().now());
+  while (!generation.done()) {
+    if (call.reply().rate > 0) co_await sleep_until(since + generation.due());
+    generation.skip();
+    call.made_token();
+    ++call.record.tokens_after_gone;
+  }
+}
+
+Task<Connection::Ended> Connection::perform(Call& call) {
+  const Reply& reply = call.reply();
+  if (reply.delay > Duration::zero()) co_await sleep_for(reply.delay);
+  switch (reply.fault) {
+    case Fault::hang: co_await sleep_for(ServerLimits::kHangMax); co_return Ended::closing;
+    case Fault::reset: reset(); co_return Ended::closing;
+    case Fault::status:
+    case Fault::spend_limit: {
+      Failure failure;
+      failure.spend_limit = reply.fault == Fault::spend_limit;
+      failure.status = failure.spend_limit ? 429 : reply.status;
+      co_return co_await say_error(call, std::move(failure));
+    }
+    default: break;
+  }
+  if (call.ask.stream) co_return co_await stream(call);
+  co_return co_await say_whole(call);
+}
+
+Task<Connection::Ended> Connection::say_error(Call& call, Failure failure) {
+  failure.message = call.reply().message;
+  const std::string body = error_body(call.ask.protocol, failure, call.record.number);
+  Head head = call.head(failure.status);
+  head.length = body.size();
+  call.record.status = failure.status;
+  finishing_ = true;
+  const bool written = co_await write(write_head(head) + body);
+  if (written) co_return Ended::kept;
+  co_return Ended::gone;
+}
+
+Task<Connection::Ended> Connection::stream(Call& call) {
+  Generation& generation = *call.generation;
+  Head head = call.head(200);
+  head.type = "text/event-stream; charset=utf-8";
+  call.record.status = 200;
+  bool written = co_await write(write_head(head));
+  if (written && call.reply().first_token > Duration::zero()) co_await sleep_for(call.reply().first_token);
+  const TimePoint since = call.generating_since.emplace(server_.reactor().now());
+  std::string pending = chunk(generation.begin());
+  while (written) {
+    if (generation.strikes_now()) {
+      const std::optional<Ended> ended = co_await strike(call, pending);
+      if (ended) co_return *ended;
+    }
+    if (generation.done()) break;
+    if (const TimePoint due = since + generation.due(); due > server_.reactor().now()) {
+      written = co_await write(std::exchange(pending, {}));
+      if (!written) break;
+      co_await sleep_until(due);
+    }
+    pending += chunk(generation.next());
+    call.made_token();
+    if (pending.size() < kFlushBytes) continue;
+    written = co_await write(std::exchange(pending, {}));
+    co_await yield();  // a fast reader must not have the thread for itself
+  }
+  if (written) {
+    pending += chunk(generation.end());
+    pending += kLastChunk;
+    finishing_ = true;
+    written = co_await write(std::move(pending));
+  }
+  if (written) co_return Ended::kept;
+  co_return Ended::gone;
+}
+
+/// The fault in the middle of the stream; nothing if the stream goes on after it.
+Task<std::optional<Connection::Ended>> Connection::strike(Call& call, std::string& pending) {
+  Generation& generation = *call.generation;
+  const Fault fault = call.reply().fault;
+  std::string last;
+  if (fault == Fault::half_stream) last = kLastChunk;
+  if (fault == Fault::cut) last = "400\r\nevent: never_whole\ndata: {\"type\":\"nev";
+  if (fault == Fault::malformed) last = chunk(sse("malformed", "{\"type\": \"content_block_delta\", \"delta\": {\"te"));
+  if (fault == Fault::error_event) {
+    Failure failure;
+    failure.status = call.reply().status != 0 ? call.reply().status : 529;
+    failure.message = call.reply().message;
+    last = chunk(generation.error_event(failure)) + std::string(kLastChunk);
+  }
+  finishing_ = fault != Fault::malformed && fault != Fault::hang_stream;
+  const bool written = co_await write(std::exchange(pending, {}) + last);
+  if (!written) co_return Ended::gone;
+  if (fault == Fault::malformed) co_return std::nullopt;
+  if (fault == Fault::hang_stream) co_await sleep_for(ServerLimits::kHangMax);
+  if (fault == Fault::reset_stream) reset();
+  if (fault == Fault::half_stream || fault == Fault::error_event) co_return Ended::kept;
+  co_return Ended::closing;
+}
+
+Task<Connection::Ended> Connection::say_whole(Call& call) {
+  Generation& generation = *call.generation;
+  const Fault fault = call.reply().fault;
+  if (call.reply().first_token > Duration::zero()) co_await sleep_for(call.reply().first_token);
+  const TimePoint since = call.generating_since.emplace(server_.reactor().now());
+  while (!generation.done()) {
+    if (const TimePoint due = since + generation.due(); due > server_.reactor().now()) co_await sleep_until(due);
+    generation.skip();
+    call.made_token();
+  }
+  if (fault == Fault::hang_stream) {
+    co_await sleep_for(ServerLimits::kHangMax);
+    co_return Ended::closing;
+  }
+  if (fault == Fault::error_event) {
+    Failure failure;
+    failure.status = 529;
+    co_return co_await say_error(call, std::move(failure));
+  }
+  std::string body = generation.whole();
+  if (fault == Fault::malformed) body.resize(body.size() / 2);
+  Head head = call.head(200);
+  head.length = body.size();
+  call.record.status = 200;
+  const bool broken = fault == Fault::half_stream || fault == Fault::cut || fault == Fault::reset_stream;
+  if (broken) body.resize(body.size() / 2);
+  finishing_ = true;
+  const bool written = co_await write(write_head(head) + body);
+  if (!written) co_return Ended::gone;
+  if (fault == Fault::reset_stream) reset();
+  if (broken) co_return Ended::closing;
+  co_return Ended::kept;
+}
+
+}  // namespace stint::provider

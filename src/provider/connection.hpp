@@ -1,0 +1,67 @@
+/// One client of the simulated provider: reads its requests and answers them, one after the other.
+///
+/// While an answer is on its way the socket is watched, so that a client that goes away is noticed at once, and not at
+/// the next write. A client that closes its sending half counts as gone, as it does at nginx: from here the two look
+/// the same, and an answer nobody waits for costs money.
+#pragma once
+
+#include "provider/generation.hpp"
+#include "provider/server.hpp"
+
+#include <boost/asio/ip/tcp.hpp>
+
+#include <optional>
+#include <string>
+
+namespace stint::provider {
+
+class Connection {
+ public:
+  /// A connection's whole life. The server must outlive it.
+  static Task<> carry(Server& server, asio::ip::tcp::socket socket, Permit slot);
+
+ private:
+  struct Request {
+    std::string method, target, path, body;
+    bool keep_alive = true;
+    bool anthropic = false;  // spoken to as Anthropic's API is
+  };
+  enum class Ended : std::uint8_t { kept, closing, gone };
+  class Call;
+
+  Connection(Server& server, asio::ip::tcp::socket socket);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  Task<> serve();
+  // Reading. A failure carries the status to answer with in its text, or none to just close.
+  Task<bool> wait_for_data();
+  Task<Result<Request>> read_request();
+  Task<bool> read_more();
+  Task<> refuse(int status, std::string message);
+
+  // Answering.
+  Task<Ended> respond(const Request& request);
+  Task<Ended> answer_plain(const Request& request, int status, std::string_view type, std::string body);
+  Task<Ended> administer(const Request& request);
+  Task<Ended> converse(const Request& request, Protocol protocol);
+  Task<Ended> perform(Call& call);
+  Task<Ended> stream(Call& call);
+  Task<std::optional<Ended>> strike(Call& call, std::string& pending);
+  Task<Ended> say_whole(Call& call);
+  Task<Ended> say_error(Call& call, Failure failure);
+  Task<> go_on_alone(Call& call);
+  Task<> watch();
+
+  Task<bool> write(std::string bytes);
+  Task<bool> write_all(std::string_view bytes);
+  void reset() noexcept;
+
+  Server& server_;
+  asio::ip::tcp::socket socket_;
+  std::string buffer_;      // read, and not used yet
+  bool finishing_ = false;  // the last bytes of the answer are being written
+};
+
+}  // namespace stint::provider

@@ -1,0 +1,45 @@
+/// One answer on its way: gives the stream's bytes token by token and says when each is due. The server's coroutine
+/// waits and writes; everything that decides is here. Pure: the pace is counted from a start that the caller keeps.
+#pragma once
+
+#include "provider/protocol.hpp"
+
+namespace stint::provider {
+
+class Generation {
+ public:
+  Generation(const Ask& ask, Reply reply, std::uint64_t serial);
+
+  [[nodiscard]] const Reply& reply() const noexcept { return reply_; }
+  /// When token number `made()` is due, counted from the start of the generation.
+  [[nodiscard]] Duration due() const noexcept;
+  [[nodiscard]] bool done() const noexcept { return made_ >= total_; }
+  [[nodiscard]] std::uint32_t made() const noexcept { return made_; }
+  [[nodiscard]] std::uint32_t total() const noexcept { return total_; }
+  /// Whether the reply's fault in the stream strikes now, before the next token. True once.
+  [[nodiscard]] bool strikes_now() noexcept;
+
+  [[nodiscard]] std::string begin() { return encoder_->begin(tokens()); }
+  /// The bytes of the next token.
+  [[nodiscard]] std::string next();
+  /// Makes the next token without its bytes.
+  void skip() noexcept { ++made_; }
+  [[nodiscard]] std::string end();
+  [[nodiscard]] std::string whole();
+  [[nodiscard]] std::string error_event(const Failure& failure) { return encoder_->error(failure); }
+
+ private:
+  [[nodiscard]] Tokens tokens() const noexcept;
+
+  const Reply reply_;
+  const std::vector<Block> blocks_;
+  const std::unique_ptr<Encoder> encoder_;
+  const std::uint32_t input_tokens_;
+  std::uint32_t total_ = 0;
+  std::uint32_t made_ = 0;
+  std::size_t block_ = 0;  // where the next token is
+  std::size_t piece_ = 0;
+  bool struck_ = false;
+};
+
+}  // namespace stint::provider

@@ -1,0 +1,74 @@
+/// The protocols that the simulated provider speaks, behind one interface: a request's JSON becomes an `Ask`; an
+/// `Encoder` turns the parts of an answer into the bytes of a stream, or into one body. Each protocol is one file; its
+/// names stand nowhere else. Pure: no socket, no clock.
+#pragma once
+
+#include "provider/reply.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stint::provider {
+
+enum class Protocol : std::uint8_t { messages, chat, responses, gemini };
+[[nodiscard]] std::string_view to_string(Protocol protocol) noexcept;
+
+struct Ask {
+  Protocol protocol = Protocol::messages;
+  std::string model;
+  std::string prompt;      ///< the last thing a person said, without what a CLI puts around it
+  std::uint32_t turn = 0;  ///< answers since then
+  std::uint32_t input_tokens = 0;
+  bool stream = false;
+  bool wants_usage = true;  ///< in the stream
+};
+
+struct Tokens {
+  std::uint32_t fresh = 0, cache_read = 0, cache_write = 0, output = 0;
+};
+
+/// An error as the protocol's body says it.
+struct Failure {
+  int status = 500;
+  bool spend_limit = false;
+  std::string message;  ///< empty: the usual one of the status
+};
+
+/// Reads a request's body. `target` is the path: some protocols name the model there. `Errc::invalid` says what is
+/// wrong, for the answer 400.
+[[nodiscard]] Result<Ask> read_ask(Protocol protocol, std::string_view target, std::string_view body);
+
+/// One answer in one protocol. `begin`, then per block `open`, `piece`…, `close`, then `end`; or `whole` alone.
+class Encoder {
+ public:
+  Encoder() = default;
+  Encoder(const Encoder&) = delete;
+  Encoder& operator=(const Encoder&) = delete;
+  virtual ~Encoder() = default;
+
+  [[nodiscard]] virtual std::string begin(const Tokens& tokens) = 0;
+  [[nodiscard]] virtual std::string open(std::size_t index, const Block& block) = 0;
+  [[nodiscard]] virtual std::string piece(std::size_t index, const Block& block, std::string_view text) = 0;
+  [[nodiscard]] virtual std::string close(std::size_t index, const Block& block) = 0;
+  [[nodiscard]] virtual std::string end(const std::vector<Block>& blocks, const Tokens& tokens) = 0;
+  [[nodiscard]] virtual std::string whole(const std::vector<Block>& blocks, const Tokens& tokens) = 0;
+  /// The protocol's error inside a stream.
+  [[nodiscard]] virtual std::string error(const Failure& failure) = 0;
+};
+/// `serial` numbers the request and makes its ids.
+[[nodiscard]] std::unique_ptr<Encoder> make_encoder(const Ask& ask, std::uint64_t serial);
+
+[[nodiscard]] std::string error_body(Protocol protocol, const Failure& failure, std::uint64_t serial);
+/// The list of models, in the form of who asks: with `anthropic` that of Messages, else OpenAI's.
+[[nodiscard]] std::string models_body(bool anthropic);
+/// The answer to a request that only wants its tokens counted.
+[[nodiscard]] std::string count_body(Protocol protocol, std::uint32_t tokens);
+
+/// An event of a stream, `name` may be empty.
+[[nodiscard]] std::string sse(std::string_view name, std::string_view data);
+
+}  // namespace stint::provider

@@ -1,0 +1,255 @@
+#include "driver/process_attempt.hpp"
+
+#include "os/process.hpp"
+#include "os/spawn.hpp"
+#include "stint/combinators.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/write.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <sys/wait.h>
+
+namespace stint::driver {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kChunk = 64 << 10;
+constexpr Duration kDrainMax = 2s;  // for pipes that somebody outside keeps open
+constexpr Duration kLifeCheckLeast = 50ms, kLifeCheckMost = 30s;
+constexpr int kLifeChecksPerTimeout = 4;
+constexpr Duration kFinishOffExtra = 30s;  // beyond all graces: then the warden is left to its work
+
+Semaphore::Options held_from_the_start() {
+  Semaphore::Options options;
+  options.initially_held = 1;
+  return options;
+}
+
+}  // namespace
+
+class ProcessAttempt::Streams {
+ public:
+  Streams(asio::io_context& io, os::Fd in, os::Fd out, os::Fd err)
+      : input(io, in.release()), output(io, out.release()), errors(io, err.release()) {}
+
+  asio::posix::stream_descriptor input, output, errors;
+  std::string pending;  // for input, while a write is under way
+  bool writing = false;
+  bool close_after = false;  // when everything is written
+};
+
+ProcessAttempt::ProcessAttempt(Wardens& wardens, Dialect& dialect, ProcessOptions options, ProcessEvents events)
+    : wardens_(wardens),
+      dialect_(dialect),
+      options_(std::move(options)),
+      events_(std::move(events)),
+      drained_("pipes", 1, held_from_the_start()),
+      undrained_(drained_.adopt(1)) {}
+
+ProcessAttempt::~ProcessAttempt() = default;
+
+Task<Result<ProcessReport>> ProcessAttempt::run(const Attempt& attempt) {
+  Launch launch = dialect_.launch(attempt);
+  STINT_CO_CHECK(start(launch));
+  const Duration most = options_.polite + options_.grace + kFinishOffExtra;
+  co_return co_await finally_do(attend(std::move(launch)), finish_off(), most);
+}
+
+Result<> ProcessAttempt::start(const Launch& launch) {
+  if (why_ended_) return fail(Errc::cancelled, why_ended_->message);
+  if (launch.argv.empty() || launch.argv.front().empty()) return fail(Errc::invalid, "there is no command to start");
+  program_ = launch.argv.front();
+  STINT_TRY(os::Pair input, os::pipe_to_write());
+  STINT_TRY(os::Pair output, os::pipe_to_read());
+  STINT_TRY(os::Pair errors, os::pipe_to_read());
+  WardOptions start;
+  start.run = options_.run;
+  start.cgroup = options_.cgroup;
+  start.memory_bytes_max = options_.memory_bytes_max;
+  start.command = launch.argv;
+  std::vector<std::string> changes = options_.environment;
+  for (const auto& [name, value] : launch.env) changes.push_back(value ? name + "=" + *value : name);
+  changes.push_back(std::string(os::kMarkVariable) + "=" + options_.run);
+  start.environment = os::environment_with(changes);
+  start.directory = options_.directory;
+  start.slots = options_.slots;
+  start.put = {{input.theirs.get(), 0}, {output.theirs.get(), 1}, {errors.theirs.get(), 2}};
+  start.own_group = true;
+  start.lease = options_.lease;
+  start.grace = options_.grace;
+  STINT_TRY(ward_, Ward::start(wardens_, start));
+  streams_ = std::make_unique<Streams>(wardens_.reactor().io(), std::move(input.ours), std::move(output.ours),
+                                       std::move(errors.ours));
+  return {};
+}
+
+Task<Result<ProcessReport>> ProcessAttempt::attend(Launch launch) {
+  note_life();
+  auto body = [&](Scope& scope) -> Task<Result<ProcessReport>> {
+    scope_ = &scope;
+    scope.spawn(write(std::move(launch.stdin_text), launch.close_stdin));
+    scope.spawn(read_output());
+    scope.spawn(read_errors());
+    scope.spawn(watch_life());
+    const Ended ended = co_await ward_->ended();
+    ward_.reset();
+    // Nothing of it is alive, so the pipes are at their end, unless somebody else has them open.
+    (void)co_await drained_.acquire_until(wardens_.reactor().now() + kDrainMax);
+    scope_ = nullptr;
+    scope.cancel();
+    co_return report(ended);
+  };
+  co_return co_await with_scope(std::ref(body));
+}
+
+/// After a stop from above: the process must be gone before that goes on.
+Task<> ProcessAttempt::finish_off() {
+  scope_ = nullptr;
+  if (ward_ == nullptr) co_return;
+  ward_->end(SIGTERM);
+  (void)co_await ward_->ended();
+  ward_.reset();
+}
+
+void ProcessAttempt::end(OutcomeKind kind, std::string why) {
+  if (why_ended_) {
+    if (ward_ != nullptr) ward_->end(SIGKILL);
+    return;
+  }
+  why_ended_ = WhyEnded{kind, std::move(why)};
+  if (scope_ != nullptr) scope_->spawn(escalate());
+}
+
+/// The dialect's own way, then the ladder.
+Task<> ProcessAttempt::escalate() {
+  const PoliteEnd polite = dialect_.polite_end();
+  scope_->spawn(write(polite.stdin_bytes, polite.close_stdin));
+  if (polite.signal == 0) co_await sleep_for(options_.polite);
+  if (ward_ != nullptr) ward_->end(polite.signal != 0 ? polite.signal : SIGTERM);
+}
+
+/// It has said what it had to say: it may go by itself.
+Task<> ProcessAttempt::see_off() {
+  co_await write("", true);
+  co_await sleep_for(options_.grace);
+  if (ward_ != nullptr) ward_->end(SIGTERM);
+}
+
+Task<> ProcessAttempt::write(std::string text, bool close) {
+  Streams& streams = *streams_;
+  streams.close_after = streams.close_after || close;
+  streams.pending += text;
+  if (std::exchange(streams.writing, true)) co_return;  // who writes comes to it
+  while (!streams.pending.empty() && streams.input.is_open()) {
+    const std::string now = std::exchange(streams.pending, {});
+    const auto [error, written] = co_await asio::async_write(streams.input, asio::buffer(now), use_task);
+    if (error) break;  // it does not want to hear more
+  }
+  streams.writing = false;
+  boost::system::error_code ignored;
+  if (streams.close_after) streams.input.close(ignored);
+}
+
+Task<> ProcessAttempt::read_output() {
+  std::string chunk(kChunk, '\0');
+  while (true) {
+    const auto [error, got] = co_await streams_->output.async_read_some(asio::buffer(chunk), use_task);
+    if (error) break;
+    take_output(std::string_view(chunk).substr(0, got));
+  }
+  if (!line_.empty() && !skipping_) take_line(std::exchange(line_, {}));
+  reader_ended();
+}
+
+Task<> ProcessAttempt::read_errors() {
+  std::string chunk(kChunk, '\0');
+  while (true) {
+    const auto [error, got] = co_await streams_->errors.async_read_some(asio::buffer(chunk), use_task);
+    if (error) break;
+    const std::string_view bytes = std::string_view(chunk).substr(0, got);
+    note_life();
+    if (events_.raw_errors) events_.raw_errors(bytes);
+    error_tail_ += bytes;
+    if (error_tail_.size() > 2 * ProcessEnd::kTailMax) error_tail_.erase(0, error_tail_.size() - ProcessEnd::kTailMax);
+  }
+  reader_ended();
+}
+
+void ProcessAttempt::reader_ended() noexcept {
+  if (--open_pipes_ == 0) undrained_.release();
+}
+
+void ProcessAttempt::take_output(std::string_view bytes) {
+  note_life();
+  output_seen_ = true;
+  if (events_.raw_output) events_.raw_output(bytes);
+  while (!bytes.empty()) {
+    const auto end = bytes.find('\n');
+    const std::string_view part = bytes.substr(0, end);
+    bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
+    if (!skipping_) line_ += part;
+    skipping_ = skipping_ || line_.size() > Dialect::kLineMax;
+    if (skipping_) line_.clear();
+    if (end == std::string_view::npos) return;
+    if (!std::exchange(skipping_, false)) take_line(line_);
+    line_.clear();
+  }
+}
+
+void ProcessAttempt::take_line(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  progress_.clear();
+  dialect_.read_line(line, progress_);
+  for (const Progress& progress : progress_) {
+    tools_used_ = tools_used_ || progress.kind == ProgressKind::tool_start;
+    if (events_.progress) events_.progress(progress);
+  }
+  if (dialect_.result_seen() && scope_ != nullptr && !std::exchange(leaving_, true)) scope_->spawn(see_off());
+}
+
+Task<> ProcessAttempt::watch_life() {
+  const Duration pause = std::clamp(options_.idle_timeout / kLifeChecksPerTimeout, kLifeCheckLeast, kLifeCheckMost);
+  std::uint64_t ticks = 0;
+  while (!why_ended_ && ward_ != nullptr) {
+    co_await sleep_for(pause);
+    if (ward_ == nullptr) co_return;
+    if (const std::uint64_t now = ward_->cpu_ticks(); now != std::exchange(ticks, now)) note_life();
+    if (wardens_.reactor().now() - last_life_ < options_.idle_timeout) continue;
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(options_.idle_timeout).count();
+    end(OutcomeKind::stalled, "no output and no work for " + std::to_string(seconds) + " s");
+  }
+}
+
+Result<ProcessReport> ProcessAttempt::report(const Ended& ended) {
+  if (ended.start_errno != 0) return fail(os::system_error("cannot start " + program_, ended.start_errno));
+  ProcessEnd end;
+  if (!ended.by_stint && WIFEXITED(ended.wait_status)) end.exit_status = WEXITSTATUS(ended.wait_status);
+  if (!ended.by_stint && WIFSIGNALED(ended.wait_status)) end.signal = WTERMSIG(ended.wait_status);
+  end.killed_by_us = why_ended_.has_value() || ended.by_lease;
+  end.oom = ended.out_of_memory;
+  end.stderr_tail = error_tail_;
+  ProcessReport report;
+  report.outcome = dialect_.finish(end);
+  report.processes_ended = ended.processes;
+  report.ending = std::chrono::microseconds(ended.ending_us);
+  report.tools_used = tools_used_;
+  report.output_seen = output_seen_;
+  const bool done = leaving_ || report.outcome.kind == OutcomeKind::succeeded;
+  if (done) return report;
+  if (why_ended_) {
+    report.outcome.kind = why_ended_->kind;
+    report.outcome.message = why_ended_->message;
+  } else if (ended.by_stint || ended.by_lease) {
+    report.outcome.kind = OutcomeKind::in_doubt;
+    report.outcome.message = ended.by_lease
+                                 ? "stint was stopped for longer than the lease, and the process was ended"
+                                 : "the warden was killed, and the process was ended: what it had done is unknown";
+  }
+  return report;
+}
+
+}  // namespace stint::driver

@@ -78,6 +78,17 @@ TEST_F(Trust, a_damaged_record_is_not_believed) {
   EXPECT_FALSE(trusted("repo"));
 }
 
+TEST_F(Trust, a_record_of_another_project_does_not_count) {
+  ASSERT_TRUE(blocking_trust(state, project("repo")));
+  const fs::path record = fs::directory_iterator(state / "trust")->path();
+  ASSERT_TRUE(blocking_trust(state, project("other")));
+  for (const fs::directory_entry& entry : fs::directory_iterator(state / "trust")) {
+    if (entry.path() != record) fs::copy_file(entry.path(), record, fs::copy_options::overwrite_existing);
+  }
+  EXPECT_FALSE(trusted("repo"));  // as if the names of both records were the same
+  EXPECT_TRUE(trusted("other"));
+}
+
 TEST_F(Trust, outside_a_repository_it_belongs_to_the_folder) {
   fs::create_directories(folder / "plain/.stint");
   fs::create_directories(folder / "plain/sub");

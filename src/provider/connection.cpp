@@ -200,8 +200,8 @@ Task<bool> Connection::write_all(std::string_view bytes) {
 }
 
 Task<bool> Connection::write(std::string bytes) {
-  // What the system takes at once needs no wait. So an answer that the client could read is never cut off from its
-  // record by a stop that comes between.
+  // What the system takes at once needs no wait. So no client that has read its whole answer and left, and no stop,
+  // comes between the last byte and its record.
   std::string_view rest = bytes;
   while (!rest.empty()) {
     error_code error;
@@ -293,7 +293,6 @@ Task<Connection::Ended> Connection::administer(const Request& request) {
 
 Task<Connection::Ended> Connection::converse(const Request& request, Protocol protocol) {
   Call call(server_, request);
-  finishing_ = false;
   call.ask.protocol = protocol;
   Result<Ask> ask = read_ask(protocol, path_of(request.target), request.body);
   Result<Reply> reply = fail(Errc::invalid, "");
@@ -343,11 +342,7 @@ Task<> Connection::watch() {
     error_code error;
     const std::size_t count = socket_.receive(asio::buffer(piece), 0, error);
     if (error == asio::error::would_block) continue;
-    if (error || count == 0) {
-      // The last bytes are with the system: a client that has read them may leave before we hear that they were taken.
-      if (finishing_) co_await sleep_for(ServerLimits::kStallMax);
-      co_return;
-    }
+    if (error || count == 0) co_return;
     buffer_.append(piece.data(), count);
     if (buffer_.size() > ServerLimits::kReadAheadMax) co_return;
   }
@@ -392,7 +387,6 @@ Task<Connection::Ended> Connection::say_error(Call& call, Failure failure) {
   Head head = call.head(failure.status);
   head.length = body.size();
   call.record.status = failure.status;
-  finishing_ = true;
   const bool written = co_await write(write_head(head) + body);
   if (written) co_return Ended::kept;
   co_return Ended::gone;
@@ -427,7 +421,6 @@ Task<Connection::Ended> Connection::stream(Call& call) {
   if (written) {
     pending += chunk(generation.end());
     pending += kLastChunk;
-    finishing_ = true;
     written = co_await write(std::move(pending));
   }
   if (written) co_return Ended::kept;
@@ -448,7 +441,6 @@ Task<std::optional<Connection::Ended>> Connection::strike(Call& call, std::strin
     failure.message = call.reply().message;
     last = chunk(generation.error_event(failure)) + std::string(kLastChunk);
   }
-  finishing_ = fault != Fault::malformed && fault != Fault::hang_stream;
   const bool written = co_await write(std::exchange(pending, {}) + last);
   if (!written) co_return Ended::gone;
   if (fault == Fault::malformed) co_return std::nullopt;
@@ -484,7 +476,6 @@ Task<Connection::Ended> Connection::say_whole(Call& call) {
   call.record.status = 200;
   const bool broken = fault == Fault::half_stream || fault == Fault::cut || fault == Fault::reset_stream;
   if (broken) body.resize(body.size() / 2);
-  finishing_ = true;
   const bool written = co_await write(write_head(head) + body);
   if (!written) co_return Ended::gone;
   if (fault == Fault::reset_stream) reset();

@@ -60,8 +60,7 @@ class Connection {
 
   Server& server_;
   asio::ip::tcp::socket socket_;
-  std::string buffer_;      // read, and not used yet
-  bool finishing_ = false;  // the last bytes of the answer are being written
+  std::string buffer_;  // read, and not used yet
 };
 
 }  // namespace stint::provider

@@ -5,7 +5,6 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <fmt/format.h>
-
 #include <toml++/toml.h>
 
 namespace stint::provider {

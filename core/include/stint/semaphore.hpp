@@ -3,10 +3,10 @@
 /// Strictly FIFO within a priority, and nobody barges, not even `try_acquire`: a large request at the head delays small
 /// ones behind it, up to `bypass_max` of them; starvation is worse. Higher priorities go first, but a lower one is
 /// passed over at most `passed_over_max` times in a row. Two go before their line: who comes back from a back-off
-/// (`LimitSet`), and who holds a mutex that somebody of higher priority waits for. Thread-safe. Waiters resume on their own executor, never under
-/// the lock; a waiter lives in its coroutine's frame, so waiting allocates nothing. A cancel that comes before the
-/// waiter sees its permit wins, and the permit goes to the next in line. Must outlive its permits, its waiters and
-/// their executors' last grant: the destructor asserts that nobody waits and nothing is held.
+/// (`LimitSet`), and who holds a mutex that somebody of higher priority waits for. Thread-safe. Waiters resume on their
+/// own executor, never under the lock; a waiter lives in its coroutine's frame, so waiting allocates nothing. A cancel
+/// that comes before the waiter sees its permit wins, and the permit goes to the next in line. Must outlive its
+/// permits, its waiters and their executors' last grant: the destructor asserts that nobody waits and nothing is held.
 #pragma once
 
 #include "stint/detail/branch.hpp"

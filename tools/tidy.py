@@ -28,7 +28,8 @@ LAYERS = [
     {"agent", "os"},
     {"queue", "limit", "driver", "store", "events"},  # the stages
     {"pool"},
-    {"engine", "tape", "wire"},
+    {"engine", "tape"},
+    {"wire"},  # the shapes of what the engine tells
     {"http", "cli", "loop", "provider"},
     {"app"},
 ]

@@ -4,6 +4,7 @@
 #include "cli/demo.hpp"
 #include "cli/init.hpp"
 #include "cli/limits.hpp"
+#include "cli/run.hpp"
 #include "cli/trust.hpp"
 #include "cli/with.hpp"
 #include "driver/warden.hpp"
@@ -34,7 +35,7 @@ constexpr const char* kDescription =
     "copy: examples/.";
 
 stint::domain::Ambient real_world() {
-  return {.wall_now = [] { return std::chrono::system_clock::now(); },
+  return {.wall_now = [] { return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()); },
           .random =
               [source = std::make_shared<std::random_device>()] {
                 return std::uint64_t{(*source)()} << 32U | (*source)();
@@ -66,6 +67,7 @@ int main(int argc, char** argv) {
   stint::cli::AgentsCommand agents(app);
   stint::cli::ConfigCommand config(app);
   stint::cli::TrustCommand trust(app);
+  stint::cli::RunCommand run(app);
   stint::cli::WithCommand with(app);
   stint::cli::LimitsCommand limits(app);
   stint::cli::DemoCommand demo(app);
@@ -80,6 +82,7 @@ int main(int argc, char** argv) {
   if (agents.chosen()) return agents.run();
   if (config.chosen()) return config.run();
   if (trust.chosen()) return trust.run();
+  if (run.chosen()) return run.run(real_world());
   if (limits.chosen()) return limits.run(real_world());
   if (with.chosen()) return with.run(real_world(), command);
   if (demo.chosen()) return demo.run();

@@ -31,7 +31,7 @@ std::vector<limit::HostLimit> all_limits(const HostPlace& place) {
   return limits;
 }
 
-std::string age(std::int64_t since_ms, domain::WallTime now) {
+std::string age(std::int64_t since_ms, WallTime now) {
   const auto seconds = std::max<std::int64_t>(0, domain::to_unix_ms(now) - since_ms) / 1000;
   return seconds == 0 ? "0s" : agent::format_duration(std::chrono::seconds(seconds));
 }
@@ -40,7 +40,7 @@ std::string owner(const os::SlotRecord& record) {
   return printable(record.label.empty() ? "-" : record.label) + fmt::format("  pid {}", record.pid);
 }
 
-void print_limit(const limit::Listing& limit, const Surroundings& around, domain::WallTime now) {
+void print_limit(const limit::Listing& limit, const Surroundings& around, WallTime now) {
   Line head;
   head.add(printable(limit.name), Style::bold);
   head.add(fmt::format("  {} of {} held", limit.holders.size(), limit.capacity));

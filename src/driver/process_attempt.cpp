@@ -73,7 +73,7 @@ Result<> ProcessAttempt::start(const Launch& launch) {
   start.command = launch.argv;
   std::vector<std::string> changes = options_.environment;
   for (const auto& [name, value] : launch.env) changes.push_back(value ? name + "=" + *value : name);
-  changes.push_back(std::string(os::kMarkVariable) + "=" + options_.run);
+  changes.push_back(std::string(os::kMarkVariable) + "=" + options_.outer_marks + options_.run);
   start.environment = os::environment_with(changes);
   start.directory = options_.directory;
   start.slots = options_.slots;

@@ -105,6 +105,7 @@ Result<> Ward::spawn(const WardOptions& options, const os::Fd& theirs) {
   start.put = options.put;
   start.directory = options.directory;
   start.mask = options.mask;
+  start.default_sigpipe = options.own_group;  // with the caller's group it has the caller's dispositions, too
   STINT_TRY(pid_, os::spawn(start));
   wardens_.add(pid_);
   return {};

@@ -13,7 +13,7 @@ constexpr Duration kTellEvery = 250ms;  // a reason is gathered with a system ca
 constexpr Duration kJoinAgain = 1ms;    // while the line is being compacted …
 constexpr Duration kJoinMax = 2s;       // … which lasts only if who does it is frozen
 
-os::SlotRecord record_of(const Claimant& who, std::uint32_t weight, domain::WallTime now) {
+os::SlotRecord record_of(const Claimant& who, std::uint32_t weight, WallTime now) {
   const os::Process self = os::this_process();
   os::SlotRecord record;
   record.run = who.run;

@@ -38,6 +38,13 @@ class Attributes {
       flags |= POSIX_SPAWN_SETSIGMASK;
       ::posix_spawnattr_setsigmask(&attributes_, options.mask);
     }
+    if (options.default_sigpipe) {
+      sigset_t pipe;
+      sigemptyset(&pipe);
+      sigaddset(&pipe, SIGPIPE);
+      flags |= POSIX_SPAWN_SETSIGDEF;
+      ::posix_spawnattr_setsigdefault(&attributes_, &pipe);
+    }
     if (options.own_group) {
       flags |= POSIX_SPAWN_SETPGROUP;
       ::posix_spawnattr_setpgroup(&attributes_, 0);

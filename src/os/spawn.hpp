@@ -21,6 +21,7 @@ struct SpawnOptions {
   std::string directory;                 // empty: ours
   const sigset_t* mask = nullptr;        // null: ours
   bool own_group = false;
+  bool default_sigpipe = false;  // we may ignore it; the other must not inherit that
 };
 
 [[nodiscard]] Result<pid_t> spawn(const SpawnOptions& options);

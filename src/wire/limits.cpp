@@ -19,7 +19,7 @@ void add_owner(json::object& object, const os::SlotRecord& record, std::int64_t 
 
 }  // namespace
 
-std::string limits_to_json(const std::vector<limit::Listing>& limits, domain::WallTime now) {
+std::string limits_to_json(const std::vector<limit::Listing>& limits, WallTime now) {
   const std::int64_t now_ms = domain::to_unix_ms(now);
   json::array out;
   for (const limit::Listing& limit : limits) {

@@ -9,6 +9,6 @@
 
 namespace stint::wire {
 
-[[nodiscard]] std::string limits_to_json(const std::vector<limit::Listing>& limits, domain::WallTime now);
+[[nodiscard]] std::string limits_to_json(const std::vector<limit::Listing>& limits, WallTime now);
 
 }  // namespace stint::wire

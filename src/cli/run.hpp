@@ -1,0 +1,41 @@
+/// `stint run AGENT [value…] [key=value…]` and `stint run -p "TEXT"`: one run in the foreground, under its permits and
+/// its budget.
+#pragma once
+
+#include "domain/ambient.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace stint::cli {
+
+struct RunOptions {
+  std::vector<std::string> words;  ///< AGENT, then its arguments
+  std::string prompt;              ///< of -p
+  std::string driver, model, program;
+  std::string time, tokens, cost, deadline;
+  std::optional<std::int64_t> attempts;
+  bool no_wait = false;
+  bool json = false;
+  bool quiet = false;
+};
+
+class RunCommand {
+ public:
+  explicit RunCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const;
+  /// 0 done, 1 failed, 2 usage, 3 refused, 4 budget or deadline, 5 cancelled, 6 in doubt, 128+n by a signal.
+  int run(const domain::Ambient& ambient);
+
+ private:
+  CLI::App* command_;
+  RunOptions options_;
+};
+
+}  // namespace stint::cli

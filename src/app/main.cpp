@@ -1,4 +1,5 @@
 // Owns main(): reads the command line and hands over to one command.
+#include "app/demo_agents.hpp"
 #include "cli/agents.hpp"
 #include "cli/config.hpp"
 #include "cli/demo.hpp"
@@ -8,6 +9,7 @@
 #include "cli/trust.hpp"
 #include "cli/with.hpp"
 #include "driver/warden.hpp"
+#include "provider/ask.hpp"
 #include "provider/command.hpp"
 
 #include <CLI/CLI.hpp>
@@ -58,6 +60,9 @@ int main(int argc, char** argv) {
   if (!words.empty() && words.front() == stint::driver::kWardenArgument) {
     return stint::driver::warden_main({words.begin() + 1, words.end()});
   }
+  if (!words.empty() && words.front() == stint::provider::kAskArgument) {
+    return stint::provider::ask_main({words.begin() + 1, words.end()});
+  }
   const std::vector<std::string> command = cut_command(words);
   std::ranges::reverse(words);  // as CLI11 wants them
   CLI::App app(kDescription, "stint");
@@ -71,6 +76,7 @@ int main(int argc, char** argv) {
   stint::cli::WithCommand with(app);
   stint::cli::LimitsCommand limits(app);
   stint::cli::DemoCommand demo(app);
+  stint::app::DemoAgentsCommand demo_agents(app);
   stint::provider::ProviderCommand provider(app);
   try {
     app.parse(words);
@@ -85,6 +91,7 @@ int main(int argc, char** argv) {
   if (run.chosen()) return run.run(real_world());
   if (limits.chosen()) return limits.run(real_world());
   if (with.chosen()) return with.run(real_world(), command);
+  if (demo_agents.chosen()) return demo_agents.run(real_world());
   if (demo.chosen()) return demo.run();
   if (provider.chosen()) return provider.run();
   fmt::print("{}", app.help());

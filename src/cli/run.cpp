@@ -45,7 +45,10 @@ class Foreground {
         json_(options.json),
         display_(around, options.quiet || options.json),
         signals_(reactor.io(), SIGINT, SIGTERM, SIGHUP),
-        run_(reactor, ambient, std::move(plan), [this](const engine::RunEvent& event) { hear(event); }) {}
+        limits_(reactor, ambient),
+        wardens_(reactor),
+        run_(reactor, ambient, limits_, wardens_, std::move(plan),
+             [this](const engine::RunEvent& event) { hear(event); }) {}
 
   Task<> carry() {
     auto body = [&](Scope& scope) -> Task<> {
@@ -95,6 +98,8 @@ class Foreground {
   const bool json_;
   RunDisplay display_;
   asio::signal_set signals_;
+  limit::HostLimits limits_;
+  driver::Wardens wardens_;
   engine::ForegroundRun run_;
   engine::RunResult result_;
   int last_signal_ = 0;

@@ -22,13 +22,14 @@ void add(Usage& sum, const Usage& usage) {
 
 }  // namespace
 
-ForegroundRun::ForegroundRun(Reactor& reactor, const domain::Ambient& ambient, RunPlan plan, Listener listener)
+ForegroundRun::ForegroundRun(Reactor& reactor, const domain::Ambient& ambient, limit::HostLimits& limits,
+                             driver::Wardens& wardens, RunPlan plan, Listener listener)
     : reactor_(reactor),
       ambient_(ambient),
       plan_(std::move(plan)),
       listener_(std::move(listener)),
-      limits_(reactor, ambient),
-      wardens_(reactor),
+      limits_(limits),
+      wardens_(wardens),
       started_(reactor.now()),
       deadline_(plan_.deadline) {}
 

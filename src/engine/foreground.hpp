@@ -61,7 +61,9 @@ struct RunResult {
 class ForegroundRun {
  public:
   using Listener = std::function<void(const RunEvent&)>;
-  ForegroundRun(Reactor& reactor, const domain::Ambient& ambient, RunPlan plan, Listener listener);
+  /// Limits and wardens are the process's: all its runs share them.
+  ForegroundRun(Reactor& reactor, const domain::Ambient& ambient, limit::HostLimits& limits, driver::Wardens& wardens,
+                RunPlan plan, Listener listener);
 
   /// Once.
   Task<RunResult> run();
@@ -88,8 +90,8 @@ class ForegroundRun {
   const domain::Ambient& ambient_;
   RunPlan plan_;
   Listener listener_;
-  limit::HostLimits limits_;
-  driver::Wardens wardens_;
+  limit::HostLimits& limits_;
+  driver::Wardens& wardens_;
   Scope* waiting_ = nullptr;  // a wait that a cancel ends at once
   driver::ProcessAttempt* attempt_ = nullptr;
   std::optional<std::string> cancelled_;

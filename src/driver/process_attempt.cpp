@@ -120,7 +120,7 @@ void ProcessAttempt::end(OutcomeKind kind, std::string why) {
     if (ward_ != nullptr) ward_->end(SIGKILL);
     return;
   }
-  why_ended_ = WhyEnded{kind, std::move(why)};
+  why_ended_ = WhyEnded{kind, std::move(why), leaving_};
   if (scope_ != nullptr) scope_->spawn(escalate());
 }
 
@@ -238,8 +238,9 @@ Result<ProcessReport> ProcessAttempt::report(const Ended& ended) {
   report.ending = std::chrono::microseconds(ended.ending_us);
   report.tools_used = tools_used_;
   report.output_seen = output_seen_;
-  const bool done = leaving_ || report.outcome.kind == OutcomeKind::succeeded;
-  if (done) return report;
+  // An agent that was asked to end may still give a result, of having been interrupted: that is not why it ended.
+  const bool done = why_ended_ ? why_ended_->done_before : leaving_;
+  if (done || report.outcome.kind == OutcomeKind::succeeded) return report;
   if (why_ended_) {
     report.outcome.kind = why_ended_->kind;
     report.outcome.message = why_ended_->message;

@@ -69,6 +69,7 @@ class ProcessAttempt {
   struct WhyEnded {
     OutcomeKind kind;
     std::string message;
+    bool done_before = false;  // the result had come
   };
   Result<> start(const Launch& launch);
   Task<Result<ProcessReport>> attend(Launch launch);

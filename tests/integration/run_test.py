@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+"""`stint run` from end to end: commands, a stand-in that misbehaves as agent CLIs do, and the real Claude Code CLI, which
+talks to the simulated provider.
+
+    run_test.py STINT FOLDER-FOR-THE-CLI [unittest arguments]
+
+Without npm or a network the class Claude is skipped, with the reason.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+import urllib.request
+
+from host_support import PYTHON, Bench, alive, demand, read, wait_for, write
+
+HERE = pathlib.Path(__file__).resolve().parent
+STAND_IN = HERE / "stand_in.py"
+STREAMS = HERE.parent / "streams" / "claude"
+STINT = CLIS = ""
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.b = Bench(STINT)
+        self.addCleanup(self.b.close)
+        self.b.env["HOME"] = self.b.home
+        self.project = f"{self.b.home}/project"
+        os.makedirs(f"{self.project}/.stint/agents")
+        subprocess.run(["git", "init", "-q", self.project], check=True)
+        self.b.folder = self.project
+
+    def agent(self, name, head, body="Do it.\n"):
+        write(f"{self.project}/.stint/agents/{name}.md", f"---\ndescription: A test\n{head}---\n{body}")
+
+    def command(self, name, *argv, more=""):
+        self.agent(name, f"driver: command\ncommand: {json.dumps(list(argv))}\n{more}")
+
+    def trust(self):
+        self.assertEqual(self.b.run("trust").returncode, 0)
+
+    def run_json(self, *words, timeout=30):
+        out = self.b.run("run", *words, "--json", timeout=timeout)
+        events = [json.loads(line) for line in out.stdout.splitlines()]
+        return out.returncode, events
+
+    def start(self, *words):
+        process = self.b.start("run", *words, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        return process
+
+    def marked(self):
+        """Processes that carry any run's mark and belong to this home."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                environment = read(f"/proc/{pid}/environ", "rb").split(b"\0")
+                ours = f"XDG_STATE_HOME={self.b.home}".encode() in environment
+                if ours and any(e.startswith(b"STINT_RUN=") for e in environment) and alive(pid):
+                    found.append(int(pid))
+        return found
+
+
+class Command(Case):
+    def test_a_command_gets_prompt_and_arguments_and_its_words_are_shown(self):
+        self.agent("greet", 'driver: command\nargs:\n  - {name: who, required: true}\ncommand: ["sh", "-c", "cat; echo; echo for $0", "{{who}}"]\n',
+                   "Greet {{who}}.\n")
+        self.trust()
+        out = self.b.run("run", "greet", "you; rm -rf x")
+        self.assertEqual(out.returncode, 0, out.stderr)
+        self.assertEqual(out.stdout, "Greet you; rm -rf x.\nfor you; rm -rf x\n")
+        self.assertIn("succeeded after", out.stderr)
+
+    def test_nothing_of_an_untrusted_checkout_runs(self):
+        self.command("touch", "touch", f"{self.project}/ran")
+        out = self.b.run("run", "touch")
+        self.assertEqual(out.returncode, 1)
+        self.assertIn("stint trust", out.stderr)
+        self.assertFalse(os.path.exists(f"{self.project}/ran"))
+
+    def test_exit_statuses(self):
+        self.command("good", "true")
+        self.command("bad", "sh", "-c", "echo why >&2; exit 3")
+        self.command("lost", "sh", "-c", "kill -9 $$")
+        self.command("slow", "sleep", "30")
+        self.command("missing", "/nonexistent/tool")
+        self.command("alone", "sleep", "30", more="max_concurrency: 1\n")
+        self.trust()
+        self.assertEqual(self.b.run("run", "good").returncode, 0)
+        bad = self.b.run("run", "bad")
+        self.assertEqual((bad.returncode, "exit status 3: why" in bad.stderr), (1, True), bad.stderr)
+        lost = self.b.run("run", "lost")
+        self.assertEqual(lost.returncode, 6, lost.stderr)
+        self.assertEqual(self.b.run("run", "slow", "--time", "300ms").returncode, 4)
+        missing = self.b.run("run", "missing")
+        self.assertEqual((missing.returncode, "No such file" in missing.stderr), (1, True), missing.stderr)
+        self.assertEqual(self.b.run("run", "nobody").returncode, 2)
+        self.assertEqual(self.b.run("run", "good", "too", "many").returncode, 2)
+        holder = self.start("alone")
+        wait_for(lambda: self.marked(), 5, "the holder")
+        self.assertEqual(self.b.run("run", "alone", "--no-wait").returncode, 3)
+        expired = self.b.run("run", "alone", "--deadline", "200ms")
+        self.assertEqual(expired.returncode, 4, expired.stderr)
+        self.assertIn("held by alone", expired.stderr)
+        holder.send_signal(signal.SIGINT)
+        self.assertEqual(holder.wait(10), 5)
+        self.assertEqual(self.marked(), [])
+
+    def test_max_concurrency_makes_the_lock_files_and_a_line(self):
+        self.command("two", "sleep", "30", more="max_concurrency: 2\n")
+        self.trust()
+        holders = [self.start("two") for _ in range(2)]
+        folder = f"{self.project}/.git/stint/semaphores"
+        wait_for(lambda: len(self.marked()) >= 2 and sorted(os.listdir(folder)) == ["two.0.lock", "two.1.lock", "two.line"], 5, "both")
+        third = self.start("two", "--json")
+        event = json.loads(third.stdout.readline())
+        self.assertEqual((event["event"], event["waits_for"]["limit"], event["waits_for"]["capacity"]), ("waiting", "agent:two", 2))
+        self.assertEqual({h["pid"] for h in event["waits_for"]["holders"]}, {h.pid for h in holders})
+        holders[0].send_signal(signal.SIGINT)
+        self.assertEqual(json.loads(third.stdout.readline())["event"], "started")
+        for process in (holders[1], third):
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(10), 143)
+        holders[0].wait(10)
+        self.assertEqual(self.marked(), [])
+
+    def test_several_limits_and_a_limit_that_nobody_defined(self):
+        self.command("heavy", "true", more="limits: [{name: gpu, weight: 2}]\n")
+        self.trust()
+        out = self.b.run("run", "heavy")
+        self.assertEqual(out.returncode, 2)
+        self.assertIn("'gpu' is defined nowhere", out.stderr)
+        write(f"{self.project}/stint.toml", "[limits]\ngpu = 2\n")
+        self.assertEqual(self.b.run("run", "heavy").returncode, 0)
+        write(f"{self.project}/stint.toml", "[limits]\ngpu = 1\n")
+        self.assertEqual(self.b.run("run", "heavy").returncode, 2)
+
+    def test_one_budget_over_attempts_and_waits(self):
+        self.command("crash", "sh", "-c", "echo x >> runs; kill -9 $$", more="on_crash: rerun\nretry: {base: 10ms, cap: 20ms}\n")
+        self.trust()
+        status, events = self.run_json("crash", "--attempts", "3")
+        self.assertEqual(status, 1)
+        self.assertEqual(read(f"{self.project}/runs"), "x\n" * 3)
+        self.assertEqual([e["attempt"] for e in events if e["event"] == "started"], [1, 2, 3])
+        os.remove(f"{self.project}/runs")
+        self.command("crash", "sh", "-c", "echo x >> runs; kill -9 $$", more="on_crash: rerun\nretry: {base: 30s, cap: 30s}\n")
+        since = time.monotonic()
+        status, events = self.run_json("crash", "--attempts", "3", "--time", "300ms")
+        self.assertLess(time.monotonic() - since, 3, "a back-off beyond the budget is not waited for")
+        self.assertIn(status, (1, 4))
+
+    def test_a_closed_reader_of_our_output_ends_nothing_badly(self):
+        self.command("talk", "sh", "-c", "for i in 1 2 3 4 5 6 7 8; do echo line $i; sleep 0.05; done")
+        self.trust()
+        out = subprocess.run(f"{STINT} run talk | head -1", shell=True, env=self.b.env, cwd=self.project, capture_output=True, text=True, timeout=20)
+        self.assertEqual(out.stdout, "line 1\n")
+        self.assertEqual(self.marked(), [])
+
+    def test_output_is_shown_without_control_sequences(self):
+        self.command("evil", "printf", "a\\033[2Jb\\007\\n")
+        self.trust()
+        out = self.b.run("run", "evil")
+        self.assertNotIn("\033", out.stdout)
+        self.assertNotIn("\007", out.stdout)
+
+    def test_a_run_inside_a_run_does_not_wait_for_its_own_permit(self):
+        self.command("inner", "echo", "inside", more="max_concurrency: 1\n")
+        self.command("outer", STINT, "run", "inner", "-q", more="limits: [slot]\n")
+        self.command("self", "sh", "-c", f'[ -n "$DEEP" ] && exec echo deep; DEEP=1 exec {STINT} run self -q', more="max_concurrency: 1\n")
+        write(f"{self.project}/stint.toml", "[limits]\nslot = 1\n")
+        self.trust()
+        self.assertEqual(self.b.run("run", "outer", "-q").stdout, "inside\n")
+        self.assertEqual(self.b.run("run", "self", "-q", "--deadline", "5s").stdout, "deep\n")
+
+
+class StandIn(Case):
+    """The dialect of Claude, a process that misbehaves."""
+
+    def play(self, **plan):
+        plan.setdefault("stream", str(STREAMS / "success.jsonl"))
+        plan["report"] = f"{self.b.home}/report"
+        self.b.env["STAND_IN"] = json.dumps(plan)
+        return ["-p", "hello", "--program", str(STAND_IN)]
+
+    def setUp(self):
+        super().setUp()
+        if not (STREAMS / "success.jsonl").exists():
+            self.skipTest(f"no stream {STREAMS / 'success.jsonl'}: {sorted(os.listdir(STREAMS))[:5]}")
+
+    def pids(self):
+        report = json.loads(read(f"{self.b.home}/report").splitlines()[-1])
+        return report["pids"]
+
+    def test_success_with_usage_and_cost(self):
+        status, events = self.run_json(*self.play())
+        self.assertEqual(status, 0, events)
+        result = events[-1]
+        self.assertEqual((result["event"], result["state"]), ("result", "succeeded"))
+        self.assertGreater(result["usage"]["tokens"], 0)
+        self.assertTrue(result["text"])
+
+    def test_what_it_leaves_behind_is_ended_also_if_it_holds_the_pipes(self):
+        status, events = self.run_json(*self.play(children=2, escapees=3, ignore=["TERM", "INT"], linger=30))
+        self.assertEqual(status, 0, events[-1])
+        self.assertEqual([p for p in self.pids() if alive(p)], [])
+        self.assertEqual(self.marked(), [])
+
+    def test_a_stall_is_seen_and_ended_and_cpu_time_is_life(self):
+        self.agent("quiet", "idle_timeout: 700ms\non_crash: doubt\n")
+        self.play(hang_after=1, ignore=["TERM"])
+        out = self.b.run("run", "quiet", "--program", str(STAND_IN), timeout=40)
+        self.assertEqual(out.returncode, 6, out.stderr)
+        self.assertIn("no output and no work", out.stderr)
+        self.play(busy_after=1)
+        busy = self.start("quiet", "--program", str(STAND_IN))
+        time.sleep(2.5)
+        self.assertIsNone(busy.poll(), "it used CPU time")
+        busy.send_signal(signal.SIGINT)
+        busy.wait(20)
+        self.assertEqual(self.marked(), [])
+
+    def test_ctrl_c_ends_politely_and_twice_hurries(self):
+        run = self.start(*self.play(hang_after=1))
+        wait_for(lambda: os.path.exists(f"{self.b.home}/report"), 5, "it to be up")
+        run.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(15), 5)
+        os.remove(f"{self.b.home}/report")
+        run = self.start(*self.play(hang_after=1, ignore=["TERM", "INT"], interrupt="ignore", escapees=2))
+        wait_for(lambda: os.path.exists(f"{self.b.home}/report"), 5, "it to be up")
+        time.sleep(0.3)
+        since = time.monotonic()
+        run.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        run.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(15), 5)
+        self.assertLess(time.monotonic() - since, 2.5, "the second one hurries")
+        self.assertEqual([p for p in self.pids() if alive(p)], [])
+
+    def test_floods_and_huge_lines_are_bounded(self):
+        status, events = self.run_json(*self.play(flood=20_000_000, long_line=40_000_000), timeout=60)
+        self.assertEqual(status, 0, events[-1])
+
+    def test_kill_of_stint_leaves_no_process(self):
+        run = self.start(*self.play(hang_after=1, ignore=["TERM"], children=3, escapees=3))
+        wait_for(lambda: os.path.exists(f"{self.b.home}/report"), 5, "it to be up")
+        pids = self.pids()
+        run.kill()
+        run.wait()
+        wait_for(lambda: not any(alive(p) for p in pids), 10, "the last of its processes to be gone")
+
+
+class Claude(Case):
+    """The real CLI against the simulated provider."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.program = str(pathlib.Path(CLIS) / "node_modules" / ".bin" / "claude")
+        if not os.path.exists(cls.program):
+            raise unittest.SkipTest(f"the CLI is not in {CLIS}: integration.claude_cli installs it, where npm can")
+
+    def setUp(self):
+        super().setUp()
+        provider = subprocess.Popen([STINT, "provider", "--json"], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(provider.stdout.close)
+        self.addCleanup(provider.wait)
+        self.addCleanup(provider.terminate)
+        said = json.loads(provider.stdout.readline())
+        self.url = said["url"]
+        self.b.env.update(said["environment"], CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1", IS_SANDBOX="1", DISABLE_AUTOUPDATER="1")
+
+    def ask(self, prompt):
+        return ["-p", prompt, "--program", self.program]
+
+    def stats(self):
+        with urllib.request.urlopen(f"{self.url}/_/stats") as answer:
+            return json.load(answer)
+
+    def test_success(self):
+        status, events = self.run_json(*self.ask("Say something."), timeout=60)
+        self.assertEqual(status, 0, events[-1])
+        self.assertGreater(events[-1]["usage"]["tokens"], 0)
+        self.assertTrue(events[-1]["text"])
+        self.assertEqual(self.marked(), [])
+
+    def test_an_api_error_is_tried_again_within_the_budget(self):
+        status, events = self.run_json(*self.ask("@provider: fault=529 times=1\nSay it."), "--attempts", "2", timeout=60)
+        self.assertEqual(status, 0, events[-1])
+        self.assertEqual(events[-1]["attempts"], 2)
+        status, events = self.run_json(*self.ask("@provider: fault=401\nSay it."), "--attempts", "3", timeout=60)
+        self.assertEqual((status, events[-1]["attempts"]), (1, 1), "what can't help is not repeated")
+
+    def test_cancel_in_mid_stream_is_seen_by_the_provider(self):
+        run = self.start(*self.ask("@provider: tokens=3000 rate=30/s\nTalk."))
+        wait_for(lambda: self.stats()["active"] == 1, 30, "the stream")
+        time.sleep(1)
+        run.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(20), 5)
+        stats = wait_for(lambda: self.stats()["active"] == 0 and self.stats(), 5, "the provider to see it")
+        self.assertEqual((stats["streams_closed_early"], stats["tokens_after_gone"]), (1, 0))
+        self.assertEqual(self.marked(), [])
+
+    def test_a_stall_in_the_stream_is_ended(self):
+        self.agent("wait", "idle_timeout: 4s\non_crash: doubt\n", "@provider: fault=hang_stream\nTalk.\n")
+        out = self.b.run("run", "wait", "--program", self.program, timeout=90)
+        self.assertEqual(out.returncode, 6, out.stderr)
+        self.assertEqual(self.marked(), [])
+
+
+if __name__ == "__main__":
+    STINT = os.path.abspath(sys.argv.pop(1))
+    CLIS = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)

@@ -92,6 +92,9 @@ std::optional<Duration> Fields::duration(std::string_view key) {
 std::optional<std::int64_t> Fields::count(std::string_view key) {
   return amount(key, "a whole number such as 400k", parse_count);
 }
+std::optional<std::int64_t> Fields::bytes(std::string_view key) {
+  return amount(key, "an amount of memory such as 4G", parse_bytes);
+}
 std::optional<std::int64_t> Fields::money(std::string_view key) {
   return amount(key, "an amount of money such as 2.50", parse_money);
 }

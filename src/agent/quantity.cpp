@@ -105,6 +105,19 @@ Result<std::int64_t> parse_count(std::string_view text) {
   return *value;
 }
 
+Result<std::int64_t> parse_bytes(std::string_view text) {
+  constexpr std::string_view kExpected = "an amount of memory such as 512M or 4G";
+  std::string_view rest = text;
+  const std::optional<std::int64_t> number = take_digits(rest);
+  if (!number || *number == 0 || rest.empty()) return refuse(text, kExpected);
+  const std::int64_t scale = rest[0] == 'M' ? std::int64_t{1} << 20 : rest[0] == 'G' ? std::int64_t{1} << 30 : 0;
+  rest.remove_prefix(1);
+  if (scale == 0 || (!rest.empty() && rest != "iB" && rest != "B") || *number > kCountMax / scale) {
+    return refuse(text, kExpected);
+  }
+  return *number * scale;
+}
+
 Result<std::int64_t> parse_money(std::string_view text) {
   constexpr std::int64_t kMicros = 1'000'000;
   std::string_view rest = text;

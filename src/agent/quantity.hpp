@@ -20,6 +20,8 @@ inline constexpr std::int64_t kCountMax = std::int64_t{1} << 47;
 [[nodiscard]] Result<Duration> parse_duration(std::string_view text);
 /// `3`, `400k`, `2M`, `1.5M`, `1_000`, `1G`: a whole number, k = 1000. Not negative.
 [[nodiscard]] Result<std::int64_t> parse_count(std::string_view text);
+/// `512M`, `4G`, `4GiB`: bytes; M is 1024 · 1024, at least 1M.
+[[nodiscard]] Result<std::int64_t> parse_bytes(std::string_view text);
 /// `2.50`, `$2`, `0.000001`: millionths of the currency's unit. Not negative.
 [[nodiscard]] Result<std::int64_t> parse_money(std::string_view text);
 /// A whole number without sign, unit or fraction, between the bounds; says which it broke.

@@ -20,6 +20,7 @@ using Words = std::span<const std::string_view>;
 constexpr std::array<std::string_view, 5> kDrivers{"claude", "codex", "gemini", "command", "llm"};
 constexpr std::array<std::string_view, 3> kPermissions{"read", "edit", "full"};
 constexpr std::array<std::string_view, 3> kOnCrash{"resume", "rerun", "doubt"};
+constexpr std::array<std::string_view, 2> kHomes{"shared", "slot"};
 constexpr std::array<std::string_view, 4> kToolClasses{"read", "idempotent", "keyed", "once"};
 
 template <class Enum>
@@ -231,6 +232,11 @@ void read_shared(Fields& fields, Agent& agent) {
   read_budget(fields, agent);
   read_retry(fields, agent);
   agent.idle_timeout = fields.duration("idle_timeout");
+  if (const auto memory = fields.bytes("memory")) agent.memory_bytes_max = static_cast<std::uint64_t>(*memory);
+  agent.home = choose<domain::AgentHome>(fields, "home", kHomes);
+  if (agent.home == domain::AgentHome::slot && !agent.max_concurrency) {
+    fields.problems().error(fields.find("home")->place, "home", "'slot' needs max_concurrency: each permit has a home");
+  }
   agent.on_crash = choose<domain::OnCrash>(fields, "on_crash", kOnCrash);
   read_next(fields, agent);
   agent.priority = static_cast<int>(fields.integer("priority", -kPriorityMax, kPriorityMax).value_or(0));

@@ -30,8 +30,8 @@ constexpr int kExitWithFailed = 125;  // `with` leaves all others to its command
 constexpr const char* kDescription =
     "Stint runs fleets of AI agents, as many at once as you allow and never one more.\n"
     "\n"
-    "This version has the C++ library stint::core, agent files and settings. Running them, the daemon and the\n"
-    "dashboard are not built yet.\n"
+    "This version runs agents and commands on one host, in the foreground: docs/running.md. The store, the daemon and\n"
+    "the dashboard are not built yet.\n"
     "\n"
     "Agents: docs/agents.md. The library: docs/library.md. What a semaphore is good for: docs/learn.md. Programs to "
     "copy: examples/.";

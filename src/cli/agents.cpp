@@ -111,6 +111,8 @@ void print_one(const Agent& agent, const agent::Settings& settings, const Surrou
     sheet.add("tool " + tool.name, fmt::format("{}: {}", to_string(tool.tool_class), joined(tool.command, " ")));
   }
   sheet.add("budget", budget_of(agent));
+  if (agent.memory_bytes_max) sheet.add("memory", fmt::format("{} MiB", *agent.memory_bytes_max >> 20U));
+  if (agent.home) sheet.add("home", to_string(*agent.home));
   if (agent.idle_timeout) sheet.add("idle timeout", agent::format_duration(*agent.idle_timeout));
   if (agent.on_crash) sheet.add("on crash", to_string(*agent.on_crash));
   sheet.add("next", joined(agent.next, ", "));

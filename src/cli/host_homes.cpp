@@ -30,7 +30,9 @@ Result<HostPlace> blocking_find_host_place(const Surroundings& around) {
     STINT_TRY(const agent::UserPlaces places, agent::user_places(around.environment));
     place.homes.limits = (places.state / "limits").string();
   }
-  if (place.project.is_repository()) place.homes.agents = agents_home(place.project).string();
+  place.homes.agents =
+      (place.project.is_repository() ? agents_home(place.project) : place.project.root / ".stint" / "semaphores")
+          .string();
   return place;
 }
 

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iostream>
 #include <unistd.h>
 
@@ -131,6 +132,25 @@ void plan_attempt(const RunOptions& options, const domain::Agent& agent, const a
   if (agent.turns_max) attempt.turns_max = static_cast<int>(*agent.turns_max);
 }
 
+/// Which of a CLI's own tools it may use. A restriction that a driver can't carry out is refused, not forgotten.
+Result<> plan_tools(const domain::Agent& agent, engine::RunPlan& plan) {
+  if (!agent.tool_names && agent.tool_names_denied.empty()) return {};
+  if (plan.driver != "claude") {
+    return fail(Errc::invalid,
+                agent.file + ": the driver '" + plan.driver + "' can't restrict tools as this file says");
+  }
+  std::vector<std::string>& arguments = plan.attempt.driver_args;
+  if (agent.tool_names) {
+    arguments.emplace_back("--tools");
+    arguments.push_back(fmt::format("{}", fmt::join(*agent.tool_names, ",")));
+  }
+  if (!agent.tool_names_denied.empty()) {
+    arguments.emplace_back("--disallowedTools");
+    arguments.push_back(fmt::format("{}", fmt::join(agent.tool_names_denied, ",")));
+  }
+  return {};
+}
+
 Result<std::pair<domain::Agent, domain::ArgumentValues>> chosen_agent(const RunOptions& options,
                                                                       const agent::Catalogue& catalogue) {
   if (!options.prompt.empty()) {
@@ -171,7 +191,13 @@ Result<engine::RunPlan> blocking_plan_run(const RunOptions& options, const HostP
   STINT_CHECK(plan_limits(agent, place, plan));
   STINT_CHECK(plan_budget(options, agent, place, now, plan));
   plan_attempt(options, agent, catalogue, std::move(rendered), plan);
+  STINT_CHECK(plan_tools(agent, plan));
   plan.marks = os::mark_parts(os::environment(os::kMarkVariable));
+  plan.memory_bytes_max = agent.memory_bytes_max.value_or(0);
+  if (agent.home == domain::AgentHome::slot) {
+    plan.homes = (std::filesystem::path(place.homes.agents).parent_path() / "homes" / agent.name).string();
+    plan.home_limit = domain::agent_limit(agent.name);
+  }
   plan.retry = agent.retry;
   plan.on_crash = agent.on_crash;
   plan.idle_timeout = agent.idle_timeout.value_or(plan.idle_timeout);

@@ -41,6 +41,8 @@ std::string_view to_string(OnCrash on_crash) noexcept {
   return "unknown";
 }
 
+std::string_view to_string(AgentHome home) noexcept { return home == AgentHome::slot ? "slot" : "shared"; }
+
 std::string_view to_string(ToolClass tool_class) noexcept {
   switch (tool_class) {
     case ToolClass::read: return "read";

@@ -21,6 +21,9 @@ inline constexpr std::size_t kAgentNameMax = 64;
 enum class DriverKind : std::uint8_t { claude, codex, gemini, command, llm };
 enum class Permissions : std::uint8_t { read, edit, full };
 enum class OnCrash : std::uint8_t { resume, rerun, doubt };
+/// Where a CLI keeps its login and its conversations: the user's, or one for each permit of the agent, so that sessions
+/// side by side don't write into the same files.
+enum class AgentHome : std::uint8_t { shared, slot };
 /// How often a tool may be called with the same effect: see the retry rules.
 enum class ToolClass : std::uint8_t { read, idempotent, keyed, once };
 /// Whose format a file is in. In order of precedence: of two agents of one name the earlier hides the later.
@@ -29,6 +32,7 @@ enum class Dialect : std::uint8_t { stint, coven, claude, gemini, opencode, gith
 [[nodiscard]] std::string_view to_string(DriverKind kind) noexcept;
 [[nodiscard]] std::string_view to_string(Permissions permissions) noexcept;
 [[nodiscard]] std::string_view to_string(OnCrash on_crash) noexcept;
+[[nodiscard]] std::string_view to_string(AgentHome home) noexcept;
 [[nodiscard]] std::string_view to_string(ToolClass tool_class) noexcept;
 [[nodiscard]] std::string_view to_string(Dialect dialect) noexcept;
 
@@ -105,6 +109,8 @@ struct Agent {
   BudgetSpec budget;
   RetrySpec retry;
   std::optional<Duration> idle_timeout;
+  std::optional<std::uint64_t> memory_bytes_max;  ///< `memory:`, of all its processes together
+  std::optional<AgentHome> home;
   std::optional<OnCrash> on_crash;
   std::vector<std::string> next;
   int priority = 0;

@@ -4,6 +4,7 @@
 #include "stint/scope.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 namespace stint::engine {
 namespace {
@@ -162,6 +163,10 @@ Task<Result<driver::ProcessReport>> ForegroundRun::attempt_once() {
   options.directory = plan_.directory;
   options.idle_timeout = plan_.idle_timeout;
   options.grace = plan_.grace;
+  options.memory_bytes_max = plan_.memory_bytes_max;
+  if (!plan_.homes.empty()) {
+    STINT_CO_TRY(options.environment, home_environment(permit->index_of(plan_.home_limit).value_or(0)));
+  }
   if (!plan_.marks.empty()) {  // nested: the outer runs' marks come first
     std::string marks;
     for (const std::string& outer : plan_.marks) marks += outer + "/";
@@ -196,6 +201,19 @@ Task<Result<driver::ProcessReport>> ForegroundRun::attempt_once() {
     tell(std::move(event));
   }
   co_return report;
+}
+
+/// Variables that give a CLI a place of its own.
+Result<std::vector<std::string>> ForegroundRun::home_environment(std::uint32_t slot) const {
+  const std::string home = plan_.homes + "/" + std::to_string(slot);
+  std::error_code error;
+  std::filesystem::create_directories(home, error);
+  if (error) return fail(Errc::failed, "cannot make " + home + ": " + error.message());
+  std::filesystem::permissions(home, std::filesystem::perms::owner_all, error);
+  const std::string variable = plan_.driver == "claude"  ? "CLAUDE_CONFIG_DIR"
+                               : plan_.driver == "codex" ? "CODEX_HOME"
+                                                         : "HOME";
+  return std::vector<std::string>{variable + "=" + home};
 }
 
 Task<> ForegroundRun::end_at_deadline() {

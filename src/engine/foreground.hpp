@@ -33,6 +33,9 @@ struct RunPlan {
   bool may_wait = true;  ///< for the first permits
   std::string directory;
   bool use_cgroup = true;
+  std::uint64_t memory_bytes_max = 0;
+  std::string homes;  ///< folder with a home for each permit of `home_limit`; empty: the user's home
+  std::string home_limit;
 };
 
 /// What a watcher sees, in order.
@@ -79,6 +82,7 @@ class ForegroundRun {
  private:
   Task<RunResult> carry();
   Task<Result<driver::ProcessReport>> attempt_once();
+  Result<std::vector<std::string>> home_environment(std::uint32_t slot) const;
   Task<> end_at_deadline();
   Task<> sleep(Duration wait);
   void hear(const driver::Progress& progress);

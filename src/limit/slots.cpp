@@ -14,12 +14,12 @@
 namespace stint::limit {
 
 void HostPermit::release() noexcept {
-  for (const os::Fd& slot : slots_) os::release_slot(slot.get(), run_);
+  for (const Held& slot : slots_) os::release_slot(slot.fd.get(), run_);
   slots_.clear();
 }
 
 void HostPermit::merge(HostPermit&& other) {
-  for (os::Fd& slot : other.slots_) slots_.push_back(std::move(slot));
+  for (Held& slot : other.slots_) slots_.push_back(std::move(slot));
   other.slots_.clear();
   run_ = other.run_;
 }
@@ -27,8 +27,13 @@ void HostPermit::merge(HostPermit&& other) {
 std::vector<int> HostPermit::entrust() {
   entrusted_ = true;
   std::vector<int> result;
-  for (const os::Fd& slot : slots_) result.push_back(slot.get());
+  for (const Held& slot : slots_) result.push_back(slot.fd.get());
   return result;
+}
+
+std::optional<std::uint32_t> HostPermit::index_of(std::string_view limit) const noexcept {
+  const auto found = std::ranges::find(slots_, limit, &Held::limit);
+  return found == slots_.end() ? std::nullopt : std::optional(found->index);
 }
 
 Slots::Slots(HostLimit limit, os::SlotRecord who, std::vector<std::string> marks)
@@ -155,7 +160,7 @@ HostPermit Slots::permit() {
   HostPermit permit;
   permit.run_ = who_.run;
   for (auto& [index, slot] : slots_) {
-    if (std::exchange(slot.mine, false)) permit.slots_.push_back(std::move(slot.fd));
+    if (std::exchange(slot.mine, false)) permit.slots_.push_back({std::move(slot.fd), limit_.name, index});
   }
   slots_.clear();
   return permit;

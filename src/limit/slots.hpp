@@ -31,10 +31,17 @@ class HostPermit {
   /// The descriptors, for a warden to inherit.
   [[nodiscard]] std::vector<int> entrust();
   [[nodiscard]] bool empty() const noexcept { return slots_.empty(); }
+  /// The number of a slot of that limit; nothing if it holds none.
+  [[nodiscard]] std::optional<std::uint32_t> index_of(std::string_view limit) const noexcept;
 
  private:
   friend class Slots;
-  std::vector<os::Fd> slots_;
+  struct Held {
+    os::Fd fd;
+    std::string limit;
+    std::uint32_t index = 0;
+  };
+  std::vector<Held> slots_;
   std::string run_;
   bool entrusted_ = false;
 };

@@ -28,7 +28,7 @@ json::value milliseconds(const std::optional<Duration>& duration) {
 template <class Number>
 json::value or_null(const std::optional<Number>& number) {
   if (!number) return nullptr;
-  return std::int64_t{*number};
+  return static_cast<std::int64_t>(*number);
 }
 
 template <class Enum>
@@ -105,6 +105,8 @@ json::object agent_value(const domain::Agent& agent) {
             {"cost_micros", or_null(agent.budget.money_micros)}}},
           {"retry", {{"base_ms", milliseconds(agent.retry.base)}, {"cap_ms", milliseconds(agent.retry.cap)}}},
           {"idle_timeout_ms", milliseconds(agent.idle_timeout)},
+          {"memory_bytes_max", or_null(agent.memory_bytes_max)},
+          {"home", word(agent.home)},
           {"on_crash", word(agent.on_crash)},
           {"next", texts(agent.next)},
           {"priority", agent.priority},

@@ -477,12 +477,22 @@ class Edges(Case):
     def test_what_makes_no_sense_is_refused(self):
         b = self.b
         for words in (["x=0"], ["x=-1"], ["x=two"], ["x=1099511627776"], ["../x=1"], ["a/b"], [".x"], ["x=1", "--weight", "0"],
-                      ["x=1", "--nonsense"], ["x=1", "--weight", "2"], ["x=1", "--timeout", "soon"], ["agent:a"],
-                      ["x=1", "--timeout", "1s", "--no-wait"], []):
+                      ["x=1", "--nonsense"], ["x=1", "--weight", "2"], ["x=1", "--timeout", "soon"], ["x=1", "--timeout", "1s", "--no-wait"], []):
             out = b.run("with", *words, "--", "true")
             self.assertEqual(out.returncode, 125, f"{words}: {out}")
             self.assertTrue(out.stderr.strip(), words)
         self.assertEqual(b.run("with", "x").returncode, 125)
+
+    def test_an_agents_limit_lives_in_its_repository(self):
+        b = self.b
+        self.assertEqual(b.run("with", "agent:review=1", "--", "true").returncode, 0)
+        self.assertTrue(os.path.exists(f"{b.home}/.stint/semaphores/review.0.lock"))
+        subprocess.run(["git", "init", "-q", b.home], check=True)
+        self.assertEqual(b.run("with", "agent:review=1", "--", "true").returncode, 0)
+        self.assertTrue(os.path.exists(f"{b.home}/.git/stint/semaphores/review.0.lock"))
+        os.rename(f"{b.home}/.stint", f"{b.home}/.coven")
+        self.assertEqual(b.run("with", "agent:review=1", "--", "true").returncode, 0)
+        self.assertTrue(os.path.exists(f"{b.home}/.git/coven/semaphores/review.0.lock"), "both tools share one cap")
 
     def test_the_configuration_decides_n_and_a_differing_one_is_refused(self):
         b = self.b
@@ -535,8 +545,10 @@ class Edges(Case):
 
 
 def is_zombie(pid):
+    """Of ours: others on this machine may have theirs."""
     try:
-        return read(f"/proc/{pid}/stat").rpartition(")")[2].split()[0] == "Z"
+        state, parent = read(f"/proc/{pid}/stat").rpartition(")")[2].split()[:2]
+        return state == "Z" and int(parent) == os.getpid()
     except OSError:
         return False
 

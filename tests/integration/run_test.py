@@ -169,6 +169,23 @@ class Command(Case):
         self.assertNotIn("\033", out.stdout)
         self.assertNotIn("\007", out.stdout)
 
+    def test_each_permit_can_have_a_home_of_its_own(self):
+        self.command("homely", "sh", "-c", "echo $HOME; sleep 1", more="max_concurrency: 2\nhome: slot\n")
+        self.trust()
+        runs = [self.start("homely", "-q") for _ in range(2)]
+        homes = sorted(run.communicate(timeout=15)[0].strip() for run in runs)
+        self.assertEqual([os.path.relpath(home, self.project) for home in homes], [".git/stint/homes/homely/0", ".git/stint/homes/homely/1"])
+
+    def test_memory_is_bounded_where_cgroups_allow(self):
+        eat = "x = bytearray(200 * 1024 * 1024)\nfor i in range(0, len(x), 4096): x[i] = 1\nprint('ate')"
+        self.command("eat", *PYTHON, "-c", eat, more="memory: 60M\n")
+        self.trust()
+        out = self.b.run("run", "eat")
+        if out.returncode == 0:
+            self.skipTest("no memory limit can be set here: no delegated cgroup with a memory controller")
+        self.assertEqual(out.returncode, 1, out.stderr)
+        self.assertIn("memory", out.stderr)
+
     def test_a_run_inside_a_run_does_not_wait_for_its_own_permit(self):
         self.command("inner", "echo", "inside", more="max_concurrency: 1\n")
         self.command("outer", STINT, "run", "inner", "-q", more="limits: [slot]\n")

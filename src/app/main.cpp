@@ -3,6 +3,7 @@
 #include "cli/agents.hpp"
 #include "cli/config.hpp"
 #include "cli/demo.hpp"
+#include "cli/doctor.hpp"
 #include "cli/init.hpp"
 #include "cli/limits.hpp"
 #include "cli/run.hpp"
@@ -75,6 +76,7 @@ int main(int argc, char** argv) {
   stint::cli::RunCommand run(app);
   stint::cli::WithCommand with(app);
   stint::cli::LimitsCommand limits(app);
+  stint::cli::DoctorCommand doctor(app);
   stint::cli::DemoCommand demo(app);
   stint::app::DemoAgentsCommand demo_agents(app);
   stint::provider::ProviderCommand provider(app);
@@ -92,6 +94,7 @@ int main(int argc, char** argv) {
   if (limits.chosen()) return limits.run(real_world());
   if (with.chosen()) return with.run(real_world(), command);
   if (demo_agents.chosen()) return demo_agents.run(real_world());
+  if (doctor.chosen()) return doctor.run();
   if (demo.chosen()) return demo.run();
   if (provider.chosen()) return provider.run();
   fmt::print("{}", app.help());

@@ -16,6 +16,7 @@ using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
 constexpr Duration kLong = 30s;  // never reached
+constexpr Duration kShort = 2s;  // always reached, and long enough for a shell to start on a busy machine
 
 class Probe : public testing::Test {
  protected:
@@ -72,7 +73,7 @@ TEST_F(Probe, a_program_that_waits_for_input_gets_none) { EXPECT_EQ(ask("cat; ec
 
 TEST_F(Probe, a_program_that_never_ends_is_killed_with_its_group) {
   const std::string file = (folder_ / "pid").string();
-  const Answer answer = ask("sleep 1000 & echo $! > '" + file + "'; echo ready; wait", 500ms);
+  const Answer answer = ask("sleep 1000 & echo $! > '" + file + "'; echo ready; wait", kShort);
   EXPECT_EQ(answer.end, Answer::End::late);
   EXPECT_EQ(answer.text, "ready\n");
   pid_t child = 0;
@@ -101,7 +102,7 @@ TEST_F(Probe, what_can_not_be_started_says_why) {
 }
 
 TEST_F(Probe, several_are_asked_at_once_and_answered_in_order) {
-  const auto answers = blocking_ask({{{"/bin/sh", "-c", "sleep 1000"}, ""}, {{"/bin/echo", "b"}, ""}}, 300ms);
+  const auto answers = blocking_ask({{{"/bin/sh", "-c", "sleep 1000"}, ""}, {{"/bin/echo", "b"}, ""}}, kShort);
   ASSERT_EQ(answers.size(), 2U);
   EXPECT_EQ(answers[0].end, Answer::End::late);
   EXPECT_EQ(answers[1].text, "b\n");

@@ -103,12 +103,14 @@ void add_options(const CLI::App& app, std::string_view prefix, Collector& into) 
   }
 }
 
-void add_values(const CLI::App& command, const CLI::Option& option, const Names& names, Collector& into,
-                Fallback& fallback) {
+/// `nth`: how many values it has already.
+void add_values(const CLI::App& command, const CLI::Option& option, std::size_t nth, const Names& names,
+                Collector& into, Fallback& fallback) {
   const std::vector<std::string> fixed = members(option);
   for (const std::string& word : fixed) into.add({word, ""});
   for (const Place& place : kPlaces) {
     if (place.command != command.get_name() || place.option != option.get_single_name()) continue;
+    if (place.kind == Kind::agent && nth > 0) continue;  // then come its arguments
     for (Candidate& name : place.kind == Kind::agent ? names.agents() : names.limits()) into.add(std::move(name));
     return;
   }
@@ -156,7 +158,7 @@ std::optional<Completion> complete_joined(const Cursor& cursor, const std::strin
   if (option == nullptr || !takes_value(*option)) return Completion{};
   Completion completion;
   Collector values(word.substr(equals + 1));
-  add_values(*cursor.command, *option, names, values, completion.fallback);
+  add_values(*cursor.command, *option, 0, names, values, completion.fallback);
   completion.candidates = values.take();
   for (Candidate& candidate : completion.candidates) candidate.word = word.substr(0, equals + 1) + candidate.word;
   return completion;
@@ -183,7 +185,7 @@ Completion complete(const CLI::App& app, const std::vector<std::string>& words, 
   }
   Collector found(word);
   if (cursor.value_of != nullptr) {
-    add_values(*cursor.command, *cursor.value_of, names, found, completion.fallback);
+    add_values(*cursor.command, *cursor.value_of, 0, names, found, completion.fallback);
   } else if (auto joined = complete_joined(cursor, word, names)) {
     return std::move(*joined);
   } else if (word.starts_with('-')) {
@@ -194,7 +196,9 @@ Completion complete(const CLI::App& app, const std::vector<std::string>& words, 
     // The last one takes all further words if it takes several.
     const bool several = !places.empty() && places.back()->get_items_expected_max() > 1;
     const std::size_t at = several ? std::min(cursor.positionals, places.size() - 1) : cursor.positionals;
-    if (at < places.size()) add_values(*cursor.command, *places[at], names, found, completion.fallback);
+    if (at < places.size()) {
+      add_values(*cursor.command, *places[at], cursor.positionals - at, names, found, completion.fallback);
+    }
   }
   completion.candidates = found.take();
   return completion;

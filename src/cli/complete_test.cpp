@@ -21,6 +21,7 @@ class Complete : public testing::Test {
     with->add_flag("--secret", flag_)->group("");
     CLI::App* const agents = app_.add_subcommand("agents", "The agents");
     agents->add_option("NAME", text_);
+    app_.add_subcommand("run", "Run an agent")->add_option("AGENT", names_);
     app_.add_subcommand("__hidden", "Not for people")->group("");
     app_.add_subcommand("nothing", "Takes nothing");
     names_of_.agents = [] { return std::vector<Candidate>{{"review", "Reviews"}, {"dispatch", ""}}; };
@@ -40,7 +41,7 @@ class Complete : public testing::Test {
 };
 
 TEST_F(Complete, commands_by_prefix_without_the_hidden_ones) {
-  EXPECT_EQ(words_at({""}), (Words{"with", "agents", "nothing"}));
+  EXPECT_EQ(words_at({""}), (Words{"with", "agents", "run", "nothing"}));
   EXPECT_EQ(at({"w"}).candidates, (std::vector<Candidate>{{"with", "Run a command"}}));
   EXPECT_EQ(words_at({"x"}), Words{});
 }
@@ -66,6 +67,8 @@ TEST_F(Complete, names_where_they_fit) {
   EXPECT_EQ(words_at({"with", "gpu", "mod"}), Words{"model:opus"}) << "several may be named";
   EXPECT_EQ(words_at({"agents", "r"}), Words{"review"});
   EXPECT_EQ(words_at({"agents", "review", ""}), Words{}) << "one only";
+  EXPECT_EQ(words_at({"run", "r"}), Words{"review"});
+  EXPECT_EQ(words_at({"run", "review", "r"}), Words{}) << "its arguments";
   EXPECT_EQ(words_at({"nothing", ""}), Words{});
   EXPECT_EQ(at({"nothing", ""}).fallback, Fallback::none);
 }

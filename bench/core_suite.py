@@ -11,6 +11,7 @@ from suite import Figure, Group, Row, Target, Verdict
 MILLION = 1_000_000
 WAITERS_TO_CANCEL = 100_000
 SCALED = ("n", "iters", "jobs")  # what --quick divides
+QUICK_MIN = 1000  # and the least `n` that it leaves
 STINT = "stint"
 
 

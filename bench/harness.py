@@ -219,6 +219,29 @@ class AsyncioPeer(Program):
         return first_line([self.python, "--version"])
 
 
+class HostPeer(Program):
+    """A loop in Python around locks, or around a command that takes them: `tool`, if it is there."""
+
+    python = "/usr/bin/python3"
+
+    def __init__(self, name, tool=None, remedy="", inside=None):
+        self.name, self.tool, self.remedy, self.inside = name, tool, remedy, inside
+
+    def prepare(self, build):
+        if not os.path.exists(self.python):
+            raise Skip(f"no {self.python}", "apt-get install python3")
+        if self.tool and not shutil.which(str(self.tool)):
+            raise Skip(f"{self.tool} is not there", self.remedy)
+        if self.inside:
+            self.inside.prepare(build)
+
+    def command(self):
+        return [self.python, "-B", str(PEERS / "py" / "host_peer.py")]
+
+    def version(self):
+        return first_line([str(self.tool or self.python), "--version"])
+
+
 @dataclasses.dataclass
 class Run:
     """One process: the samples it printed, by bench, or why it failed."""

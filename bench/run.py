@@ -14,10 +14,11 @@ import sys
 
 import core_suite
 import harness
+import host_suite
 import report
 from suite import Results
 
-SUITES = {"core": core_suite}
+SUITES = {"core": core_suite, "host": host_suite}
 BUILD = harness.ROOT / "build" / "bench"
 ROUNDS, QUICK_ROUNDS, ROUNDS_MIN = 5, 2, 5  # fewer rounds than ROUNDS_MIN make no median worth printing
 QUICK_DIVISOR = 100
@@ -55,7 +56,8 @@ def arguments(row, suite, quick):
         for key in suite.SCALED:
             if key in args:
                 args[key] = max(args[key] // QUICK_DIVISOR, 10)
-        args["n"] = max(args["n"], 1000) if "n" in args else None
+        if "n" in args:
+            args["n"] = max(args["n"], suite.QUICK_MIN)
     return [f"{key}={value}" for key, value in args.items() if value is not None]
 
 

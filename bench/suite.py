@@ -28,7 +28,7 @@ class Row:
 
     @property
     def ours(self):
-        return self.program == "stint"
+        return self.program.split()[0] == "stint"
 
 
 @dataclasses.dataclass

@@ -2,7 +2,6 @@
 # program with five shared C++ libraries takes three times as long to start (1.8 ms instead of 0.7).
 find_package(CLI11 REQUIRED)
 find_package(fmt REQUIRED)
-find_package(tomlplusplus REQUIRED)
 find_package(yaml-cpp REQUIRED)
 set(Boost_USE_STATIC_LIBS ON)
 find_package(Boost 1.81 CONFIG REQUIRED COMPONENTS json)

@@ -1,8 +1,11 @@
 // Owns main(): reads the command line and hands over to one command.
 #include "app/demo_agents.hpp"
 #include "cli/agents.hpp"
+#include "cli/complete.hpp"
+#include "cli/completions.hpp"
 #include "cli/config.hpp"
 #include "cli/demo.hpp"
+#include "cli/doctor.hpp"
 #include "cli/init.hpp"
 #include "cli/limits.hpp"
 #include "cli/run.hpp"
@@ -64,7 +67,6 @@ int main(int argc, char** argv) {
     return stint::provider::ask_main({words.begin() + 1, words.end()});
   }
   const std::vector<std::string> command = cut_command(words);
-  std::ranges::reverse(words);  // as CLI11 wants them
   CLI::App app(kDescription, "stint");
   app.set_version_flag("--version", "stint " STINT_VERSION);
   app.require_subcommand(0, 1);
@@ -75,9 +77,17 @@ int main(int argc, char** argv) {
   stint::cli::RunCommand run(app);
   stint::cli::WithCommand with(app);
   stint::cli::LimitsCommand limits(app);
+  stint::cli::DoctorCommand doctor(app);
+  stint::cli::CompletionsCommand completions(app);
   stint::cli::DemoCommand demo(app);
   stint::app::DemoAgentsCommand demo_agents(app);
   stint::provider::ProviderCommand provider(app);
+  if (!words.empty() && words.front() == stint::cli::kCompleteArgument) {
+    words.erase(words.begin());
+    fmt::print("{}", to_text(complete(app, words, stint::cli::blocking_project_names())));
+    return kExitOk;
+  }
+  std::ranges::reverse(words);  // as CLI11 wants them
   try {
     app.parse(words);
   } catch (const CLI::ParseError& error) {
@@ -92,6 +102,8 @@ int main(int argc, char** argv) {
   if (limits.chosen()) return limits.run(real_world());
   if (with.chosen()) return with.run(real_world(), command);
   if (demo_agents.chosen()) return demo_agents.run(real_world());
+  if (doctor.chosen()) return doctor.run();
+  if (completions.chosen()) return completions.run();
   if (demo.chosen()) return demo.run();
   if (provider.chosen()) return provider.run();
   fmt::print("{}", app.help());

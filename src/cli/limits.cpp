@@ -15,22 +15,6 @@
 namespace stint::cli {
 namespace {
 
-/// What has files, and what is configured, by name.
-std::vector<limit::HostLimit> all_limits(const HostPlace& place) {
-  std::vector<limit::HostLimit> limits = place.homes.known();
-  for (limit::HostLimit& limit : limits) limit.capacity = configured_capacity(place.settings, limit.name).value_or(0);
-  for (const auto& [name, setting] : place.settings.limits) {
-    // A name with ':' has '.' in its files' names, and only the configuration knows which it was.
-    std::string in_files = name;
-    std::ranges::replace(in_files, ':', '.');
-    std::erase_if(limits, [&](const limit::HostLimit& limit) { return limit.name == in_files; });
-    auto limit = place.homes.find(name, configured_capacity(place.settings, name).value_or(1));
-    if (limit) limits.push_back(std::move(*limit));
-  }
-  std::ranges::sort(limits, {}, &limit::HostLimit::name);
-  return limits;
-}
-
 std::string age(std::int64_t since_ms, WallTime now) {
   const auto seconds = std::max<std::int64_t>(0, domain::to_unix_ms(now) - since_ms) / 1000;
   return seconds == 0 ? "0s" : agent::format_duration(std::chrono::seconds(seconds));
@@ -99,7 +83,7 @@ int LimitsCommand::run(const domain::Ambient& ambient) {
     }
     wanted.push_back(name.substr(0, name.find('=')));
   }
-  std::vector<limit::HostLimit> limits = all_limits(*place);
+  std::vector<limit::HostLimit> limits = blocking_all_limits(place->homes, place->settings);
   std::vector<limit::Listing> listings;
   for (const std::string& name : wanted) {
     auto limit = place->homes.find(name, configured_capacity(place->settings, name).value_or(1));

@@ -63,7 +63,7 @@ int last_signal(const os::Fd& signals) {
   return last;
 }
 
-/// Forks and executes: the warden has one thread, so that is safe, and the child can join its cgroup by itself.
+/// Forks and executes: the warden has one thread, so that is safe, and the child can be born in its cgroup.
 /// The pid, or the errno of what failed.
 struct Start {
   pid_t pid = 0;
@@ -74,11 +74,9 @@ Start start_command(std::vector<char*>& argv, const std::string& cgroup, pid_t g
   if (::pipe2(trouble, O_CLOEXEC) != 0) return {0, errno};
   const os::Fd read_end(trouble[0]);
   os::Fd write_end(trouble[1]);
-  const std::string procs = cgroup.empty() ? std::string() : os::procs_file(cgroup);
-  const pid_t pid = ::fork();
+  const pid_t pid = os::fork_into_cgroup(cgroup);
   if (pid < 0) return {0, errno};
   if (pid == 0) {
-    if (!procs.empty()) os::join_cgroup(procs.c_str());
     ::setpgid(0, group);
     ::sigprocmask(SIG_SETMASK, &mask, nullptr);
     ::execvp(argv[0], argv.data());

@@ -57,7 +57,8 @@ std::vector<std::uint32_t> Slots::existing() const {
 
 Result<> Slots::refresh(std::vector<std::string>& opened) {
   std::vector<std::uint32_t> wanted = existing();
-  for (std::uint32_t i = 0; i < capacity_now(limit_); ++i) wanted.push_back(i);
+  const std::uint32_t capacity = capacity_now(limit_);
+  for (std::uint32_t i = 0; i < capacity; ++i) wanted.push_back(i);
   for (const std::uint32_t index : wanted) {
     Slot& slot = slots_[index];
     if (slot.fd) continue;

@@ -1,11 +1,12 @@
 #include "provider/script.hpp"
 
+#include "agent/toml.hpp"
+
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 namespace stint::provider {
 namespace {
@@ -48,6 +49,8 @@ Result<json::value> parse_any(std::string_view text) {
   } catch (const toml::parse_error& error) {
     return fail(Errc::invalid, fmt::format("the script is no TOML: line {}: {}", error.source().begin.line,
                                            std::string(error.description())));
+  } catch (const agent::TomlAssert&) {
+    return fail(Errc::invalid, "the script is no TOML");
   }
 }
 

@@ -95,6 +95,7 @@ TEST(ProviderScript, a_refusal_says_where) {
   EXPECT_NE(refusal("[[reply]]\ntext = 'a'\n[[reply]]\ncolour = 'red'\n").find("reply 2: colour=red"),
             std::string::npos);
   EXPECT_NE(refusal("a = \n").find("no TOML: line 1"), std::string::npos);
+  EXPECT_NE(refusal("[*]\n").find("no TOML"), std::string::npos) << "an assert of the parser";
   EXPECT_NE(refusal("{").find("no JSON"), std::string::npos);
   EXPECT_NE(refusal("replies = 1").find("known are the table `default`"), std::string::npos);
   EXPECT_NE(refusal("[[reply]]\nturn = -1").find("turn"), std::string::npos);

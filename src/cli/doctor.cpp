@@ -1,0 +1,200 @@
+#include "cli/doctor.hpp"
+
+#include "agent/check.hpp"
+#include "cli/doctor_core.hpp"
+#include "cli/host_homes.hpp"
+#include "cli/printable.hpp"
+#include "cli/surroundings.hpp"
+#include "os/cgroup.hpp"
+#include "os/process.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <unistd.h>
+
+namespace stint::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::DriverKind;
+
+constexpr Duration kAnswerWait = 10s;  // a CLI on a cold disk takes two or three
+constexpr std::array kCliDrivers = {DriverKind::claude, DriverKind::codex, DriverKind::gemini};
+constexpr std::array kKnownKeys = {"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"};
+
+std::string variable(const agent::Environment& environment, std::string_view name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? std::string() : found->second;
+}
+
+ProgramFacts program(const std::string& name, const agent::Environment& environment) {
+  ProgramFacts facts;
+  facts.name = name;
+  facts.path = os::find_program(name, variable(environment, "PATH"));
+  return facts;
+}
+
+/// Asks all programs at once. Versions are asked in the root directory, so that nothing of the checkout takes part.
+void blocking_ask_programs(DoctorFacts& facts) {
+  std::vector<os::Question> questions;
+  std::vector<os::Answer*> answers;
+  const auto add = [&](std::vector<std::string> argv, std::string directory, os::Answer& answer) {
+    questions.push_back({std::move(argv), std::move(directory)});
+    answers.push_back(&answer);
+  };
+  if (!facts.git.path.empty()) {
+    add({facts.git.path, "--version"}, "/", facts.git.version);
+    if (facts.in_repository) add({facts.git.path, "rev-parse", "--show-toplevel"}, facts.folder, facts.repository);
+  }
+  for (ProgramFacts& cli : facts.clis) {
+    if (!cli.path.empty()) add({cli.path, "--version"}, "/", cli.version);
+  }
+  os::become_subreaper();  // a CLI's helper may have left its group
+  std::vector<os::Answer> said = os::blocking_ask(questions, kAnswerWait);
+  for (std::size_t i = 0; i < said.size(); ++i) *answers[i] = std::move(said[i]);
+  os::signal_all(os::descendants_of(::getpid()), SIGKILL);
+}
+
+void gather_programs(DoctorFacts& facts, const agent::Catalogue& catalogue, const agent::Settings& settings,
+                     const agent::Environment& environment) {
+  facts.git = program("git", environment);
+  for (const DriverKind kind : kCliDrivers) {
+    ProgramFacts cli = program(std::string(to_string(kind)), environment);
+    cli.is_default = settings.driver == kind;
+    for (const domain::Agent& agent : catalogue.agents) {
+      if (agent.driver.value_or(settings.driver) == kind) cli.agents.push_back(agent.name);
+    }
+    facts.clis.push_back(std::move(cli));
+  }
+}
+
+std::vector<KeyFacts> gather_keys(const agent::Settings& settings, const agent::Environment& environment) {
+  std::vector<KeyFacts> keys;
+  const auto add = [&](const std::string& name, bool present, const std::string& account, bool is_file = false) {
+    const auto known = std::ranges::find(keys, name, &KeyFacts::name);
+    if (known == keys.end()) {
+      keys.push_back({name, present, account, is_file});
+    } else if (known->account.empty()) {
+      known->account = account;
+    }
+  };
+  for (const char* const name : kKnownKeys) add(name, !variable(environment, name).empty(), "");
+  for (const auto& [name, account] : settings.accounts) {
+    if (!account.key_env.empty()) add(account.key_env, !variable(environment, account.key_env).empty(), name);
+    if (!account.key_file.empty()) add(account.key_file, ::access(account.key_file.c_str(), R_OK) == 0, name, true);
+  }
+  return keys;
+}
+
+TrustFacts blocking_gather_trust(const agent::Project& project, const agent::Catalogue& catalogue,
+                                 const agent::Settings& settings, const agent::Environment& environment) {
+  TrustFacts trust;
+  trust.things = agent::things_that_need_trust(catalogue, settings);
+  const auto places = agent::user_places(environment);
+  if (!places) {
+    trust.problem = places.error().describe();
+    return trust;
+  }
+  const auto trusted = agent::blocking_is_trusted(places->state, project);
+  if (trusted) {
+    trust.trusted = *trusted;
+  } else {
+    trust.problem = trusted.error().describe();
+  }
+  return trust;
+}
+
+void blocking_gather_homes(DoctorFacts& facts, const agent::Project& project, const agent::Settings& settings,
+                           const agent::Environment& environment) {
+  const auto homes = blocking_find_homes(project, settings, environment);
+  if (!homes) {
+    facts.homes_problem = homes.error().describe();
+    return;
+  }
+  facts.homes.push_back({"limits", homes->limits, os::blocking_probe_directory(homes->limits)});
+  if (!homes->agents.empty()) {
+    facts.homes.push_back({"agents", homes->agents, os::blocking_probe_directory(homes->agents)});
+  }
+  for (const limit::HostLimit& limit : blocking_all_limits(*homes, settings))
+    facts.limits.push_back(limit::list(limit));
+}
+
+DoctorFacts blocking_gather(const Surroundings& around) {
+  DoctorFacts facts;
+  facts.folder = around.folder.string();
+  agent::Project project;
+  project.root = around.folder;
+  if (auto found = agent::blocking_find_project(around.folder)) {
+    project = std::move(*found);
+  } else {
+    facts.project_problem = found.error().describe();
+  }
+  facts.in_repository = project.is_repository();
+  agent::LoadedSettings loaded = agent::blocking_load_settings(project.root, around.environment);
+  const agent::Catalogue catalogue = agent::blocking_discover(project.root);
+  facts.settings_problems = std::move(loaded.problems);
+  facts.agents_problems = catalogue.problems;
+  for (agent::Problem& problem : agent::check_whole(catalogue, loaded.settings)) {
+    facts.agents_problems.push_back(std::move(problem));
+  }
+  facts.agents = catalogue.agents.size();
+  gather_programs(facts, catalogue, loaded.settings, around.environment);
+  blocking_ask_programs(facts);
+  facts.keys = gather_keys(loaded.settings, around.environment);
+  facts.cgroup.own = os::own_cgroup();
+  facts.cgroup.delegated = os::delegated_cgroup();
+  facts.cgroup.probe = os::blocking_probe_cgroup(facts.cgroup.delegated);
+  blocking_gather_homes(facts, project, loaded.settings, around.environment);
+  facts.inotify_instances_max = os::inotify_instances_max();
+  facts.resources = os::resource_limits();
+  facts.trust = blocking_gather_trust(project, catalogue, loaded.settings, around.environment);
+  return facts;
+}
+
+Style style_of(wire::CheckStatus status) {
+  return status == wire::CheckStatus::ok     ? Style::green
+         : status == wire::CheckStatus::warn ? Style::yellow
+                                             : Style::red;
+}
+
+void print(const std::vector<wire::Check>& checks, bool colour) {
+  std::size_t width = 0;
+  for (const wire::Check& check : checks) width = std::max(width, check.id.size());
+  std::array<std::size_t, 3> count{};
+  for (const wire::Check& check : checks) {
+    ++count[static_cast<std::size_t>(check.status)];
+    Line line;
+    line.add(fmt::format("{:4}", to_string(check.status)), style_of(check.status));
+    line.add(fmt::format("  {:{}}  {}", check.id, width, printable(check.summary)));
+    fmt::print("{}\n", line.str(colour));
+    if (!check.remedy.empty()) fmt::print("{:{}}  → {}\n", "", width + 6, printable(check.remedy));
+  }
+  fmt::print("{} ok, {} to look at, {} failed\n", count[0], count[1], count[2]);
+}
+
+}  // namespace
+
+DoctorCommand::DoctorCommand(CLI::App& app)
+    : command_(app.add_subcommand("doctor", "Check this host and project, with a remedy for each finding")) {
+  command_->footer("Changes nothing. Keys are never shown. Exit status 1 if something failed; warnings are allowed.");
+  command_->add_flag("--json", json_, "One JSON object: status, and checks with id, status, summary and remedy");
+}
+
+bool DoctorCommand::chosen() const { return command_->parsed(); }
+
+int DoctorCommand::run() {
+  const Surroundings around = blocking_look_around();
+  const std::vector<wire::Check> checks = judge(blocking_gather(around));
+  if (json_) {
+    fmt::print("{}\n", wire::doctor_to_json(checks));
+  } else {
+    print(checks, around.colour);
+  }
+  return worst(checks) == wire::CheckStatus::fail ? kExitFailed : kExitDone;
+}
+
+}  // namespace stint::cli

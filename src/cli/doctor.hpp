@@ -1,0 +1,23 @@
+/// `stint doctor`: looks at everything Stint stands on (git, agent CLIs, keys, cgroups, the directories of limits,
+/// agent files, settings, trust) and says what to do about each finding. Changes nothing.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace stint::cli {
+
+class DoctorCommand {
+ public:
+  explicit DoctorCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const;
+  /// 0 when nothing failed; warnings are allowed.
+  int run();
+
+ private:
+  CLI::App* command_;
+  bool json_ = false;
+};
+
+}  // namespace stint::cli

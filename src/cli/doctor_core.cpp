@@ -1,0 +1,414 @@
+#include "cli/doctor_core.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+
+namespace stint::cli {
+namespace {
+
+using wire::Check;
+using enum wire::CheckStatus;
+using Checks = std::vector<Check>;
+
+/// A version from which on a CLI no longer does something that hurts a fleet; newest first.
+struct Milestone {
+  Version version;
+  const char* before;  // what an older one does
+};
+constexpr std::array kClaudeMilestones = {
+    Milestone{{2, 1, 221}, "starts its first turn before MCP servers of --mcp-config are ready"},
+    Milestone{{2, 1, 216}, "may kill an unrelated process because of a stale lock file"},
+    Milestone{{2, 1, 214}, "cuts its output short when it is read slowly"},
+    Milestone{{2, 1, 212}, "leaves the commands it started running when it is terminated"},
+    Milestone{{2, 1, 163}, "hangs on a background shell that never ends"},
+    Milestone{{2, 1, 162}, "loses an interrupt that comes early"},
+    Milestone{{2, 1, 153}, "hangs when its input is closed"},
+};
+
+Check check(std::string id, wire::CheckStatus status, std::string summary, std::string remedy = {}) {
+  std::string category = id.substr(0, id.find('.'));
+  return {std::move(id), std::move(category), status, std::move(summary), std::move(remedy)};
+}
+
+constexpr std::size_t kLineShownMax = 200;
+
+std::string first_line(std::string_view text) {
+  text = text.substr(0, text.find('\n'));
+  return std::string(text.substr(0, kLineShownMax));
+}
+
+std::string names(const std::vector<std::string>& all) {
+  constexpr std::size_t kNamesShown = 3;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(all.size(), kNamesShown); ++i) out += (i == 0 ? "" : ", ") + all[i];
+  return all.size() > kNamesShown ? out + fmt::format(" and {} more", all.size() - kNamesShown) : out;
+}
+
+std::string counted(std::size_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string to_text(const Version& version) {
+  return fmt::format("{}.{}.{}", version.major, version.minor, version.patch);
+}
+
+/// Why there is no version in an answer.
+std::string why_no_version(const os::Answer& answer) {
+  using End = os::Answer::End;
+  switch (answer.end) {
+    case End::late: return "gave no answer in time";
+    case End::not_started: return "can't be started: " + first_line(answer.text);
+    case End::signalled: return fmt::format("died by signal {}", answer.status);
+    case End::exited: break;
+  }
+  if (answer.status != 0) return fmt::format("exits with {}: {}", answer.status, first_line(answer.text));
+  return "says '" + first_line(answer.text) + "'";
+}
+
+void judge_git(const DoctorFacts& facts, Checks& out) {
+  const ProgramFacts& git = facts.git;
+  if (git.path.empty()) {
+    out.push_back(check("git.program", fail, "git is not on PATH", "install it: apt-get install git"));
+  } else if (const auto version = find_version(git.version.text);
+             git.version.end == os::Answer::End::exited && version) {
+    out.push_back(check("git.program", ok, fmt::format("git {} at {}", to_text(*version), git.path)));
+  } else {
+    out.push_back(check("git.program", fail, fmt::format("{} {}", git.path, why_no_version(git.version)),
+                        "try it by hand: git --version; then install it again"));
+  }
+  if (!facts.project_problem.empty()) {
+    out.push_back(check("git.repository", fail, facts.project_problem,
+                        "mend it with `git worktree repair`, run in the main checkout"));
+  } else if (!facts.in_repository) {
+    out.push_back(check("git.repository", warn,
+                        facts.folder + " is not in a git repository: agents have no limits of their own here",
+                        "git init"));
+  } else if (git.path.empty()) {
+    out.push_back(check("git.repository", fail, facts.folder + " can't be looked at without git", "install git"));
+  } else if (facts.repository.end == os::Answer::End::exited && facts.repository.status == 0) {
+    out.push_back(check("git.repository", ok, first_line(facts.repository.text)));
+  } else {
+    const bool foreign = facts.repository.text.find("dubious ownership") != std::string::npos;
+    out.push_back(check("git.repository", fail, "git can't use the repository: " + first_line(facts.repository.text),
+                        foreign ? fmt::format("git config --global --add safe.directory {}", facts.folder)
+                                : "try it by hand: git status"));
+  }
+}
+
+void judge_missing_cli(const ProgramFacts& cli, Checks& out) {
+  const std::string id = "cli." + cli.name;
+  const std::string install = cli.name == "claude"  ? "npm install -g @anthropic-ai/claude-code"
+                              : cli.name == "codex" ? "npm install -g @openai/codex"
+                                                    : "npm install -g @google/gemini-cli";
+  if (!cli.agents.empty()) {
+    out.push_back(check(id, fail,
+                        fmt::format("{} is not on PATH, and {} can't run without it", cli.name, names(cli.agents)),
+                        install + ", or set another driver"));
+  } else if (cli.is_default) {
+    out.push_back(check(id, warn,
+                        fmt::format("{} is not on PATH, and agents that name no driver run with it", cli.name),
+                        install + ", or set `driver` in stint.toml"));
+  } else {
+    out.push_back(check(id, ok, cli.name + " is not installed; nothing here needs it"));
+  }
+}
+
+void judge_cli(const ProgramFacts& cli, Checks& out) {
+  const std::string id = "cli." + cli.name;
+  if (cli.path.empty()) return judge_missing_cli(cli, out);
+  const auto version = find_version(cli.version.text);
+  if (cli.version.end != os::Answer::End::exited || cli.version.status != 0 || !version) {
+    const auto status = cli.agents.empty() ? warn : fail;
+    out.push_back(check(id, status, fmt::format("{} --version {}", cli.path, why_no_version(cli.version)),
+                        fmt::format("try it by hand: {} --version; then install it again", cli.name)));
+    return;
+  }
+  const std::string what = fmt::format("{} {} at {}", cli.name, to_text(*version), cli.path);
+  std::string older;
+  for (const Milestone& milestone : kClaudeMilestones) {
+    if (cli.name == "claude" && *version < milestone.version)
+      older += (older.empty() ? "" : "; ") + std::string(milestone.before);
+  }
+  if (older.empty()) {
+    out.push_back(check(id, ok, what));
+  } else {
+    out.push_back(check(
+        id, warn, fmt::format("{} is older than {}: it {}", what, to_text(kClaudeMilestones.front().version), older),
+        "claude update"));
+  }
+}
+
+void judge_keys(const DoctorFacts& facts, Checks& out) {
+  for (const KeyFacts& key : facts.keys) {
+    const std::string id = "keys." + key.name;
+    if (key.present) {
+      out.push_back(
+          check(id, ok, key.name + (key.is_file ? " can be read" : " is set: a CLI uses it before its own login")));
+    } else if (key.account.empty()) {
+      out.push_back(check(id, ok, key.name + " is not set: a CLI uses its own login"));
+    } else {
+      out.push_back(
+          check(id, warn,
+                fmt::format("{} {}, and the account '{}' needs it", key.name,
+                            key.is_file ? "can't be read" : "is not set", key.account),
+                fmt::format("{}, or change accounts.{} in stint.toml",
+                            key.is_file ? "write the key into that file" : "export " + key.name + "=…", key.account)));
+    }
+  }
+}
+
+void judge_cgroup(const CgroupFacts& cgroup, Checks& out) {
+  constexpr const char* kDelegate = "systemd-run --user --scope -p Delegate=yes stint …";
+  if (cgroup.delegated.empty() || !cgroup.probe.made) {
+    const std::string why = cgroup.own.empty()         ? "no cgroup v2 here"
+                            : cgroup.delegated.empty() ? cgroup.own + " is not delegated to us"
+                                                       : "no cgroup can be made in " + cgroup.delegated;
+    out.push_back(check("cgroup.delegation", warn,
+                        why + ": process trees are ended by walks through /proc, which is slower",
+                        cgroup.own.empty() ? "boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1)" : kDelegate));
+    out.push_back(check("cgroup.memory", warn, "memory limits of agents can't be set", "see cgroup.delegation"));
+    return;
+  }
+  if (cgroup.probe.kill) {
+    out.push_back(check("cgroup.delegation", ok, cgroup.delegated + " is ours: a process tree ends at once"));
+  } else {
+    out.push_back(check("cgroup.delegation", warn, cgroup.delegated + " is ours, but the kernel has no cgroup.kill",
+                        "Linux 5.14 or later ends process trees at once"));
+  }
+  if (cgroup.probe.memory) {
+    out.push_back(check("cgroup.memory", ok, "memory limits of agents work"));
+  } else {
+    out.push_back(
+        check("cgroup.memory", warn,
+              "memory limits of agents can't be set: the memory controller is not handed down to " + cgroup.delegated,
+              fmt::format("{} (with the memory controller delegated to the user)", kDelegate)));
+  }
+}
+
+/// What a file system means for locks and notifications; nothing: a local one, all is well.
+struct FileSystemAdvice {
+  const char* name;
+  wire::CheckStatus status;
+  const char* means;
+};
+constexpr std::array kFileSystems = {
+    FileSystemAdvice{
+        "nfs", warn,
+        "locks depend on its server and can be lost when that restarts; closes on other hosts are not heard of"},
+    FileSystemAdvice{"9p", warn,
+                     "locks may hold only inside this machine or container; closes outside of it are not heard of"},
+    FileSystemAdvice{"fuse", warn,
+                     "locks and notifications are as good as the program behind it; many keep locks per mount"},
+    FileSystemAdvice{"smb", warn, "locks depend on its server; closes on other hosts are not heard of"},
+    FileSystemAdvice{"smb2", warn, "locks depend on its server; closes on other hosts are not heard of"},
+    FileSystemAdvice{"cifs", warn, "locks depend on its server; closes on other hosts are not heard of"},
+    FileSystemAdvice{"vboxsf", warn, "locks are not shared with the host; its changes are not heard of"},
+    FileSystemAdvice{"ceph", warn, "locks are kept by its servers; closes on other hosts are not heard of"},
+    FileSystemAdvice{"afs", warn, "locks depend on its server; closes on other hosts are not heard of"},
+    FileSystemAdvice{"lustre", warn, "locks depend on the mount option flock; closes on other hosts are not heard of"},
+    FileSystemAdvice{"gpfs", warn, "locks depend on its servers; closes on other hosts are not heard of"},
+    FileSystemAdvice{"gfs2", warn, "closes on other hosts are not heard of"},
+    FileSystemAdvice{"ocfs2", warn, "closes on other hosts are not heard of"},
+    FileSystemAdvice{"overlay", ok,
+                     "a container's own: locks and notifications work in it, and nobody outside shares the limits"},
+    FileSystemAdvice{"tmpfs", ok, "in memory: limits that were resized by hand are forgotten at a reboot"},
+    FileSystemAdvice{"ramfs", ok, "in memory: limits that were resized by hand are forgotten at a reboot"},
+};
+
+std::string move_it(const HomeFacts& home) {
+  return home.category == "limits" ? "name a local directory with limits_dir in stint.toml or STINT_LIMITS_DIR"
+                                   : "keep the repository on a local disk";
+}
+
+void judge_space(const HomeFacts& home, Checks& out) {
+  const std::string id = home.category + ".space";
+  const bool few_files = home.probe.counts_files && home.probe.free_files < kFreeFilesMin;
+  const std::string what =
+      fmt::format("{} MiB free{}", home.probe.free_bytes >> 20U,
+                  home.probe.counts_files ? fmt::format(", room for {} files", home.probe.free_files) : "");
+  if (home.probe.free_bytes == 0 || (home.probe.counts_files && home.probe.free_files == 0)) {
+    out.push_back(check(id, fail, what + " at " + home.probe.tried, "make room: df -h, df -i"));
+  } else if (home.probe.free_bytes < kFreeBytesMin || few_files) {
+    out.push_back(check(id, warn, what + " at " + home.probe.tried, "make room: df -h, df -i"));
+  } else {
+    out.push_back(check(id, ok, what));
+  }
+}
+
+void judge_home(const HomeFacts& home, Checks& out) {
+  const os::DirectoryProbe& probe = home.probe;
+  const std::string directory = home.category + ".directory";
+  if (!probe.problem.empty()) {
+    out.push_back(check(
+        directory, fail, fmt::format("{} can't be used: {}: {}", home.path, probe.tried, probe.problem),
+        home.category == "limits" ? "make it writable for you, or " + move_it(home) : "make it writable for you"));
+  } else {
+    out.push_back(check(directory, ok, home.path + (probe.exists ? " is writable" : " will be made at its first use")));
+  }
+  const auto advice = std::ranges::find(kFileSystems, probe.file_system, &FileSystemAdvice::name);
+  const std::string what =
+      advice == kFileSystems.end() ? probe.file_system : fmt::format("{}: {}", probe.file_system, advice->means);
+  const std::string id = home.category + ".filesystem";
+  if (!probe.problem.empty()) {
+    out.push_back(check(id, advice == kFileSystems.end() ? ok : advice->status, what,
+                        advice == kFileSystems.end() || advice->status == ok ? "" : move_it(home)));
+  } else if (!probe.locks) {
+    out.push_back(check(id, fail, what + ". Locks do not work there (tried)", move_it(home)));
+  } else if (advice != kFileSystems.end() && advice->status != ok) {
+    out.push_back(check(id, advice->status, what, move_it(home)));
+  } else {
+    out.push_back(check(id, ok, what));
+  }
+  judge_space(home, out);
+  if (!probe.problem.empty()) return;
+  const std::string heard = home.category + ".notification";
+  if (probe.notices) {
+    out.push_back(check(heard, ok, "inotify works there (tried): a waiter is woken"));
+  } else if (probe.no_more_instances) {
+    out.push_back(check(heard, warn, "this user has no inotify instance left: waiters poll, and are woken late",
+                        "raise it: sysctl fs.inotify.max_user_instances=1024"));
+  } else {
+    out.push_back(
+        check(heard, warn, "inotify does not work there (tried): waiters poll, and are woken late", move_it(home)));
+  }
+}
+
+void judge_problems(const std::string& id, const std::vector<agent::Problem>& problems, const std::string& fine,
+                    const std::string& lists, Checks& out) {
+  if (problems.empty()) {
+    out.push_back(check(id, ok, fine));
+    return;
+  }
+  const bool errors = agent::has_errors(problems);
+  const auto first = std::ranges::find(problems, errors ? agent::Severity::error : agent::Severity::warning,
+                                       &agent::Problem::severity);
+  const std::string more = problems.size() == 1 ? "" : fmt::format(" (and {} more)", problems.size() - 1);
+  out.push_back(
+      check(id, errors ? fail : warn, describe(*first) + more,
+            (first->suggestion.empty() ? "mend the file" : first->suggestion) + "; `" + lists + "` lists all"));
+}
+
+void judge_dead(const std::vector<limit::Listing>& limits, Checks& out) {
+  std::vector<std::string> dead;
+  std::string first;
+  for (const limit::Listing& limit : limits) {
+    for (const limit::Slots::Holder& holder : limit.holders) {
+      if (!holder.swept) continue;
+      if (first.empty()) first = limit.name;
+      const std::string who =
+          holder.record ? fmt::format(" ({}, pid {})", holder.record->label, holder.record->pid) : "";
+      dead.push_back(fmt::format("{} slot {}{}", limit.name, holder.index, who));
+    }
+  }
+  if (dead.empty()) {
+    out.push_back(
+        check("limits.keepers", ok,
+              fmt::format("{} used so far; no holder was killed with its keepers", counted(limits.size(), "limit"))));
+  } else {
+    out.push_back(check("limits.keepers", warn,
+                        "all keepers of these were killed, and what they ran may still be alive: " + names(dead),
+                        fmt::format("the next to take the slot ends it; now, by hand: stint with {} -- true", first)));
+  }
+}
+
+std::string number(std::uint64_t value) {
+  return value == std::numeric_limits<std::uint64_t>::max() ? "unlimited" : std::to_string(value);
+}
+
+void judge_host(const DoctorFacts& facts, Checks& out) {
+  const os::ResourceLimits& resources = facts.resources;
+  const std::string open = fmt::format("{} open files per process (at most {})", number(resources.descriptors),
+                                       number(resources.descriptors_hard));
+  if (resources.descriptors < kDescriptorsMin) {
+    out.push_back(check("host.descriptors", warn, open + fmt::format(", less than {}", kDescriptorsMin),
+                        fmt::format("ulimit -n {}", kDescriptorsMin)));
+  } else {
+    out.push_back(check("host.descriptors", ok, open));
+  }
+  const std::string processes = fmt::format("{} processes per user", number(resources.processes));
+  if (resources.processes < kProcessesMin) {
+    out.push_back(check("host.processes", warn, processes + fmt::format(", less than {}", kProcessesMin),
+                        fmt::format("ulimit -u {}", kProcessesMin)));
+  } else {
+    out.push_back(check("host.processes", ok, processes));
+  }
+  const std::uint64_t instances = facts.inotify_instances_max;
+  if (instances < kInotifyInstancesMin) {
+    out.push_back(check(
+        "host.inotify", warn,
+        instances == 0
+            ? "nobody says how many inotify instances a user may have"
+            : fmt::format("{} inotify instances per user; each waiting stint takes one, and polls if there is none",
+                          instances),
+        "sysctl fs.inotify.max_user_instances=1024"));
+  } else {
+    out.push_back(check("host.inotify", ok,
+                        fmt::format("{} inotify instances per user; each waiting stint takes one", instances)));
+  }
+}
+
+void judge_trust(const TrustFacts& trust, Checks& out) {
+  if (!trust.problem.empty()) {
+    out.push_back(check("trust.state", fail, trust.problem, "stint trust --revoke, then stint trust"));
+  } else if (trust.trusted) {
+    out.push_back(check("trust.state", ok,
+                        fmt::format("trusted; {} of this project may be used", counted(trust.things.size(), "thing"))));
+  } else if (trust.things.empty()) {
+    out.push_back(check("trust.state", ok, "not trusted, and nothing of this project needs it"));
+  } else {
+    out.push_back(
+        check("trust.state", warn,
+              fmt::format("not trusted, and {} things of this project need it: {} ({}){}", trust.things.size(),
+                          trust.things.front().what, trust.things.front().where, trust.things.size() > 1 ? ", …" : ""),
+              "read what they are, then: stint trust"));
+  }
+}
+
+}  // namespace
+
+std::optional<Version> find_version(std::string_view text) {
+  const char* const end = text.data() + text.size();
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (const char* at = text.data(); at != end; ++at) {
+    if (!is_digit(*at)) continue;
+    Version version;
+    const char* next = at;
+    int parts = 0;
+    for (int* const part : {&version.major, &version.minor, &version.patch}) {
+      const auto [stop, error] = std::from_chars(next, end, *part);
+      if (error != std::errc()) break;
+      ++parts;
+      next = stop;
+      if (next == end || *next != '.') break;
+      ++next;
+    }
+    if (parts >= 2) return version;
+    while (at + 1 != end && is_digit(at[1])) ++at;
+  }
+  return std::nullopt;
+}
+
+std::vector<wire::Check> judge(const DoctorFacts& facts) {
+  Checks out;
+  judge_git(facts, out);
+  for (const ProgramFacts& cli : facts.clis) judge_cli(cli, out);
+  judge_keys(facts, out);
+  judge_cgroup(facts.cgroup, out);
+  if (!facts.homes_problem.empty()) {
+    out.push_back(check("limits.directory", fail, facts.homes_problem, "set HOME or XDG_STATE_HOME"));
+  }
+  for (const HomeFacts& home : facts.homes) judge_home(home, out);
+  judge_dead(facts.limits, out);
+  judge_host(facts, out);
+  judge_problems("settings.files", facts.settings_problems, "nothing is wrong with the settings", "stint config", out);
+  judge_problems("agents.files", facts.agents_problems,
+                 counted(facts.agents, "agent") + ", nothing is wrong with their files", "stint agents", out);
+  judge_trust(facts.trust, out);
+  return out;
+}
+
+}  // namespace stint::cli

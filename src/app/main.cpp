@@ -12,6 +12,7 @@
 #include "cli/trust.hpp"
 #include "cli/with.hpp"
 #include "driver/warden.hpp"
+#include "os/fd.hpp"
 #include "provider/ask.hpp"
 #include "provider/command.hpp"
 
@@ -19,14 +20,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <exception>
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
 
 constexpr int kExitOk = 0;
+constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 constexpr int kExitWithFailed = 125;  // `with` leaves all others to its command
 
@@ -56,9 +61,7 @@ std::vector<std::string> cut_command(std::vector<std::string>& words) {
   return command;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   if (!words.empty() && words.front() == stint::driver::kWardenArgument) {
     return stint::driver::warden_main({words.begin() + 1, words.end()});
@@ -108,4 +111,16 @@ int main(int argc, char** argv) {
   if (provider.chosen()) return provider.run();
   fmt::print("{}", app.help());
   return kExitOk;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  stint::os::hold_standard_streams();
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {  // no descriptors, no memory, nowhere to print
+    std::fputs((std::string("stint: ") + error.what() + "\n").c_str(), stderr);
+    return argc > 1 && std::string_view(argv[1]) == "with" ? kExitWithFailed : kExitFailed;
+  }
 }

@@ -17,6 +17,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,8 +29,11 @@ using namespace std::chrono_literals;
 constexpr int kNoPermit = 124, kFailed = 125, kCannotExecute = 126, kNotFound = 127, kBySignal = 128;
 constexpr std::size_t kRunIdLength = 12;
 
+/// Not fmt::print, which throws where nobody can read it (a full disk): the command matters more.
+void say(const std::string& text) { std::fputs(("stint: " + text + "\n").c_str(), stderr); }
+
 int fail_with(int status, const Error& error) {
-  fmt::print(stderr, "stint: {}\n", printable(error.describe()));
+  say(printable(error.describe()));
   return status;
 }
 
@@ -70,11 +74,8 @@ Result<limit::HostRequest> parse_request(const std::string& text, const HostPlac
 class WithRun {
  public:
   WithRun(Reactor& reactor, const domain::Ambient& ambient, const WithOptions& options)
-      : options_(options),
-        limits_(reactor, ambient, !options.no_inotify),
-        wardens_(reactor),
-        signals_(reactor.io(), SIGINT, SIGTERM, SIGHUP) {
-    signals_.add(SIGQUIT);
+      : options_(options), limits_(reactor, ambient, !options.no_inotify), wardens_(reactor), signals_(reactor.io()) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) listen_for(signal);
     who_.run = new_mark(ambient);
     who_.label = options.label.empty() ? options.command.front() : options.label;
     who_.marks = os::mark_parts(os::environment(os::kMarkVariable));
@@ -122,16 +123,15 @@ class WithRun {
     start.run = who_.run;
     start.cgroup = who_.cgroup;
     start.command = options_.command;
-    const std::string outer = os::environment(os::kMarkVariable);
-    start.environment =
-        os::environment_with({std::string(os::kMarkVariable) + "=" + (outer.empty() ? "" : outer + "/") + who_.run});
+    start.environment = os::environment_with(
+        {std::string(os::kMarkVariable) + "=" + os::mark_beneath(os::environment(os::kMarkVariable), who_.run)});
     start.slots = permit.entrust();
     start.lease = times.lease;
     start.grace = times.grace;
+    listen_for(SIGTSTP);  // before, a stopped waiter is passed over in the line; from here on the warden must know
     auto ward = driver::Ward::start(wardens_, start);
     if (!ward) co_return fail_with(kFailed, ward.error());
     ward_ = ward->get();
-    signals_.add(SIGTSTP);  // before, a stopped waiter is passed over in the line; from here on the warden must know
     const driver::Ended ended = co_await ward_->ended();
     ward_ = nullptr;
     permit.release();
@@ -154,6 +154,11 @@ class WithRun {
     if (ended.by_stint) return kBySignal + SIGKILL;
     const int status = ended.wait_status;
     return WIFSIGNALED(status) ? kBySignal + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+
+  /// What the caller ignores (nohup) stays ignored, for the command, too: exec resets only what has a handler.
+  void listen_for(int signal) {
+    if (!os::ignores(signal)) signals_.add(signal);
   }
 
   Task<> hear_signals() {
@@ -181,7 +186,7 @@ class WithRun {
   }
 
   static void tell(const limit::WaitReason* why) {
-    if (why != nullptr) fmt::print(stderr, "stint: waiting for {}\n", printable(why->describe()));
+    if (why != nullptr) say("waiting for " + printable(why->describe()));
   }
 
   const WithOptions& options_;

@@ -2,6 +2,7 @@
 
 #include "os/process.hpp"
 #include "os/spawn.hpp"
+#include "os/terminal.hpp"
 #include "stint/combinators.hpp"
 
 #include <boost/asio/buffer.hpp>
@@ -73,7 +74,8 @@ Result<> ProcessAttempt::start(const Launch& launch) {
   start.command = launch.argv;
   std::vector<std::string> changes = options_.environment;
   for (const auto& [name, value] : launch.env) changes.push_back(value ? name + "=" + *value : name);
-  changes.push_back(std::string(os::kMarkVariable) + "=" + options_.outer_marks + options_.run);
+  changes.push_back(std::string(os::kMarkVariable) + "=" +
+                    os::mark_beneath(os::environment(os::kMarkVariable), options_.run));
   start.environment = os::environment_with(changes);
   start.directory = options_.directory;
   start.slots = options_.slots;
@@ -88,9 +90,14 @@ Result<> ProcessAttempt::start(const Launch& launch) {
 }
 
 Task<Result<ProcessReport>> ProcessAttempt::attend(Launch launch) {
+  struct Leave {  // also when the body is stopped: end() may be called until the scope is gone
+    Scope*& scope;
+    ~Leave() { scope = nullptr; }
+  };
   note_life();
   auto body = [&](Scope& scope) -> Task<Result<ProcessReport>> {
     scope_ = &scope;
+    const Leave leave{scope_};
     scope.spawn(write(std::move(launch.stdin_text), launch.close_stdin));
     scope.spawn(read_output());
     scope.spawn(read_errors());
@@ -99,7 +106,6 @@ Task<Result<ProcessReport>> ProcessAttempt::attend(Launch launch) {
     ward_.reset();
     // Nothing of it is alive, so the pipes are at their end, unless somebody else has them open.
     (void)co_await drained_.acquire_until(wardens_.reactor().now() + kDrainMax);
-    scope_ = nullptr;
     scope.cancel();
     co_return report(ended);
   };
@@ -108,7 +114,6 @@ Task<Result<ProcessReport>> ProcessAttempt::attend(Launch launch) {
 
 /// After a stop from above: the process must be gone before that goes on.
 Task<> ProcessAttempt::finish_off() {
-  scope_ = nullptr;
   if (ward_ == nullptr) co_return;
   ward_->end(SIGTERM);
   (void)co_await ward_->ended();
@@ -127,6 +132,7 @@ void ProcessAttempt::end(OutcomeKind kind, std::string why) {
 /// The dialect's own way, then the ladder.
 Task<> ProcessAttempt::escalate() {
   const PoliteEnd polite = dialect_.polite_end();
+  if (scope_ == nullptr) co_return;  // it has ended by itself meanwhile
   scope_->spawn(write(polite.stdin_bytes, polite.close_stdin));
   if (polite.signal == 0) co_await sleep_for(options_.polite);
   if (ward_ != nullptr) ward_->end(polite.signal != 0 ? polite.signal : SIGTERM);

@@ -20,9 +20,8 @@
 namespace stint::driver {
 
 struct ProcessOptions {
-  std::string run;          ///< the mark
-  std::string outer_marks;  ///< of the runs that this one is a part of, each with a `/` after it
-  std::string cgroup;       ///< to be made; empty: none
+  std::string run;     ///< the mark
+  std::string cgroup;  ///< to be made; empty: none
   std::uint64_t memory_bytes_max = 0;
   std::vector<int> slots;                            ///< shared with the warden
   std::string directory;                             ///< empty: ours

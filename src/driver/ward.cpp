@@ -47,7 +47,11 @@ void Wardens::reap_leaving() {
   });
 }
 
-std::vector<os::Process> Wardens::orphans() const { return os::descendants_of(::getpid(), pids_); }
+std::vector<os::Process> Wardens::orphans() const {
+  std::vector<pid_t> except = pids_;
+  except.insert(except.end(), strangers_.begin(), strangers_.end());
+  return os::descendants_of(::getpid(), except);
+}
 
 bool Wardens::reap_orphans() const {
   for (int looks = 0; looks < 2; ++looks) {
@@ -72,6 +76,10 @@ Ward::~Ward() {
 }
 
 Result<std::unique_ptr<Ward>> Ward::start(Wardens& wardens, const WardOptions& options) {
+  if (options.lease < kLeaseLeast) {
+    const auto least = std::chrono::duration_cast<std::chrono::milliseconds>(kLeaseLeast).count();
+    return fail(Errc::invalid, "the lease is too short: it must be " + std::to_string(least) + "ms or longer");
+  }
   STINT_TRY(os::Pair ends, os::packet_pair());
   std::unique_ptr<Ward> ward(new Ward(wardens, options, std::move(ends.ours)));
   if (!ward->cgroup_.empty() && !os::make_cgroup(ward->cgroup_)) ward->cgroup_.clear();
@@ -123,6 +131,7 @@ void Ward::end(int signal) {
 
 std::uint64_t Ward::cpu_ticks() const {
   std::uint64_t sum = 0;
+  if (pid_ == 0) return sum;  // 0 is the parent of everybody
   for (const os::Process& process : os::descendants_of(pid_)) sum += process.cpu_ticks;
   return sum;
 }

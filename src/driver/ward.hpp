@@ -18,25 +18,30 @@
 
 namespace stint::driver {
 
+/// Beats come four times as often; a shorter lease would be spent on them.
+inline constexpr Duration kLeaseLeast = std::chrono::milliseconds(100);
+
 struct WardOptions {
   std::string run;                     ///< the mark: `<id>:<fence>`
   std::string cgroup;                  ///< to be made; empty: none
   std::uint64_t memory_bytes_max = 0;  ///< of the cgroup; 0: none
   std::vector<std::string> command;
-  std::vector<std::string> environment;       ///< `NAME=value`, without the mark
-  std::string directory;                      ///< empty: ours
-  std::vector<int> slots;                     ///< descriptors of held slots, shared with the warden
-  std::vector<std::pair<int, int>> put;       ///< streams of the command: {ours, theirs}
-  const sigset_t* mask = nullptr;             ///< the command's signal mask; null: ours
-  bool own_group = false;                     ///< false: the command stays in our process group
-  Duration lease = std::chrono::seconds(10);  ///< without a beat for so long, Stint counts as frozen
-  Duration grace = std::chrono::seconds(2);   ///< between the polite signal and SIGKILL
+  std::vector<std::string> environment;  ///< `NAME=value`, without the mark
+  std::string directory;                 ///< empty: ours
+  std::vector<int> slots;                ///< descriptors of held slots, shared with the warden
+  std::vector<std::pair<int, int>> put;  ///< streams of the command: {ours, theirs}
+  const sigset_t* mask = nullptr;        ///< the command's signal mask; null: ours
+  bool own_group = false;                ///< false: the command stays in our process group
+  Duration lease =
+      std::chrono::seconds(10);  ///< without a beat for so long, Stint counts as frozen; kLeaseLeast or more
+  Duration grace = std::chrono::seconds(2);  ///< between the polite signal and SIGKILL
 };
 
 /// The wardens of this process: what it must not take for orphans.
 class Wardens {
  public:
-  explicit Wardens(Reactor& reactor) noexcept : reactor_(reactor) {}
+  /// Children that the process has already are nothing of ours: a shell may have started them before it became us.
+  explicit Wardens(Reactor& reactor) : reactor_(reactor), strangers_(os::own_children()) {}
   ~Wardens();
   Wardens(const Wardens&) = delete;
   Wardens& operator=(const Wardens&) = delete;
@@ -53,6 +58,7 @@ class Wardens {
   void reap_leaving();
 
   Reactor& reactor_;
+  std::vector<pid_t> strangers_;
   std::vector<pid_t> pids_;     // not yet reaped
   std::vector<pid_t> leaving_;  // of those
 };

@@ -15,6 +15,7 @@
 #include <charconv>
 #include <csignal>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <optional>
 #include <poll.h>
 #include <sys/signalfd.h>
@@ -69,15 +70,17 @@ struct Start {
   pid_t pid = 0;
   int error = 0;
 };
-Start start_command(std::vector<char*>& argv, const std::string& cgroup, pid_t group, const sigset_t& mask) {
+Start start_command(std::vector<char*>& argv, const WardenPlan& plan, pid_t group, const sigset_t& mask) {
   int trouble[2];
   if (::pipe2(trouble, O_CLOEXEC) != 0) return {0, errno};
   const os::Fd read_end(trouble[0]);
   os::Fd write_end(trouble[1]);
-  const pid_t pid = os::fork_into_cgroup(cgroup);
+  const pid_t pid = os::fork_into_cgroup(plan.cgroup);
   if (pid < 0) return {0, errno};
   if (pid == 0) {
     ::setpgid(0, group);
+    // `with` is transparent; an agent's process gets nothing that Stint's own caller may have left open.
+    if (plan.own_group) ::close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
     ::sigprocmask(SIG_SETMASK, &mask, nullptr);
     ::execvp(argv[0], argv.data());
     (void)!::write(write_end.get(), &errno, sizeof errno);
@@ -107,7 +110,7 @@ class Warden {
     ::setpgid(0, 0);
     pollfd orphaned = {control_.get(), 0, 0};  // Stint died while it started us: then nothing is started any more
     if (::poll(&orphaned, 1, 0) == 1) return finish();
-    const Start command = start_command(argv, plan_.cgroup, group, mask);
+    const Start command = start_command(argv, plan_, group, mask);
     ended_.start_errno = command.error;
     let_go_of_streams();
     lease_end_ = Clock::now() + plan_.lease;

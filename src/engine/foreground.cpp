@@ -167,11 +167,6 @@ Task<Result<driver::ProcessReport>> ForegroundRun::attempt_once() {
   if (!plan_.homes.empty()) {
     STINT_CO_TRY(options.environment, home_environment(permit->index_of(plan_.home_limit).value_or(0)));
   }
-  if (!plan_.marks.empty()) {  // nested: the outer runs' marks come first
-    std::string marks;
-    for (const std::string& outer : plan_.marks) marks += outer + "/";
-    options.outer_marks = std::move(marks);
-  }
   driver::ProcessEvents events;
   events.progress = [this](const driver::Progress& progress) { hear(progress); };
   start_clock();

@@ -1,7 +1,5 @@
 #include "limit/bell.hpp"
 
-#include <unistd.h>
-
 namespace stint::limit {
 
 Bell::~Bell() {
@@ -26,7 +24,11 @@ void Bell::Wait::end(bool rang) noexcept {
 /// One handler at most, and only while somebody waits.
 void Bell::listen() {
   if (listening_ || watch_.fd() < 0) return;
-  if (!events_) events_.emplace(reactor_.io(), ::dup(watch_.fd()));
+  if (!events_) {
+    os::Fd copy = os::duplicate(watch_.fd());
+    if (!copy) return;  // no descriptor left: then it is a poll
+    events_.emplace(reactor_.io(), copy.release());
+  }
   listening_ = true;
   events_->async_wait(asio::posix::stream_descriptor::wait_read,
                       [this, alive = alive_](const boost::system::error_code& error) {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,9 +55,10 @@ Result<> resize(const HostLimit& limit, std::uint32_t capacity) {
   STINT_CHECK(make_directory(limit));
   const std::string fresh = limit.capacity_path() + "." + std::to_string(::getpid());
   {
-    const os::Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, limit.file_mode()));
+    ::unlink(fresh.c_str());  // of an earlier process with our number, or put there by somebody
+    STINT_TRY(const os::Fd file, os::open_shared_file(fresh, limit.file_mode()));
     const std::string text = std::to_string(capacity) + "\n";
-    if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
       Error error = os::system_error("cannot write " + fresh);
       ::unlink(fresh.c_str());
       return fail(std::move(error));

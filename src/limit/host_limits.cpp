@@ -24,6 +24,7 @@ os::SlotRecord record_of(const Claimant& who, std::uint32_t weight, WallTime now
   record.weight = weight;
   record.since_ms = domain::to_unix_ms(now);
   record.namespace_id = os::pid_namespace();
+  record.boot = os::boot_id();
   return record;
 }
 
@@ -42,6 +43,7 @@ std::string describe(const Slots::Holder& holder, std::uint32_t capacity) {
   const os::SlotRecord& record = *holder.record;
   std::string text = record.label.empty() ? "pid " + std::to_string(record.pid)
                                           : record.label + " (pid " + std::to_string(record.pid) + ")";
+  if (!os::can_see(record)) text += " of another container (if that is gone for good, empty the slot's file)";
   if (holder.swept) text += ", which was killed; what it left behind is being ended";
   if (record.capacity != 0 && record.capacity != capacity)
     text += ", which counts to " + std::to_string(record.capacity);
@@ -97,8 +99,16 @@ std::string WaitReason::describe() const {
 }
 
 Task<Result<HostPermit>> HostLimits::acquire(std::vector<HostRequest> requests, Claimant who, Options options) {
-  std::ranges::sort(requests, {},
-                    [](const HostRequest& request) { return std::pair(request.limit.directory, request.limit.name); });
+  // By file, not by name: two names may mean one file (`a:b`, `a.b`), and everybody must take them in the same order.
+  const auto file = [](const HostRequest& request) { return request.limit.line_path(); };
+  std::ranges::sort(requests, {}, file);
+  const auto twice = std::ranges::adjacent_find(requests, {}, file);
+  if (twice != requests.end()) {  // the second would wait for the first
+    co_return fail(Errc::invalid, "the limit '" + twice->limit.name + "' is asked for twice" +
+                                      (std::next(twice)->limit.name == twice->limit.name
+                                           ? std::string(". Name it once, with a weight")
+                                           : ": '" + std::next(twice)->limit.name + "' is the same"));
+  }
   HostPermit all;
   for (const HostRequest& request : requests) {
     STINT_CO_TRY(HostPermit permit, co_await acquire_one(request, who, options));

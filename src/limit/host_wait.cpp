@@ -25,7 +25,10 @@ Result<HostWait> HostWait::open(const HostLimit& limit, const os::SlotRecord& wh
   STINT_CHECK(check_name(limit.name));
   STINT_CHECK(make_directory(limit));
   STINT_TRY(Line line, Line::open(limit));
-  STINT_CHECK(line.join(who));
+  os::SlotRecord ticket = who;
+  ticket.cgroup.clear();  // a record of the line is short, and who only waits has nothing to sweep
+  ticket.boot.clear();
+  STINT_CHECK(line.join(ticket));
   return HostWait(limit, std::move(line), Slots(limit, who, std::move(marks)), watch);
 }
 

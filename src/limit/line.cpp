@@ -18,9 +18,11 @@ namespace stint::limit {
 namespace {
 
 constexpr off_t kRecord = 160;
-constexpr off_t kLineBytesMax = 128 * kRecord;  // compaction is tried above this
-constexpr int kClaimTries = 64;                 // positions tried before the file's size is looked at again
-constexpr int kOvertakenMax = 64;               // joins that others overtook, one after another
+constexpr off_t kLineBytesMax = 128 * kRecord;    // compaction is tried above this
+constexpr off_t kLineBytesHard = off_t{1} << 40;  // no line of ours comes near it; beyond it positions would overflow
+constexpr int kClaimTries = 64;                   // positions tried before the file's size is looked at again
+constexpr std::size_t kAheadMax = 10'000;         // counted no further: people do not care
+constexpr int kOvertakenMax = 64;                 // joins that others overtook, one after another
 
 std::string padded(std::string text) {
   text.resize(kRecord - 1, ' ');
@@ -32,8 +34,8 @@ std::string padded(std::string text) {
 
 Result<Line> Line::open(const HostLimit& limit) {
   const std::string path = limit.line_path();
-  Line line(os::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, limit.file_mode())));
-  if (!line.fd_) return fail(os::system_error("cannot open " + path));
+  STINT_TRY(os::Fd file, os::open_shared_file(path, limit.file_mode()));
+  Line line(std::move(file));
   const std::string header = padded("stint line 1: one ticket per record, alive while its record is locked");
   if (line.size() < kRecord && ::pwrite(line.fd_.get(), header.data(), kRecord, 0) != kRecord) {
     return fail(os::system_error("cannot write " + path));
@@ -43,6 +45,11 @@ Result<Line> Line::open(const HostLimit& limit) {
 
 Result<> Line::join(const os::SlotRecord& who) {
   const std::string record = padded(os::to_text(who, kRecord));
+  compact();
+  if (size() > kLineBytesHard) {
+    return fail(Errc::failed, "the line has " + std::to_string(size()) +
+                                  " bytes, so something else wrote into it. Empty its file when nobody waits");
+  }
   for (int overtaken = 0; overtaken < kOvertakenMax; ++overtaken) {
     off_t position = std::max(kRecord, (size() + kRecord - 1) / kRecord * kRecord);
     const off_t last = position + kClaimTries * kRecord;
@@ -68,33 +75,41 @@ void Line::leave() noexcept {
   if (position_ == 0) return;
   lock(position_, kRecord, F_UNLCK);
   position_ = 0;
+  compact();
+  ring();
+}
+
+/// Invariant 3. Not for who is in the line: it would unlock its own ticket.
+void Line::compact() noexcept {
   if (size() > kLineBytesMax && lock(kRecord, 0, F_WRLCK)) {
     (void)!::ftruncate(fd_.get(), kRecord);
     lock(kRecord, 0, F_UNLCK);
   }
-  ring();
 }
 
 bool Line::is_first(bool pass_frozen) const {
   if (!is_locked(kRecord, position_ - kRecord)) return true;  // one system call for the whole line
   if (!pass_frozen) return false;
-  for (off_t record = kRecord; record < position_; record += kRecord) {
-    if (is_locked(record, kRecord) && !is_frozen(record)) return false;
-  }
-  return true;
+  return each_locked(kRecord, position_, [this](off_t record) { return is_frozen(record); });
 }
 
 std::size_t Line::ahead() const {
   std::size_t count = 0;
-  for (off_t record = kRecord; record < position_; record += kRecord) count += is_locked(record, kRecord) ? 1 : 0;
+  each_locked(kRecord, position_, [&](off_t) { return ++count < kAheadMax; });
   return count;
 }
 
 std::vector<os::SlotRecord> Line::tickets(std::size_t limit) const {
   std::vector<os::SlotRecord> found;
-  for (off_t record = kRecord; record < size() && found.size() < limit; record += kRecord) {
-    if (record != position_ && !is_locked(record, kRecord)) continue;
+  const auto add = [&](off_t record) {
     if (auto ticket = read(record)) found.push_back(std::move(*ticket));
+    return found.size() < limit;
+  };
+  const off_t end = std::min(size(), kLineBytesHard);
+  if (position_ == 0) {
+    each_locked(kRecord, end, add);
+  } else if (each_locked(kRecord, position_, add) && add(position_)) {
+    each_locked(position_ + kRecord, end, add);
   }
   return found;
 }
@@ -113,6 +128,15 @@ bool Line::is_locked(off_t from, off_t bytes) const noexcept {
   if (bytes == 0) return false;  // to the kernel, length 0 means up to the end
   struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = from, .l_len = bytes, .l_pid = 0};
   return ::fcntl(fd_.get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+}
+
+template <class Visit>
+bool Line::each_locked(off_t from, off_t to, const Visit& visit) const {
+  if (from >= to || !is_locked(from, to - from)) return true;
+  const off_t records = (to - from + kRecord - 1) / kRecord;
+  if (records == 1) return visit(from);
+  const off_t middle = from + records / 2 * kRecord;
+  return each_locked(from, middle, visit) && each_locked(middle, to, visit);
 }
 
 std::optional<os::SlotRecord> Line::read(off_t record) const {

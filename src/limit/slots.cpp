@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <dirent.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 
 namespace stint::limit {
@@ -63,8 +62,7 @@ Result<> Slots::refresh(std::vector<std::string>& opened) {
     Slot& slot = slots_[index];
     if (slot.fd) continue;
     const std::string path = limit_.slot_path(index);
-    slot.fd = os::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, limit_.file_mode()));
-    if (!slot.fd) return fail(os::system_error("cannot open " + path));
+    STINT_TRY(slot.fd, os::open_shared_file(path, limit_.file_mode()));
     opened.push_back(path);
   }
   return {};
@@ -72,7 +70,7 @@ Result<> Slots::refresh(std::vector<std::string>& opened) {
 
 void Slots::open_existing() {
   for (const std::uint32_t index : existing()) {
-    slots_[index].fd = os::Fd(::open(limit_.slot_path(index).c_str(), O_RDONLY | O_CLOEXEC));
+    slots_[index].fd = os::open_to_look(limit_.slot_path(index));
   }
 }
 
@@ -94,9 +92,10 @@ Slots::Look Slots::lock(std::uint32_t index, Slot& slot) {
     return Look::held;
   }
   const auto record = os::read_slot_record(slot.fd.get());
-  if (!record || os::sweep(*record)) return Look::free;
+  const os::Swept swept = record ? os::sweep(*record) : os::Swept::gone;
+  if (swept == os::Swept::gone) return Look::free;
   os::unlock_slot(slot.fd.get());
-  return Look::dying;
+  return swept == os::Swept::ending ? Look::dying : Look::held;
 }
 
 Result<Slots::Taken> Slots::take() {
@@ -174,7 +173,7 @@ std::vector<Slots::Holder> Slots::holders() const {
     if (slot.mine || !slot.fd) continue;
     const auto record = os::read_slot_record(slot.fd.get());
     const bool held = std::ranges::find(locked, os::inode_of(slot.fd.get())) != locked.end();
-    if (held || record) found.push_back({index, record, !held});
+    if (held || record) found.push_back({index, record, !held && os::can_see(*record)});
   }
   return found;
 }

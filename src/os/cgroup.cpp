@@ -2,16 +2,23 @@
 
 #include "os/fd.hpp"
 
+#include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/sched.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+#include <vector>
 
 namespace stint::os {
 namespace {
+
+constexpr std::string_view kCgroupPrefix = "stint-";
 
 /// The mount point of cgroup v2: the fifth field of its line.
 std::string cgroup_mount() {
@@ -26,6 +33,19 @@ std::string cgroup_mount() {
     return std::string(line.substr(at, line.find(' ', at) - at));
   }
   return {};
+}
+
+/// Those of runs that were started inside of one. Bounded, as paths are.
+std::vector<std::string> nested_cgroups(const std::string& path) {
+  std::vector<std::string> found;
+  DIR* const folder = ::opendir(path.c_str());
+  if (folder == nullptr) return found;
+  while (const dirent* const entry = ::readdir(folder)) {
+    const std::string_view name = entry->d_name;
+    if (entry->d_type == DT_DIR && name.starts_with(kCgroupPrefix)) found.push_back(path + "/" + std::string(name));
+  }
+  ::closedir(folder);
+  return found;
 }
 
 }  // namespace
@@ -48,11 +68,15 @@ std::string delegated_cgroup() {
 }
 
 std::string cgroup_path(const std::string& parent, std::string_view run) {
-  return parent.empty() ? std::string() : parent + "/stint-" + std::string(run);
+  return parent.empty() ? std::string() : parent + "/" + std::string(kCgroupPrefix) + std::string(run);
 }
 
 bool is_cgroup_of(const std::string& path, std::string_view run) {
-  return !run.empty() && path.starts_with('/') && path.ends_with("/stint-" + std::string(run));
+  if (run.empty() || run.contains('/') || !path.starts_with('/') || !path.ends_with(cgroup_path("/", run).substr(1))) {
+    return false;
+  }
+  struct statfs system{};  // not a folder that somebody made to have us write through a link in it
+  return ::statfs(path.c_str(), &system) == 0 && system.f_type == CGROUP2_SUPER_MAGIC;
 }
 
 bool make_cgroup(const std::string& path) noexcept { return ::mkdir(path.c_str(), 0755) == 0; }
@@ -93,7 +117,10 @@ void kill_cgroup(const std::string& path) noexcept {
 }
 
 void remove_cgroup(const std::string& path) noexcept {
-  if (!path.empty()) ::rmdir(path.c_str());
+  if (path.empty() || ::rmdir(path.c_str()) == 0 || errno != EBUSY) return;
+  // Nested runs that were killed with their keepers have left theirs beneath it.
+  for (const std::string& below : nested_cgroups(path)) remove_cgroup(below);
+  ::rmdir(path.c_str());
 }
 
 }  // namespace stint::os

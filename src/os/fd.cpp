@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 
@@ -33,8 +34,56 @@ Error system_error(std::string_view what, int error) {
 
 Error system_error(std::string_view what) { return system_error(what, errno); }
 
+namespace {
+
+constexpr int kMakeTries = 10;  // somebody may make or remove the file at the same moment
+
+bool is_regular(const Fd& fd) noexcept {
+  struct stat status{};
+  return fd && ::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+Error not_a_file(const std::string& path) {
+  return {Errc::denied, path + " is not a regular file. Remove it; Stint makes a new one"};
+}
+
+}  // namespace
+
+Result<Fd> open_shared_file(const std::string& path, unsigned mode) {
+  constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;  // a pipe must not hold us up
+  for (int tries = 0; tries < kMakeTries; ++tries) {
+    // First without O_CREAT: in a sticky directory the kernel refuses to "make" a file that another user owns.
+    Fd fd(::open(path.c_str(), kFlags));
+    if (fd) return is_regular(fd) ? Result<Fd>(std::move(fd)) : fail(not_a_file(path));
+    if (errno == ELOOP || errno == EISDIR || errno == ENXIO) return fail(not_a_file(path));
+    if (errno != ENOENT) return fail(system_error("cannot open " + path));
+    fd = Fd(::open(path.c_str(), kFlags | O_CREAT | O_EXCL, mode));
+    if (fd) {
+      ::fchmod(fd.get(), mode);
+      return fd;
+    }
+    if (errno != EEXIST) return fail(system_error("cannot make " + path));
+  }
+  return fail(system_error("cannot open " + path));
+}
+
+Fd open_to_look(const std::string& path) noexcept {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  return is_regular(fd) ? std::move(fd) : Fd();
+}
+
+Fd duplicate(int fd) noexcept { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
+
+void hold_standard_streams() noexcept {
+  for (int stream = 0; stream <= 2; ++stream) {
+    if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest free number is this one.
+    (void)::open("/dev/null", O_RDWR | O_CLOEXEC);
+  }
+}
+
 std::string read_small_file(const std::string& path) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   std::string text;
   if (!fd) return text;
   char chunk[4096];

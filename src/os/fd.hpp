@@ -38,6 +38,17 @@ inline constexpr std::size_t kSmallFileMax = 1 << 20;  // environments and mount
 
 /// The content of a small file, cut at kSmallFileMax; empty if it can't be read.
 [[nodiscard]] std::string read_small_file(const std::string& path);
+/// Opens a file that processes share, to read and to write; makes it with `mode`, whatever the umask, if it is missing.
+/// Only a regular file, and never through a symbolic link: a directory that others may write to must not lead us
+/// elsewhere.
+[[nodiscard]] Result<Fd> open_shared_file(const std::string& path, unsigned mode);
+/// The same file, to read only; none if it is missing or no regular file.
+[[nodiscard]] Fd open_to_look(const std::string& path) noexcept;
+/// A copy, close-on-exec.
+[[nodiscard]] Fd duplicate(int fd) noexcept;
+/// Puts something harmless where standard input, output and error are closed, or the next file that is opened would be
+/// taken for one of them. Programs that we start still find them closed.
+void hold_standard_streams() noexcept;
 /// For files of the kernel, which exist and take a value in one write.
 bool write_kernel_file(const std::string& path, std::string_view text) noexcept;
 /// Another descriptor of the same open path, for writing. Its close is an event to who watches the file.

@@ -42,7 +42,18 @@ std::vector<pid_t> all_pids() {
   return pids;
 }
 
-std::optional<Process> parse_stat(pid_t pid, std::string_view stat) {
+/// The value of the mark in a process's environment; empty if it has none, or we may not look.
+std::string mark_of(pid_t pid) {
+  const std::string environment = '\0' + read_small_file("/proc/" + std::to_string(pid) + "/environ");
+  const std::string needle = std::string(1, '\0') + kMarkVariable + "=";
+  const auto at = environment.find(needle);
+  if (at == std::string::npos) return {};
+  return environment.c_str() + at + needle.size();  // up to the next NUL
+}
+
+}  // namespace
+
+std::optional<Process> parse_process(pid_t pid, std::string_view stat) {
   const auto name_end = stat.rfind(") ");  // the name may contain anything, so count from its end
   if (name_end == std::string_view::npos) return std::nullopt;
   std::vector<std::string_view> fields;
@@ -62,19 +73,8 @@ std::optional<Process> parse_stat(pid_t pid, std::string_view stat) {
   return process;
 }
 
-/// The value of the mark in a process's environment; empty if it has none, or we may not look.
-std::string mark_of(pid_t pid) {
-  const std::string environment = '\0' + read_small_file("/proc/" + std::to_string(pid) + "/environ");
-  const std::string needle = std::string(1, '\0') + kMarkVariable + "=";
-  const auto at = environment.find(needle);
-  if (at == std::string::npos) return {};
-  return environment.c_str() + at + needle.size();  // up to the next NUL
-}
-
-}  // namespace
-
 std::optional<Process> read_process(pid_t pid) {
-  return parse_stat(pid, read_small_file("/proc/" + std::to_string(pid) + "/stat"));
+  return parse_process(pid, read_small_file("/proc/" + std::to_string(pid) + "/stat"));
 }
 
 Process this_process() {
@@ -100,6 +100,22 @@ std::vector<Process> descendants_of(pid_t ancestor, const std::vector<pid_t>& ex
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto below = children.find(found[i].pid);
     if (below != children.end()) found.insert(found.end(), below->second.begin(), below->second.end());
+  }
+  return found;
+}
+
+std::string mark_beneath(std::string_view outer, std::string_view run) {
+  return outer.empty() ? std::string(run) : std::string(outer) + "/" + std::string(run);
+}
+
+std::vector<pid_t> own_children() {
+  std::vector<pid_t> found;
+  siginfo_t info{};
+  const bool none = ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
+  if (none) return found;  // as nearly always: a walk through /proc is dear
+  const pid_t self = ::getpid();
+  for (const Process& process : all_processes()) {
+    if (process.parent == self) found.push_back(process.pid);
   }
   return found;
 }
@@ -138,7 +154,15 @@ void signal_all(const std::vector<Process>& processes, int signal) noexcept {
   }
 }
 
-bool become_subreaper() noexcept { return ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0; }
+bool ignores(int signal) noexcept {
+  struct sigaction now{};
+  return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+bool become_subreaper() noexcept {
+  if (ignores(SIGCHLD)) ::signal(SIGCHLD, SIG_DFL);
+  return ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+}
 
 Reaped reap_all(pid_t watched) noexcept {
   Reaped result;

@@ -33,6 +33,8 @@ struct Process {
 };
 
 [[nodiscard]] std::optional<Process> read_process(pid_t pid);
+/// From a line of /proc/PID/stat, in which the name of a program may be anything.
+[[nodiscard]] std::optional<Process> parse_process(pid_t pid, std::string_view stat);
 /// Its own, which never changes: read once.
 [[nodiscard]] Process this_process();
 
@@ -42,6 +44,12 @@ struct Process {
 [[nodiscard]] std::vector<Process> descendants_of(pid_t ancestor, const std::vector<pid_t>& except = {});
 /// Every living process, whatever its parent, whose mark has `run` as a part.
 [[nodiscard]] std::vector<Process> marked(std::string_view run);
+/// The mark of a run that is started from a process with the mark `outer`, which may be empty.
+[[nodiscard]] std::string mark_beneath(std::string_view outer, std::string_view run);
+/// The children of this process at this moment.
+[[nodiscard]] std::vector<pid_t> own_children();
+/// True if this process was told to ignore it, as by nohup(1).
+[[nodiscard]] bool ignores(int signal) noexcept;
 /// The parts of a mark, outermost first.
 [[nodiscard]] std::vector<std::string> mark_parts(std::string_view mark);
 
@@ -50,7 +58,8 @@ bool signal_process(const Process& process, int signal) noexcept;
 /// To each; a polite signal is followed by SIGCONT, for a stopped process would not see it.
 void signal_all(const std::vector<Process>& processes, int signal) noexcept;
 
-/// The calling process becomes the parent of every orphan below it.
+/// The calling process becomes the parent of every orphan below it. It also stops to ignore SIGCHLD, which a caller may
+/// have left to us: the kernel would then reap by itself, and what wait(2) says would be worth nothing.
 bool become_subreaper() noexcept;
 /// What wait(2) says of one's own children. `status` is set when `watched` is among the reaped.
 struct Reaped {

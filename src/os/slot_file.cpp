@@ -21,12 +21,14 @@ namespace stint::os {
 namespace {
 
 constexpr std::string_view kSignature = "stint";
+constexpr std::string_view kLabelField = " label=";      // the last: what people wrote is not looked through for others
 constexpr std::uint64_t kInitialNamespace = 0xEFFFFFFC;  // of pids, as the kernel numbers it: it sees all others
 
 /// The value of ` key=`, up to the next space; the label goes to the end of the line.
 std::string_view field(std::string_view record, std::string_view key) {
   const std::string needle = " " + std::string(key) + "=";
-  const auto at = record.find(needle);
+  const auto label = record.find(kLabelField);
+  const auto at = record.substr(0, label == record.npos ? label : label + kLabelField.size()).find(needle);
   if (at == std::string_view::npos) return {};
   const auto from = at + needle.size();
   const auto end = record.find_first_of(key == "label" ? "\n" : " \n", from);
@@ -59,6 +61,7 @@ std::string to_text(const SlotRecord& record, std::size_t most) {
   add(text, "weight", std::to_string(record.weight));
   add(text, "since", std::to_string(record.since_ms));
   add(text, "ns", std::to_string(record.namespace_id));
+  if (!record.boot.empty()) add(text, "boot", record.boot);
   if (!record.cgroup.empty()) add(text, "cgroup", record.cgroup);
   add(text, "label", std::string_view(record.label).substr(0, kLabelMax));
   text.resize(std::min(text.size(), most - 1));
@@ -76,6 +79,7 @@ std::optional<SlotRecord> parse_slot_record(std::string_view text) {
   record.weight = std::max<std::uint32_t>(1, number<std::uint32_t>(field(text, "weight")));
   record.since_ms = number<std::int64_t>(field(text, "since"));
   record.namespace_id = number<std::uint64_t>(field(text, "ns"));
+  record.boot = field(text, "boot");
   record.label = field(text, "label");
   return record;
 }
@@ -100,6 +104,17 @@ bool write_slot_record(int fd, const SlotRecord& record) noexcept {
 std::uint64_t pid_namespace() {
   struct stat status{};
   return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+std::string boot_id() {
+  std::string id = read_small_file("/proc/sys/kernel/random/boot_id");
+  id.resize(std::min(id.find('\n'), id.size()));
+  return id;
+}
+
+bool can_see(const SlotRecord& record) {
+  const std::uint64_t here = pid_namespace();
+  return record.namespace_id == here || here == kInitialNamespace;
 }
 
 std::vector<std::uint64_t> flocked_inodes() {
@@ -133,19 +148,19 @@ void release_slot(int fd, std::string_view run) noexcept {
   unlock_slot(fd);
 }
 
-bool sweep(const SlotRecord& record) {
-  if (record.run.empty()) return true;
-  const std::uint64_t here = pid_namespace();
-  if (record.namespace_id != here && here != kInitialNamespace) return false;
+Swept sweep(const SlotRecord& record) {
+  if (record.run.empty()) return Swept::gone;
+  if (!record.boot.empty() && record.boot != boot_id()) return Swept::gone;  // the machine was started anew since
+  if (!can_see(record)) return Swept::unseen;
   const bool has_cgroup = is_cgroup_of(record.cgroup, record.run);
   if (has_cgroup) kill_cgroup(record.cgroup);
   for (int scans = 0; scans < 2; ++scans) {
     const auto left = marked(record.run);
     signal_all(left, SIGKILL);
-    if (!left.empty()) return false;
+    if (!left.empty()) return Swept::ending;
   }
   if (has_cgroup) remove_cgroup(record.cgroup);
-  return true;
+  return Swept::gone;
 }
 
 }  // namespace stint::os

@@ -27,6 +27,7 @@ struct SlotRecord {
   std::uint32_t weight = 1;
   std::int64_t since_ms = 0;       // of the wall clock, for people
   std::uint64_t namespace_id = 0;  // of its pids: a foreign one can't be judged
+  std::string boot;                // of the machine; what an earlier one ran is gone
   std::string label;
 };
 inline constexpr std::size_t kSlotRecordMax = 512;
@@ -43,6 +44,10 @@ bool write_slot_record(int fd, const SlotRecord& record) noexcept;
 /// The one namespace of pids that this process can see.
 [[nodiscard]] std::uint64_t pid_namespace();
 
+[[nodiscard]] std::string boot_id();
+/// Whether its processes can be seen from here: not those of another container.
+[[nodiscard]] bool can_see(const SlotRecord& record);
+
 /// Inodes that somebody holds by flock(2), as the kernel lists them: looking must not lock, or it would get in the way.
 [[nodiscard]] std::vector<std::uint64_t> flocked_inodes();
 [[nodiscard]] std::uint64_t inode_of(int fd) noexcept;
@@ -53,8 +58,12 @@ void unlock_slot(int fd) noexcept;
 /// wakes nobody, and our own descriptor may live on in another process). Does nothing to a slot that is no longer ours.
 void release_slot(int fd, std::string_view run) noexcept;
 
-/// One pass over what an earlier run left behind: ends it with SIGKILL. True when two scans in a row found nothing;
-/// else come back in a moment. Never true for work whose processes can't be seen from here (another container's).
-[[nodiscard]] bool sweep(const SlotRecord& record);
+enum class Swept : std::uint8_t {
+  gone,    ///< two scans in a row found nothing
+  ending,  ///< come back in a moment
+  unseen,  ///< another container's: nobody here can tell, so it counts as alive
+};
+/// One pass over what an earlier run left behind: ends it with SIGKILL.
+[[nodiscard]] Swept sweep(const SlotRecord& record);
 
 }  // namespace stint::os

@@ -390,6 +390,20 @@ class Line(Case):
         demand(heavy.wait(5) == 0 and light.wait(5) == 0, "stuck")
         self.assertEqual(self.order(), ["heavy", "light"])
 
+    def test_nobody_overtakes_a_head_that_is_only_slow(self):
+        """A stopped head is passed over at the slow poll, a second after the last event; who is quicker is not first."""
+        b = self.b
+        front, _ = b.hold("x=1")
+        head, late = in_line(b, 2)
+        os.kill(head.pid, signal.SIGSTOP)
+        front.terminate()
+        front.wait()
+        time.sleep(0.4)
+        demand(late.poll() is None and not os.path.exists(f"{b.home}/order"), "overtaken at once")
+        os.kill(head.pid, signal.SIGCONT)
+        demand(head.wait(5) == 0 and late.wait(5) == 0, "stuck")
+        self.assertEqual(self.order(), ["0", "1"])
+
     def test_several_limits_in_any_order_do_not_deadlock(self):
         b = self.b
         ends = time.monotonic() + 3

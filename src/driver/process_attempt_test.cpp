@@ -1,0 +1,264 @@
+// Attempts by real processes, with a stand-in for an agent's CLI that misbehaves as told. This program is its own
+// warden, as `stint` is.
+#include "driver/process_attempt.hpp"
+
+#include "driver/warden.hpp"
+#include "os/process.hpp"
+#include "stint/combinators.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <unistd.h>
+
+namespace stint::driver {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ProcessAttemptTest : public testing::Test {
+ protected:
+  ProcessAttemptTest() {
+    wardens_.emplace(reactor_);
+    os::become_subreaper();
+    options_.run = "test" + std::to_string(::getpid()) + ":1";
+    options_.polite = 50ms;
+    options_.grace = 100ms;
+  }
+
+  static Attempt stand_in() {
+    Attempt attempt;
+    attempt.command = {"python3", "-S", "-E", STINT_STAND_IN};
+    return attempt;
+  }
+  static Attempt shell(std::string script) {
+    Attempt attempt;
+    attempt.command = {"sh", "-c", std::move(script)};
+    return attempt;
+  }
+  void play(const std::string& settings) { options_.environment = {"STAND_IN=" + settings}; }
+
+  void expect_nothing_left() {
+    wardens_.reset();  // a warden that has said its last may still be on its way out
+    EXPECT_TRUE(os::marked(options_.run).empty());
+    EXPECT_TRUE(os::own_children().empty());
+    wardens_.emplace(reactor_);
+  }
+  /// Runs one attempt; `at_first_output` is called with it.
+  Result<ProcessReport> run(const Attempt& attempt, std::function<void(ProcessAttempt&)> at_first_output = {}) {
+    auto dialect = make_dialect("command").value();
+    ProcessAttempt* running = nullptr;
+    ProcessEvents events;
+    events.raw_output = [&](std::string_view) {
+      if (auto call = std::exchange(at_first_output, {})) call(*running);
+    };
+    ProcessAttempt process(*wardens_, *dialect, options_, std::move(events));
+    running = &process;
+    std::optional<Result<ProcessReport>> report;
+    auto body = [&]() -> Task<> { report = co_await process.run(attempt); };
+    {
+      RootScope scope(reactor_);
+      scope.spawn(body());
+      reactor_.run(scope);
+    }
+    expect_nothing_left();
+    process.end(OutcomeKind::cancelled, "too late");  // must do nothing any more
+    return report ? std::move(*report) : fail(Errc::cancelled, "stopped");
+  }
+
+  Reactor reactor_;
+  std::optional<Wardens> wardens_;
+  ProcessOptions options_;
+};
+
+TEST_F(ProcessAttemptTest, succeeds_with_the_output_as_its_answer) {
+  play(R"({"lines": ["hello", "world"], "stdin": "all", "stderr": "noise"})");
+  Attempt attempt = stand_in();
+  attempt.prompt = "do it";
+  const auto report = run(attempt);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->outcome.kind, OutcomeKind::succeeded);
+  EXPECT_EQ(report->outcome.text, "hello\nworld");
+  EXPECT_TRUE(report->output_seen);
+}
+
+TEST_F(ProcessAttemptTest, fails_with_the_exit_status_and_the_end_of_stderr) {
+  play(R"({"stdin": "none", "stderr": "out of luck", "exit": 3})");
+  const auto report = run(stand_in());
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->outcome.kind, OutcomeKind::agent_error);
+  EXPECT_EQ(report->outcome.exit_status, 3);
+  EXPECT_NE(report->outcome.message.find("out of luck"), std::string::npos);
+}
+
+TEST_F(ProcessAttemptTest, a_command_that_is_not_there_is_a_failure_and_nothing_was_started) {
+  Attempt attempt;
+  attempt.command = {"/nonexistent/program"};
+  const auto report = run(attempt);
+  ASSERT_FALSE(report);
+  EXPECT_NE(report.error().what().find("/nonexistent/program"), std::string::npos);
+  options_.directory = "/nonexistent/folder";
+  EXPECT_FALSE(run(shell("true")));
+  EXPECT_FALSE(run(Attempt()));
+}
+
+TEST_F(ProcessAttemptTest, who_ignores_term_is_killed_after_the_grace) {
+  play(
+      R"({"lines": ["up", "never"], "stdin": "none", "ignore": ["TERM", "INT", "HUP"], "hang_after": 1, "children": 2})");
+  const auto report = run(stand_in(), [](ProcessAttempt& it) { it.end(OutcomeKind::cancelled, "by test"); });
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->outcome.kind, OutcomeKind::cancelled);
+  EXPECT_EQ(report->outcome.message, "by test");
+  EXPECT_EQ(report->outcome.signal, SIGKILL);
+  EXPECT_EQ(report->processes_ended, 3U);
+  EXPECT_GE(report->ending, options_.grace);
+  EXPECT_LT(report->ending, options_.grace + 2s);
+}
+
+TEST_F(ProcessAttemptTest, a_second_end_hurries) {
+  options_.grace = 1h;
+  play(R"({"lines": ["up", "never"], "stdin": "none", "ignore": ["TERM"], "hang_after": 1})");
+  const auto report = run(stand_in(), [](ProcessAttempt& it) {
+    it.end(OutcomeKind::over_budget, "first");
+    it.end(OutcomeKind::cancelled, "second");
+  });
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->outcome.kind, OutcomeKind::over_budget) << "the first reason counts";
+}
+
+TEST_F(ProcessAttemptTest, escapees_that_hold_the_pipes_go_with_it) {
+  play(R"({"lines": ["done"], "stdin": "none", "children": 1, "escapees": 2})");
+  const auto report = run(stand_in());
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->outcome.kind, OutcomeKind::succeeded);
+  EXPECT_EQ(report->outcome.text, "done");
+  EXPECT_GE(report->processes_ended, 3U);
+}
+
+TEST_F(ProcessAttemptTest, a_line_that_is_too_long_is_skipped_and_the_next_one_read) {
+  play(R"({"stdin": "none", "flood": 1000000, "long_line": 20000000, "lines": ["after"]})");
+  const auto report = run(stand_in());
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->outcome.kind, OutcomeKind::succeeded);
+  EXPECT_TRUE(report->outcome.text.ends_with("\nafter"));
+  EXPECT_LE(report->outcome.text.size(), Outcome::kTextMax);
+}
+
+TEST_F(ProcessAttemptTest, silence_is_a_stall) {
+  options_.idle_timeout = 300ms;
+  play(R"({"lines": ["up"], "stdin": "none", "hang_after": 1})");
+  const auto report = run(stand_in());
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->outcome.kind, OutcomeKind::stalled);
+}
+
+TEST_F(ProcessAttemptTest, work_without_output_is_no_stall) {
+  options_.idle_timeout = 400ms;
+  const auto report = run(shell("i=0; while [ $i -lt 600000 ]; do i=$((i+1)); done; echo worked"));
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->outcome.text, "worked");
+}
+
+TEST_F(ProcessAttemptTest, an_end_before_the_start_starts_nothing) {
+  auto dialect = make_dialect("command").value();
+  ProcessAttempt process(*wardens_, *dialect, options_, {});
+  process.end(OutcomeKind::cancelled, "too early");
+  EXPECT_TRUE(process.ending());
+  auto body = [&]() -> Task<> {
+    const auto report = co_await process.run(shell("true"));
+    EXPECT_FALSE(report);
+    EXPECT_EQ(report.error().code(), Errc::cancelled);
+  };
+  RootScope scope(reactor_);
+  scope.spawn(body());
+  reactor_.run(scope);
+}
+
+TEST_F(ProcessAttemptTest, a_stop_of_the_awaiting_chain_goes_on_when_the_process_is_gone) {
+  play(R"({"lines": ["up", "never"], "stdin": "none", "ignore": ["TERM"], "hang_after": 1, "escapees": 1})");
+  auto dialect = make_dialect("command").value();
+  RootScope scope(reactor_);
+  ProcessEvents events;
+  bool done = false;
+  events.raw_output = [&](std::string_view) { scope.cancel(); };
+  ProcessAttempt process(*wardens_, *dialect, options_, std::move(events));
+  auto body = [&]() -> Task<> {
+    (void)co_await process.run(stand_in());
+    done = true;
+  };
+  scope.spawn(body());
+  reactor_.run(scope);
+  EXPECT_FALSE(done);
+  expect_nothing_left();
+  process.end(OutcomeKind::cancelled, "too late");
+}
+
+TEST_F(ProcessAttemptTest, a_killed_warden_leaves_doubt_and_no_process) {
+  play(R"({"lines": ["up", "never"], "stdin": "none", "ignore": ["TERM"], "hang_after": 1, "escapees": 1})");
+  const auto report = run(stand_in(), [](ProcessAttempt&) {
+    for (const pid_t child : os::own_children()) ::kill(child, SIGKILL);
+  });
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->outcome.kind, OutcomeKind::in_doubt);
+}
+
+TEST_F(ProcessAttemptTest, an_end_while_it_ends_by_itself_is_harmless) {
+  for (int round = 0; round < 20; ++round) {
+    const auto report = run(shell("echo bye"), [](ProcessAttempt& it) { it.end(OutcomeKind::cancelled, "at once"); });
+    ASSERT_TRUE(report);
+    EXPECT_TRUE(report->outcome.kind == OutcomeKind::succeeded || report->outcome.kind == OutcomeKind::cancelled);
+  }
+}
+
+TEST_F(ProcessAttemptTest, the_mark_goes_on_from_the_run_around_it) {
+  ::setenv(os::kMarkVariable, "outer:7", 1);
+  const auto report = run(shell("echo $STINT_RUN"));
+  ::unsetenv(os::kMarkVariable);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->outcome.text, "outer:7/" + options_.run);
+}
+
+TEST_F(ProcessAttemptTest, has_the_streams_it_was_given_and_no_other_descriptor) {
+  const int stray = ::dup(STDERR_FILENO);  // as a caller of stint may have left it open
+  const auto report = run(shell("cd /proc/self/fd; echo *"));
+  ::close(stray);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->outcome.text, "0 1 2 3") << "3 is the listing's own";
+}
+
+std::size_t open_descriptors() {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+}
+
+TEST_F(ProcessAttemptTest, a_hundred_at_once_leave_no_process_and_no_descriptor) {
+  ASSERT_TRUE(run(shell("true")));  // what is made once is there now
+  const std::size_t before = open_descriptors();
+  int succeeded = 0;
+  auto one = [&]() -> Task<> {
+    auto dialect = make_dialect("command").value();
+    ProcessAttempt process(*wardens_, *dialect, options_, {});
+    const auto report = co_await process.run(shell("setsid sleep 60 & cat; echo x"));
+    succeeded += report && report->outcome.kind == OutcomeKind::succeeded ? 1 : 0;
+  };
+  {
+    RootScope scope(reactor_);
+    for (int i = 0; i < 100; ++i) scope.spawn(one());
+    reactor_.run(scope);
+  }
+  EXPECT_EQ(succeeded, 100);
+  EXPECT_EQ(open_descriptors(), before);
+  expect_nothing_left();
+}
+
+}  // namespace
+}  // namespace stint::driver
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (!words.empty() && words.front() == stint::driver::kWardenArgument) {
+    return stint::driver::warden_main({words.begin() + 1, words.end()});
+  }
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

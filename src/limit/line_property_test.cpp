@@ -1,0 +1,79 @@
+// The promise of the line: a ticket that was taken before another began to join is ahead of it, whatever happens at the
+// same time, compaction included. OFD locks belong to the open file, so threads contend as processes do.
+#include "limit/line.hpp"
+#include "os/test_folder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <random>
+#include <sched.h>
+#include <thread>
+#include <unistd.h>
+
+namespace stint::limit {
+namespace {
+
+constexpr int kThreads = 8;
+constexpr int kJoins = 1500;  // of each thread: about a second, and some hundred compactions
+
+struct Shared {
+  std::array<std::atomic<off_t>, kThreads> finished{};  // the ticket each has finished to take; 0: none
+  std::atomic<int> wrong = 0, failed = 0, started_anew = 0;
+};
+
+void join_and_leave(const HostLimit& limit, Shared& shared, std::size_t self, std::uint32_t seed) {
+  std::minstd_rand random(seed);
+  for (int i = 0; i < kJoins; ++i) {
+    off_t before = 0;  // the last ticket whose owner had finished to join before we begin
+    std::size_t whose = self;
+    for (std::size_t other = 0; other < kThreads; ++other) {
+      const off_t position = shared.finished[other];
+      if (other != self && position > before) {
+        before = position;
+        whose = other;
+      }
+    }
+    auto line = Line::open(limit);
+    if (!line || !line->join({})) {
+      ++shared.failed;
+      continue;
+    }
+    // Still the same ticket: it was in the line all the time, so it must be ahead of ours.
+    if (whose != self && shared.finished[whose] == before && before > line->position()) ++shared.wrong;
+    if (line->position() == 160) ++shared.started_anew;
+    shared.finished[self] = line->position();
+    for (auto turns = random() % 8; turns > 0; --turns) ::sched_yield();
+    shared.finished[self] = 0;
+    line->leave();
+    if (random() % 16 == 0) {  // now and then nobody is in the line, and it is compacted
+      for (auto turns = random() % 64; turns > 0; --turns) ::sched_yield();
+    }
+  }
+}
+
+TEST(LineProperty, a_ticket_is_ahead_of_all_that_began_to_join_later) {
+  const os::TestFolder folder;
+  HostLimit limit;
+  limit.name = "x";
+  limit.directory = folder.path();
+  Shared shared;
+  const char* const given = std::getenv("STINT_SEED");
+  const auto seed = static_cast<std::uint32_t>(given != nullptr ? std::atoll(given) : ::getpid());
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&, i] { join_and_leave(limit, shared, i, seed + static_cast<std::uint32_t>(i)); });
+    }
+  }
+  EXPECT_EQ(shared.wrong, 0);
+  EXPECT_LT(shared.failed, kThreads * kJoins / 100) << "a join gives up only while the line is compacted";
+  EXPECT_GT(shared.started_anew, 1) << "never compacted: this proves less than it should";
+  RecordProperty("compactions", shared.started_anew);
+}
+
+}  // namespace
+}  // namespace stint::limit

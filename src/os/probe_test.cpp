@@ -108,6 +108,11 @@ TEST_F(Probe, several_are_asked_at_once_and_answered_in_order) {
   EXPECT_EQ(answers[1].text, "b\n");
 }
 
+TEST_F(Probe, what_a_program_said_before_it_was_looked_at_is_heard) {
+  const std::vector<Question> many(40, {{"/bin/echo", "here"}, ""});  // the first have ended before the last are started
+  for (const Answer& answer : blocking_ask(many, kLong)) EXPECT_EQ(answer.text, "here\n");
+}
+
 TEST_F(Probe, a_program_is_found_only_in_absolute_parts_of_the_path) {
   std::ofstream(folder_ / "claude") << "#!/bin/sh\n";
   EXPECT_EQ(find_program("claude", folder_.string()), "") << "not executable";

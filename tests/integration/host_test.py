@@ -225,8 +225,9 @@ def daemon(what):
         os._exit(0)
     os.wait()
 def sleeper(): os.execv(sys.executable, [sys.executable, '-S', '-E', '-c', stubborn, tag])
-def hopper():  # a new process every 2 ms, each leaving its parent behind
-    while True:
+def hopper():  # a new process every 2 ms, each leaving its parent behind; ends by itself if the code under test is broken
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
         time.sleep(0.002)
         if os.fork(): os._exit(0)
 for _ in range(5): daemon(sleeper)

@@ -109,7 +109,8 @@ TEST_F(Probe, several_are_asked_at_once_and_answered_in_order) {
 }
 
 TEST_F(Probe, what_a_program_said_before_it_was_looked_at_is_heard) {
-  const std::vector<Question> many(40, {{"/bin/echo", "here"}, ""});  // the first have ended before the last are started
+  const std::vector<Question> many(40,
+                                   {{"/bin/echo", "here"}, ""});  // the first have ended before the last are started
   for (const Answer& answer : blocking_ask(many, kLong)) EXPECT_EQ(answer.text, "here\n");
 }
 

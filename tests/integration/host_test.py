@@ -570,9 +570,13 @@ def is_zombie(pid):
 
 if __name__ == "__main__":
     BINARY = os.path.abspath(sys.argv.pop(1))
-    # kill_both stops a front of our process group and kills its warden: to the kernel that is a group that lost its last
-    # tie while one of it is stopped, and it hangs up on all of it.
-    with contextlib.suppress(OSError):
-        os.setpgrp()
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    # kill_both stops a front and kills its warden. In a process group that has no tie to the rest of its session, the kernel
+    # takes that for jobs that nobody can continue: it hangs up on all of them, and the front goes on. So the tests run in a
+    # group of their own, whose tie is the parent.
+    child = os.fork()
+    if child != 0:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda got, _: os.kill(child, got))
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    os.setpgid(0, 0)
     unittest.main(verbosity=2)

@@ -101,7 +101,7 @@ class Doctor(unittest.TestCase):
         self.assertIn("leaves the commands", self.checks()["cli.claude"]["summary"])
 
     def test_a_cli_that_hangs_is_given_up_with_all_it_started(self):
-        self.program("gemini", f"setsid sleep 1000 & echo $! > {self.base}/pid; exec sleep 1000\n")
+        self.program("gemini", f"setsid sh -c 'echo $$ > {self.base}/pid; exec sleep 1000' & exec sleep 1000\n")
         start = time.monotonic()
         found = self.checks()
         self.assertLess(time.monotonic() - start, 20)

@@ -61,7 +61,7 @@ std::vector<std::string> cut_command(std::vector<std::string>& words) {
   return command;
 }
 
-int run(int argc, char** argv) {
+int run_command_line(int argc, char** argv) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   if (!words.empty() && words.front() == stint::driver::kWardenArgument) {
     return stint::driver::warden_main({words.begin() + 1, words.end()});
@@ -118,7 +118,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   stint::os::hold_standard_streams();
   try {
-    return run(argc, argv);
+    return run_command_line(argc, argv);
   } catch (const std::exception& error) {  // no descriptors, no memory, nowhere to print
     std::fputs((std::string("stint: ") + error.what() + "\n").c_str(), stderr);
     return argc > 1 && std::string_view(argv[1]) == "with" ? kExitWithFailed : kExitFailed;

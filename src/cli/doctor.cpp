@@ -56,7 +56,7 @@ void blocking_ask_programs(DoctorFacts& facts) {
   os::become_subreaper();  // a CLI's helper may have left its group
   std::vector<os::Answer> said = os::blocking_ask(questions, kAnswerWait);
   for (std::size_t i = 0; i < said.size(); ++i) *answers[i] = std::move(said[i]);
-  os::signal_all(os::descendants_of(::getpid()), SIGKILL);
+  os::blocking_end_leftovers();
 }
 
 void gather_programs(DoctorFacts& facts, const agent::Catalogue& catalogue, const agent::Settings& settings,

@@ -191,7 +191,8 @@ Fd timer_of(Duration most) {
   return timer;
 }
 
-constexpr int kLookAgainMs = 20;  // for a program whose child keeps its output open
+constexpr int kLookAgainMs = 20;    // for a program whose child keeps its output open
+constexpr int kLeftoverLooks = 50;  // a second
 
 }  // namespace
 
@@ -252,6 +253,15 @@ std::vector<Answer> blocking_ask(const std::vector<Question>& questions, Duratio
   std::vector<Answer> answers;
   for (Asked& one : asked) answers.push_back(one.finish());
   return answers;
+}
+
+bool blocking_end_leftovers() {
+  for (int looks = 0; looks < kLeftoverLooks; ++looks) {
+    signal_all(descendants_of(::getpid()), SIGKILL);
+    if (!reap_all(0).any_left) return true;
+    ::poll(nullptr, 0, kLookAgainMs);
+  }
+  return false;
 }
 
 std::string find_program(const std::string& name, const std::string& path_variable) {

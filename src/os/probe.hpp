@@ -45,6 +45,10 @@ inline constexpr std::size_t kAnswerMax = 16 * 1024;
 /// leaves running in the group is killed.
 [[nodiscard]] std::vector<Answer> blocking_ask(const std::vector<Question>& questions, Duration most);
 
+/// Ends everything below this process, a subreaper, and sees it go: what a program that was asked left behind outside
+/// of its group. False if something is still there after a second; it may be in a sleep that no signal ends.
+bool blocking_end_leftovers();
+
 /// Where a program is by PATH; empty if nowhere. Relative parts of PATH are passed over: they name what the current
 /// folder holds.
 [[nodiscard]] std::string find_program(const std::string& name, const std::string& path_variable);

@@ -1,12 +1,16 @@
 #include "os/probe.hpp"
 
 #include "os/fd.hpp"
+#include "os/process.hpp"
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <poll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace stint::os {
@@ -27,6 +31,13 @@ class Probe : public testing::Test {
   ~Probe() override { fs::remove_all(folder_); }
   static Answer ask(const std::string& script, Duration most = kLong) {
     return blocking_ask({{{"/bin/sh", "-c", script}, "/"}}, most).front();
+  }
+  /// Waits for it: what was killed takes a moment to die.
+  static bool ends(pid_t pid) {
+    const Fd handle(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    pollfd ready = {handle.get(), POLLIN, 0};
+    constexpr int kMostMs = 10'000;
+    return !handle || ::poll(&ready, 1, kMostMs) == 1;
   }
   fs::path folder_;
 };
@@ -79,8 +90,7 @@ TEST_F(Probe, a_program_that_never_ends_is_killed_with_its_group) {
   pid_t child = 0;
   std::ifstream(file) >> child;
   ASSERT_GT(child, 0);
-  const std::string status = read_small_file("/proc/" + std::to_string(child) + "/stat");
-  EXPECT_TRUE(status.empty() || status.find(") Z") != std::string::npos) << status;
+  EXPECT_TRUE(ends(child)) << "a signal that was sent is no end yet";
 }
 
 TEST_F(Probe, a_child_that_keeps_the_output_open_holds_nobody_up) {
@@ -112,6 +122,21 @@ TEST_F(Probe, what_a_program_said_before_it_was_looked_at_is_heard) {
   const std::vector<Question> many(40,
                                    {{"/bin/echo", "here"}, ""});  // the first have ended before the last are started
   for (const Answer& answer : blocking_ask(many, kLong)) EXPECT_EQ(answer.text, "here\n");
+}
+
+TEST_F(Probe, what_left_its_group_is_ended_and_seen_to_go) {
+  EXPECT_EXIT(
+      {
+        become_subreaper();
+        const std::string file = (folder_ / "pid").string();
+        ask("setsid sh -c 'echo $$ > " + file + "; exec sleep 1000' & while [ ! -s " + file + " ]; do :; done");
+        pid_t child = 0;
+        std::ifstream(file) >> child;
+        const bool lived = child > 0 && ::kill(child, 0) == 0;
+        const bool gone = blocking_end_leftovers() && ::kill(child, 0) != 0;
+        std::_Exit(lived && gone ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST_F(Probe, a_program_is_found_only_in_absolute_parts_of_the_path) {

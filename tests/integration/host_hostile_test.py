@@ -222,6 +222,8 @@ class Callers(Case):
             self.assertEqual(done.returncode, 125)
 
     def test_few_descriptors_are_an_error_or_enough(self):
+        if b"__asan_init" in read(self.b.binary, "rb"):
+            self.skipTest("a sanitizer looks at memory through a pipe, and takes its failure for a finding")
         for most in range(4, 24):
             done = self.run_with("x=1", "--", "true", preexec_fn=lambda n=most: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
             self.assertIn(done.returncode, (0, 125, 126), f"{most}: {done}")

@@ -22,6 +22,7 @@ constexpr std::size_t kChunk = 64 << 10;
 constexpr Duration kDrainMax = 2s;  // for pipes that somebody outside keeps open
 constexpr Duration kLifeCheckLeast = 50ms, kLifeCheckMost = 30s;
 constexpr int kLifeChecksPerTimeout = 4;
+constexpr Duration kBusyPerTick = 200ms;   // a tick of the kernel's is 10 ms
 constexpr Duration kFinishOffExtra = 30s;  // beyond all graces: then the warden is left to its work
 
 Semaphore::Options held_from_the_start() {
@@ -219,11 +220,15 @@ void ProcessAttempt::take_line(std::string_view line) {
 
 Task<> ProcessAttempt::watch_life() {
   const Duration pause = std::clamp(options_.idle_timeout / kLifeChecksPerTimeout, kLifeCheckLeast, kLifeCheckMost);
+  // An idle CLI's own timers use some CPU time; a twentieth of one core is work.
+  const auto busy = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(pause / kBusyPerTick));
   std::uint64_t ticks = 0;
   while (!why_ended_ && ward_ != nullptr) {
     co_await sleep_for(pause);
     if (ward_ == nullptr) co_return;
-    if (const std::uint64_t now = ward_->cpu_ticks(); now != std::exchange(ticks, now)) note_life();
+    const std::uint64_t now = ward_->cpu_ticks();
+    const std::uint64_t before = std::exchange(ticks, now);
+    if (now < before || now - before >= busy) note_life();  // less: one of its processes has ended
     if (wardens_.reactor().now() - last_life_ < options_.idle_timeout) continue;
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(options_.idle_timeout).count();
     end(OutcomeKind::stalled, "no output and no work for " + std::to_string(seconds) + " s");

@@ -21,7 +21,7 @@ int error_columns() {
   return size ? size->columns : 80;
 }
 
-/// The agent's words may be several lines, in colour; other control sequences are taken out, line by line.
+/// The agent's words may be several lines; control characters are taken out, line by line.
 std::string safe_lines(std::string_view text) {
   std::string out;
   for (std::size_t from = 0; from <= text.size();) {

@@ -10,6 +10,7 @@
 #include <boost/asio/write.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <sys/wait.h>
 
@@ -236,7 +237,11 @@ Task<> ProcessAttempt::watch_life() {
 }
 
 Result<ProcessReport> ProcessAttempt::report(const Ended& ended) {
-  if (ended.start_errno != 0) return fail(os::system_error("cannot start " + program_, ended.start_errno));
+  if (ended.start_errno != 0) {
+    Error error = os::system_error("cannot start " + program_, ended.start_errno);
+    if (ended.start_errno != ENOENT) return fail(std::move(error));
+    return fail(error.code(), std::string(error.what()) + ". Is it installed? `stint doctor` looks for the agent CLIs");
+  }
   ProcessEnd end;
   if (!ended.by_stint && WIFEXITED(ended.wait_status)) end.exit_status = WEXITSTATUS(ended.wait_status);
   if (!ended.by_stint && WIFSIGNALED(ended.wait_status)) end.signal = WTERMSIG(ended.wait_status);

@@ -70,11 +70,10 @@ RunResult ForegroundRun::finish(domain::RunEnd end, std::string message) {
   return result;
 }
 
-/// The budget's clock; true the first time.
-bool ForegroundRun::start_clock() {
-  if (attempts_ != 0) return false;
+/// The budget's clock, with the first attempt.
+void ForegroundRun::start_clock() {
+  if (attempts_ != 0) return;
   if (plan_.budget.time) deadline_ = deadline_.sooner(Deadline::after(reactor_.now(), *plan_.budget.time));
-  return true;
 }
 
 Task<RunResult> ForegroundRun::carry() {

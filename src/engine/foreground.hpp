@@ -88,7 +88,7 @@ class ForegroundRun {
   void hear(const driver::Progress& progress);
   void tell(RunEvent event) const;
   RunResult finish(domain::RunEnd end, std::string message);
-  bool start_clock();
+  void start_clock();
 
   Reactor& reactor_;
   const domain::Ambient& ambient_;

@@ -130,8 +130,10 @@ class Cap(Case):
         b = self.b
         fronts = [b.hold("x=2")[0] for _ in range(2)]
         self.assertFalse(b.slot_free("x.0") or b.slot_free("x.1"))
-        refused = b.run("with", "--no-wait", "x=2", "--", "true")
-        self.assertEqual(refused.returncode, 124)
+        for how in (["--no-wait"], ["--timeout", "200ms"]):
+            refused = b.run("with", *how, "x=2", "--", "touch", f"{b.home}/started")
+            self.assertEqual(refused.returncode, 124)
+            self.assertFalse(os.path.exists(f"{b.home}/started"), "no permit means: not started")
         self.assertIn("held by", refused.stderr)
         third = b.start("with", "x=2", "--", "true")
         time.sleep(0.3)

@@ -6,8 +6,8 @@ find_package(yaml-cpp REQUIRED)
 set(Boost_USE_STATIC_LIBS ON)
 find_package(Boost 1.81 CONFIG REQUIRED COMPONENTS json)
 
-add_library(stint_fmt INTERFACE)
-target_link_libraries(stint_fmt INTERFACE fmt::fmt-header-only)
+add_library(stint_fmt STATIC ${PROJECT_SOURCE_DIR}/cmake/fmt_library.cpp)
+target_link_libraries(stint_fmt PRIVATE stint_flags)
 
 add_library(stint_yaml INTERFACE)
 find_library(STINT_YAML_ARCHIVE libyaml-cpp.a)

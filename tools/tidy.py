@@ -30,7 +30,8 @@ LAYERS = [
     {"pool"},
     {"engine", "tape"},
     {"wire"},  # the shapes of what the engine tells
-    {"http", "cli", "loop", "provider"},
+    {"provider"},  # simulated; `stint provider` and the demos stand on it
+    {"http", "cli", "loop"},
     {"app"},
 ]
 RANK = {folder: rank for rank, row in enumerate(LAYERS) for folder in row}

@@ -8,7 +8,6 @@
 #include "provider/ask.hpp"
 #include "provider/server.hpp"
 
-#include <CLI/CLI.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <fmt/format.h>
 
@@ -225,19 +224,17 @@ class Fleet {
 }  // namespace
 
 DemoAgentsCommand::DemoAgentsCommand(CLI::App& app)
-    : command_(app.get_subcommand("demo")->add_subcommand(
-          "agents", "Several agents at once against the simulated provider, two at a time; one is cancelled")) {
-  command_->footer(
+    : command_(app, "demo agents",
+               "Several agents at once against the simulated provider, two at a time; one is cancelled") {
+  command_.footer(
       "Each agent is a process that asks the provider, which runs here, too. They take permits of the host limit\n"
       "agent:writer; who finds none waits in line. Ctrl-C ends all of them.");
-  command_->add_option("--runs", runs_, "How many")->check(CLI::Range(1U, kRunsMax))->capture_default_str();
-  command_->add_option("--max-concurrency", at_once_, "How many at once")
-      ->check(CLI::Range(1U, kRunsMax))
-      ->capture_default_str();
-  command_->add_flag("--plain", plain_, "One line per event, on a terminal too");
+  command_.option("--runs", runs_, "How many").whole(1U, kRunsMax).shows_default();
+  command_.option("--max-concurrency", at_once_, "How many at once").whole(1U, kRunsMax).shows_default();
+  command_.flag("--plain", plain_, "One line per event, on a terminal too");
 }
 
-bool DemoAgentsCommand::chosen() const { return command_->parsed(); }
+bool DemoAgentsCommand::chosen() const { return command_.chosen(); }
 
 int DemoAgentsCommand::run(const domain::Ambient& ambient) {
   const cli::Surroundings around = cli::blocking_look_around();

@@ -2,14 +2,11 @@
 /// Needs no key. What is shown is what the engine tells.
 #pragma once
 
+#include "cli/command.hpp"
 #include "domain/ambient.hpp"
 
 #include <cstdint>
 #include <string>
-
-namespace CLI {
-class App;
-}
 
 namespace stint::app {
 
@@ -22,7 +19,7 @@ class DemoAgentsCommand {
   int run(const domain::Ambient& ambient);
 
  private:
-  CLI::App* command_;
+  cli::Command command_;
   std::uint32_t runs_ = 6;
   std::uint32_t at_once_ = 2;
   bool plain_ = false;

@@ -8,13 +8,13 @@
 #include "cli/doctor.hpp"
 #include "cli/init.hpp"
 #include "cli/limits.hpp"
+#include "cli/provider.hpp"
 #include "cli/run.hpp"
 #include "cli/trust.hpp"
 #include "cli/with.hpp"
 #include "driver/warden.hpp"
 #include "os/fd.hpp"
 #include "provider/ask.hpp"
-#include "provider/command.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -84,7 +84,7 @@ int run_command_line(int argc, char** argv) {
   stint::cli::CompletionsCommand completions(app);
   stint::cli::DemoCommand demo(app);
   stint::app::DemoAgentsCommand demo_agents(app);
-  stint::provider::ProviderCommand provider(app);
+  stint::cli::ProviderCommand provider(app);
   if (!words.empty() && words.front() == stint::cli::kCompleteArgument) {
     words.erase(words.begin());
     fmt::print("{}", to_text(complete(app, words, stint::cli::blocking_project_names())));

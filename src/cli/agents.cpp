@@ -7,7 +7,6 @@
 #include "cli/surroundings.hpp"
 #include "wire/agents.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -122,15 +121,15 @@ void print_one(const Agent& agent, const agent::Settings& settings, const Surrou
 }  // namespace
 
 AgentsCommand::AgentsCommand(CLI::App& app)
-    : command_(app.add_subcommand("agents", "The agents of this project, and what is wrong with their files")) {
-  command_->footer(
+    : command_(app, "agents", "The agents of this project, and what is wrong with their files") {
+  command_.footer(
       "Agents are Markdown files in .stint/agents; those in .claude/agents, .coven/agents, .gemini/agents,\n"
       ".opencode/agents and .github/agents are read, too. Exit status 1 if a file has errors.");
-  command_->add_option("NAME", name_, "Only this one, with everything that is known of it");
-  command_->add_flag("--json", json_, "One JSON object: agents and problems");
+  command_.option("NAME", name_, "Only this one, with everything that is known of it");
+  command_.flag("--json", json_, "One JSON object: agents and problems");
 }
 
-bool AgentsCommand::chosen() const { return command_->parsed(); }
+bool AgentsCommand::chosen() const { return command_.chosen(); }
 
 int AgentsCommand::run() {
   const Surroundings around = blocking_look_around();

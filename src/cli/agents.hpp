@@ -1,11 +1,9 @@
 /// `stint agents`: the agents of this project, and what is wrong with their files.
 #pragma once
 
-#include <string>
+#include "cli/command.hpp"
 
-namespace CLI {  // NOLINT(readability-identifier-naming): theirs
-class App;
-}
+#include <string>
 
 namespace stint::cli {
 
@@ -21,7 +19,7 @@ class AgentsCommand {
   int run();
 
  private:
-  CLI::App* command_;  // owned by the app
+  Command command_;
   std::string name_;
   bool json_ = false;
 };

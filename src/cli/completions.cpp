@@ -2,7 +2,6 @@
 
 #include "cli/surroundings.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <array>
@@ -103,14 +102,14 @@ constexpr std::array kScripts = {Script{"bash", kBash}, Script{"zsh", kZsh}, Scr
 }  // namespace
 
 CompletionsCommand::CompletionsCommand(CLI::App& app)
-    : command_(app.add_subcommand("completions", "Print a script that lets a shell complete stint")) {
-  command_->footer("Try it: source <(stint completions bash)");
+    : command_(app, "completions", "Print a script that lets a shell complete stint") {
+  command_.footer("Try it: source <(stint completions bash)");
   std::vector<std::string> names;
   for (const Script& script : kScripts) names.emplace_back(script.shell);
-  command_->add_option("SHELL", shell_, "Which shell")->required()->check(CLI::IsMember(names));
+  command_.option("SHELL", shell_, "Which shell").required().one_of(names);
 }
 
-bool CompletionsCommand::chosen() const { return command_->parsed(); }
+bool CompletionsCommand::chosen() const { return command_.chosen(); }
 
 int CompletionsCommand::run() {
   for (const Script& script : kScripts) {

@@ -2,11 +2,9 @@
 /// commands: they ask the program (cli/complete.hpp), and so are right for every version of it.
 #pragma once
 
-#include <string>
+#include "cli/command.hpp"
 
-namespace CLI {
-class App;
-}
+#include <string>
 
 namespace stint::cli {
 
@@ -17,7 +15,7 @@ class CompletionsCommand {
   int run();
 
  private:
-  CLI::App* command_;
+  Command command_;
   std::string shell_;
 };
 

@@ -6,7 +6,6 @@
 #include "cli/surroundings.hpp"
 #include "wire/agents.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -61,16 +60,16 @@ void print_table(const std::vector<agent::Setting>& settings, const Surroundings
 }  // namespace
 
 ConfigCommand::ConfigCommand(CLI::App& app)
-    : command_(app.add_subcommand("config", "Every setting, its value and where it comes from")) {
-  command_->footer(
+    : command_(app, "config", "Every setting, its value and where it comes from") {
+  command_.footer(
       "Later wins: defaults, stint.toml of the project, $XDG_CONFIG_HOME/stint/config.toml, STINT_… in the "
       "environment,\n"
       "flags. The variable of pool.workers is STINT_POOL_WORKERS. Exit status 1 if a value is wrong.");
-  command_->add_option("KEY", key_, "Only this one, or all below it: pool, limits.gpu");
-  command_->add_flag("--json", json_, "One JSON object: settings and problems");
+  command_.option("KEY", key_, "Only this one, or all below it: pool, limits.gpu");
+  command_.flag("--json", json_, "One JSON object: settings and problems");
 }
 
-bool ConfigCommand::chosen() const { return command_->parsed(); }
+bool ConfigCommand::chosen() const { return command_.chosen(); }
 
 int ConfigCommand::run() {
   const Surroundings around = blocking_look_around();

@@ -1,11 +1,9 @@
 /// `stint config`: every setting, its value and where it comes from.
 #pragma once
 
-#include <string>
+#include "cli/command.hpp"
 
-namespace CLI {  // NOLINT(readability-identifier-naming): theirs
-class App;
-}
+#include <string>
 
 namespace stint::cli {
 
@@ -21,7 +19,7 @@ class ConfigCommand {
   int run();
 
  private:
-  CLI::App* command_;  // owned by the app
+  Command command_;
   std::string key_;
   bool json_ = false;
 };

@@ -5,7 +5,6 @@
 #include "os/terminal.hpp"
 #include "stint/asio.hpp"
 
-#include <CLI/CLI.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <fmt/format.h>
 
@@ -30,18 +29,6 @@ std::optional<Number> parse(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
-}
-
-/// Refuses what is no number or out of range, naming both.
-template <class Number>
-CLI::Validator within(Number least, Number most, const std::string& kind) {
-  return CLI::Validator(
-      [=](const std::string& text) {
-        const std::optional<Number> value = parse<Number>(text);
-        if (value && *value >= least && *value <= most) return std::string();
-        return fmt::format("'{}' is not {} from {} to {}", text, kind, least, most);
-      },
-      fmt::format("{}..{}", least, most));
 }
 
 /// The place where pictures are drawn, one over the other. Gives the cursor back when it goes.
@@ -198,24 +185,20 @@ bool shows_utf8(const TerminalSettings& settings) {
 }
 
 DemoCommand::DemoCommand(CLI::App& app)
-    : command_(app.add_subcommand("demo", "Watch a semaphore: workers queue for the spaces of a garage")) {
-  command_->footer(
+    : command_(app, "demo", "Watch a semaphore: workers queue for the spaces of a garage") {
+  command_.footer(
       "Everything you see is decided by stint::Semaphore while it runs. On a terminal it is a picture that moves;\n"
       "into a file or a pipe it is one line per event. Ctrl-C ends it: everybody is cancelled, no permit is lost.");
-  const auto add = [this](const char* name, std::string& value, const char* text, const CLI::Validator& check) {
-    command_->add_option(name, value, text)->check(check)->type_name("N");
-  };
-  add("--capacity", capacity_, "Spaces of the garage: the limit (default 4)", within(1U, 32U, "a whole number"));
-  add("--workers", workers_, "How many come and go (default: twice the capacity, plus 1)",
-      within(1U, 200U, "a whole number"));
-  add("--seconds", seconds_, "Length of the show (default 22)", within(10U, 3600U, "a whole number"));
-  add("--seed", seed_, "Another seed, other guests (default 1)", within(0U, 1'000'000'000U, "a whole number"));
-  add("--speed", speed_, "So many times as fast (default 1; without a terminal 20)", within(0.1, 1000.0, "a number"));
-  command_->add_flag("--plain", plain_, "One line per event, on a terminal too");
-  command_->add_flag("--json", json_, "One JSON object per line and event, then one with the sums");
+  command_.option("--capacity", capacity_, "Spaces of the garage: the limit (default 4)").whole(1, 32);
+  command_.option("--workers", workers_, "How many come and go (default: twice the capacity, plus 1)").whole(1, 200);
+  command_.option("--seconds", seconds_, "Length of the show (default 22)").whole(10, 3600);
+  command_.option("--seed", seed_, "Another seed, other guests (default 1)").whole(0, 1'000'000'000);
+  command_.option("--speed", speed_, "So many times as fast (default 1; without a terminal 20)").number(0.1, 1000.0);
+  command_.flag("--plain", plain_, "One line per event, on a terminal too");
+  command_.flag("--json", json_, "One JSON object per line and event, then one with the sums");
 }
 
-bool DemoCommand::chosen() const { return command_->parsed(); }
+bool DemoCommand::chosen() const { return command_.chosen(); }
 
 int DemoCommand::run() {
   DemoOptions options;

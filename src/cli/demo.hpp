@@ -1,13 +1,10 @@
 /// `stint demo`: a semaphore at work, to look at. On a terminal a picture that moves; elsewhere one line per event.
 #pragma once
 
+#include "cli/command.hpp"
 #include "cli/demo_script.hpp"
 
 #include <string>
-
-namespace CLI {  // NOLINT(readability-identifier-naming): theirs
-class App;
-}
 
 namespace stint::cli {
 
@@ -23,7 +20,7 @@ class DemoCommand {
   int run();
 
  private:
-  CLI::App* command_;                                        // owned by the app
+  Command command_;
   std::string capacity_, workers_, seconds_, seed_, speed_;  // as they were written; validated when they were read
   bool json_ = false;
   bool plain_ = false;

@@ -8,7 +8,6 @@
 #include "os/cgroup.hpp"
 #include "os/process.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -179,12 +178,12 @@ void print(const std::vector<wire::Check>& checks, bool colour) {
 }  // namespace
 
 DoctorCommand::DoctorCommand(CLI::App& app)
-    : command_(app.add_subcommand("doctor", "Check this host and project, with a remedy for each finding")) {
-  command_->footer("Changes nothing. Keys are never shown. Exit status 1 if something failed; warnings are allowed.");
-  command_->add_flag("--json", json_, "One JSON object: status, and checks with id, status, summary and remedy");
+    : command_(app, "doctor", "Check this host and project, with a remedy for each finding") {
+  command_.footer("Changes nothing. Keys are never shown. Exit status 1 if something failed; warnings are allowed.");
+  command_.flag("--json", json_, "One JSON object: status, and checks with id, status, summary and remedy");
 }
 
-bool DoctorCommand::chosen() const { return command_->parsed(); }
+bool DoctorCommand::chosen() const { return command_.chosen(); }
 
 int DoctorCommand::run() {
   const Surroundings around = blocking_look_around();

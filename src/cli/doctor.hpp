@@ -2,9 +2,7 @@
 /// agent files, settings, trust) and says what to do about each finding. Changes nothing.
 #pragma once
 
-namespace CLI {
-class App;
-}
+#include "cli/command.hpp"
 
 namespace stint::cli {
 
@@ -16,7 +14,7 @@ class DoctorCommand {
   int run();
 
  private:
-  CLI::App* command_;
+  Command command_;
   bool json_ = false;
 };
 

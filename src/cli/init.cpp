@@ -5,7 +5,6 @@
 #include "cli/printable.hpp"
 #include "cli/surroundings.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -70,13 +69,13 @@ std::vector<wire::InitFile> blocking_write_templates(const fs::path& root, bool 
 }
 
 InitCommand::InitCommand(CLI::App& app)
-    : command_(app.add_subcommand("init", "Write the first agents and settings into this git repository")) {
-  command_->footer("What is there is never overwritten: to get a file anew, remove it first.");
-  command_->add_flag("--dry-run", dry_run_, "Only say what would be written");
-  command_->add_flag("--json", json_, "One JSON object: what became of each file");
+    : command_(app, "init", "Write the first agents and settings into this git repository") {
+  command_.footer("What is there is never overwritten: to get a file anew, remove it first.");
+  command_.flag("--dry-run", dry_run_, "Only say what would be written");
+  command_.flag("--json", json_, "One JSON object: what became of each file");
 }
 
-bool InitCommand::chosen() const { return command_->parsed(); }
+bool InitCommand::chosen() const { return command_.chosen(); }
 
 int InitCommand::run() {
   const Surroundings around = blocking_look_around();

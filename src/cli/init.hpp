@@ -2,6 +2,7 @@
 /// what is there.
 #pragma once
 
+#include "cli/command.hpp"
 #include "wire/agents.hpp"
 
 #include <filesystem>
@@ -9,10 +10,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-namespace CLI {  // NOLINT(readability-identifier-naming): theirs
-class App;
-}
 
 namespace stint::cli {
 
@@ -39,7 +36,7 @@ class InitCommand {
   int run();
 
  private:
-  CLI::App* command_;  // owned by the app
+  Command command_;
   bool dry_run_ = false;
   bool json_ = false;
 };

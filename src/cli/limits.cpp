@@ -6,7 +6,6 @@
 #include "limit/listing.hpp"
 #include "wire/limits.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -60,15 +59,15 @@ Result<> resize(const HostPlace& place, const std::string& text) {
 }  // namespace
 
 LimitsCommand::LimitsCommand(CLI::App& app)
-    : command_(app.add_subcommand("limits", "Host limits: who holds them, who waits; resize them")) {
-  command_->footer(
+    : command_(app, "limits", "Host limits: who holds them, who waits; resize them") {
+  command_.footer(
       "Without names: every limit that was ever used here, and every one of the configuration. NAME=N sets its\n"
       "capacity now and for all that come: a raised one wakes the line, a lowered one takes nothing from its holders.");
-  command_->add_option("NAME", names_, "Only these; NAME=N resizes")->type_name("[=N]…");
-  command_->add_flag("--json", json_, "One JSON object");
+  command_.option("NAME", names_, "Only these; NAME=N resizes").value("[=N]…");
+  command_.flag("--json", json_, "One JSON object");
 }
 
-bool LimitsCommand::chosen() const { return command_->parsed(); }
+bool LimitsCommand::chosen() const { return command_.chosen(); }
 
 int LimitsCommand::run(const domain::Ambient& ambient) {
   const Surroundings around = blocking_look_around();

@@ -1,14 +1,11 @@
 /// `stint limits [NAME[=N]…]`: every host limit with its holders and its line; `NAME=N` resizes one while it is used.
 #pragma once
 
+#include "cli/command.hpp"
 #include "domain/ambient.hpp"
 
 #include <string>
 #include <vector>
-
-namespace CLI {
-class App;
-}
 
 namespace stint::cli {
 
@@ -19,7 +16,7 @@ class LimitsCommand {
   int run(const domain::Ambient& ambient);
 
  private:
-  CLI::App* command_;
+  Command command_;
   std::vector<std::string> names_;
   bool json_ = false;
 };

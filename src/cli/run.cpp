@@ -9,7 +9,6 @@
 #include "stint/asio.hpp"
 #include "wire/run_event.hpp"
 
-#include <CLI/CLI.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <fmt/format.h>
 
@@ -108,8 +107,8 @@ class Foreground {
 }  // namespace
 
 RunCommand::RunCommand(CLI::App& app)
-    : command_(app.add_subcommand("run", "Run an agent in the foreground: stint run review 42, stint run -p TEXT")) {
-  command_->footer(
+    : command_(app, "run", "Run an agent in the foreground: stint run review 42, stint run -p TEXT") {
+  command_.footer(
       "Values fill the agent's arguments in order; key=value names one; a key given twice is a list. `stint agents "
       "NAME`\n"
       "shows what an agent wants. The first Ctrl-C ends the run politely, a second one hurries; it is over when none "
@@ -118,25 +117,23 @@ RunCommand::RunCommand(CLI::App& app)
       "Exit status: 0 done · 1 failed · 2 usage · 3 refused · 4 budget or deadline · 5 cancelled · 6 in doubt · 128+n "
       "by "
       "signal.");
-  command_->positionals_at_end(false);
-  command_->add_option("AGENT", options_.words, "The agent, then its arguments")->type_name("[VALUE…] [KEY=VALUE…]");
-  command_->add_option("-p,--prompt", options_.prompt, "A prompt instead of an agent")->type_name("TEXT");
-  command_->add_option("--driver", options_.driver, "claude, codex, gemini or command; default: the agent's")
-      ->check(CLI::IsMember({"claude", "codex", "gemini", "command"}));
-  command_->add_option("--model", options_.model, "Passed to the driver")->type_name("NAME");
-  command_->add_option("--program", options_.program, "Instead of the CLI's usual name")->type_name("PATH");
-  command_->add_option("--time", options_.time, "Budget: from the first start, over waits and attempts")
-      ->type_name("DURATION");
-  command_->add_option("--attempts", options_.attempts, "Budget")->check(CLI::Range(1, 100));
-  command_->add_option("--tokens", options_.tokens, "Budget: 400k")->type_name("COUNT");
-  command_->add_option("--cost", options_.cost, "Budget: 2.50")->type_name("MONEY");
-  command_->add_option("--deadline", options_.deadline, "From now, with the wait for permits")->type_name("DURATION");
-  command_->add_flag("--no-wait", options_.no_wait, "Say no at once if there is no free permit");
-  command_->add_flag("--json", options_.json, "One JSON object per event, the result last");
-  command_->add_flag("-q,--quiet", options_.quiet, "Only the agent's words, and what went wrong");
+  command_.option("AGENT", options_.words, "The agent, then its arguments").value("[VALUE…] [KEY=VALUE…]");
+  command_.option("-p,--prompt", options_.prompt, "A prompt instead of an agent").value("TEXT");
+  command_.option("--driver", options_.driver, "claude, codex, gemini or command; default: the agent's")
+      .one_of({"claude", "codex", "gemini", "command"});
+  command_.option("--model", options_.model, "Passed to the driver").value("NAME");
+  command_.option("--program", options_.program, "Instead of the CLI's usual name").value("PATH");
+  command_.option("--time", options_.time, "Budget: from the first start, over waits and attempts").value("DURATION");
+  command_.option("--attempts", options_.attempts, "Budget").whole(1, 100);
+  command_.option("--tokens", options_.tokens, "Budget: 400k").value("COUNT");
+  command_.option("--cost", options_.cost, "Budget: 2.50").value("MONEY");
+  command_.option("--deadline", options_.deadline, "From now, with the wait for permits").value("DURATION");
+  command_.flag("--no-wait", options_.no_wait, "Say no at once if there is no free permit");
+  command_.flag("--json", options_.json, "One JSON object per event, the result last");
+  command_.flag("-q,--quiet", options_.quiet, "Only the agent's words, and what went wrong");
 }
 
-bool RunCommand::chosen() const { return command_->parsed(); }
+bool RunCommand::chosen() const { return command_.chosen(); }
 
 int RunCommand::run(const domain::Ambient& ambient) {
   const Surroundings around = blocking_look_around();

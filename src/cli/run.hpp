@@ -2,16 +2,13 @@
 /// its budget.
 #pragma once
 
+#include "cli/command.hpp"
 #include "domain/ambient.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
-
-namespace CLI {
-class App;
-}
 
 namespace stint::cli {
 
@@ -34,7 +31,7 @@ class RunCommand {
   int run(const domain::Ambient& ambient);
 
  private:
-  CLI::App* command_;
+  Command command_;
   RunOptions options_;
 };
 

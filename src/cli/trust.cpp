@@ -5,7 +5,6 @@
 #include "cli/surroundings.hpp"
 #include "wire/agents.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 namespace stint::cli {
@@ -29,17 +28,17 @@ int print_list(const std::filesystem::path& state, bool json) {
 }  // namespace
 
 TrustCommand::TrustCommand(CLI::App& app)
-    : command_(app.add_subcommand("trust", "Let the commands of this checkout run on this machine")) {
-  command_->footer(
+    : command_(app, "trust", "Let the commands of this checkout run on this machine") {
+  command_.footer(
       "A clone can hold commands, arguments for agent CLIs, a gate and addresses that keys are sent to. They are used "
       "only\n"
       "after `stint trust` was said for the repository, once. It covers all its worktrees and later changes.");
-  auto* const list = command_->add_flag("--list", list_, "What is trusted");
-  command_->add_flag("--revoke", revoke_, "Take it back for this repository")->excludes(list);
-  command_->add_flag("--json", json_, "One JSON object");
+  const Option list = command_.flag("--list", list_, "What is trusted");
+  command_.flag("--revoke", revoke_, "Take it back for this repository").excludes(list);
+  command_.flag("--json", json_, "One JSON object");
 }
 
-bool TrustCommand::chosen() const { return command_->parsed(); }
+bool TrustCommand::chosen() const { return command_.chosen(); }
 
 int TrustCommand::run() {
   const Surroundings around = blocking_look_around();

@@ -1,11 +1,9 @@
 /// `stint trust`: lets the commands of this checkout run on this machine, or takes that back.
 #pragma once
 
-#include <string>
+#include "cli/command.hpp"
 
-namespace CLI {  // NOLINT(readability-identifier-naming): theirs
-class App;
-}
+#include <string>
 
 namespace stint::cli {
 
@@ -20,7 +18,7 @@ class TrustCommand {
   int run();
 
  private:
-  CLI::App* command_;  // owned by the app
+  Command command_;
   bool list_ = false;
   bool revoke_ = false;
   bool json_ = false;

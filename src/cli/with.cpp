@@ -11,7 +11,6 @@
 #include "os/terminal.hpp"
 #include "stint/asio.hpp"
 
-#include <CLI/CLI.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <fmt/format.h>
 
@@ -201,32 +200,32 @@ class WithRun {
 };
 
 WithCommand::WithCommand(CLI::App& app)
-    : command_(app.add_subcommand("with", "Run any command under host limits: stint with gpu=2 -- ./train.sh")) {
-  command_->footer(
+    : command_(app, "with", "Run any command under host limits: stint with gpu=2 -- ./train.sh") {
+  command_.footer(
       "N is what the configuration says ([limits] in stint.toml), else =N, else 1. Several limits are taken in a "
       "fixed\n"
       "order, so that no two commands wait for each other. The permits are free again when the command and everything\n"
       "it started are gone, also if stint is killed.\n"
       "Exit status: the command's own; 124 no permit in time; 125 stint failed; 126, 127 as env; 128+n by signal n.");
-  command_->add_option("NAME", options_.limits, "A limit, or several")->required()->type_name("[=N]…");
-  command_->add_option("--weight", options_.weight, "How many permits of each limit it takes")
-      ->check(CLI::Range(1U, domain::kPermitsMax))
-      ->capture_default_str();
-  auto* const timeout = command_->add_option("--timeout", options_.timeout, "Wait no longer for a permit: 30s, 5m")
-                            ->type_name("DURATION");
-  command_->add_flag("--no-wait", options_.no_wait, "Say no at once if there is no free permit")->excludes(timeout);
-  command_->add_option("--label", options_.label, "Who holds it, in listings; default: the command")->type_name("TEXT");
-  command_->add_option("--grace", options_.grace, "Between the polite signal and SIGKILL, when it is ended")
-      ->type_name("DURATION")
-      ->capture_default_str();
-  command_->add_option("--lease", options_.lease, "If stint is frozen for so long, the command is ended")
-      ->type_name("DURATION")
-      ->capture_default_str();
-  command_->add_flag("--no-cgroup", options_.no_cgroup, "End processes by walks through /proc alone");
-  command_->add_flag("--no-inotify", options_.no_inotify, "Wait by polling alone");
+  command_.option("NAME", options_.limits, "A limit, or several").required().value("[=N]…");
+  command_.option("--weight", options_.weight, "How many permits of each limit it takes")
+      .whole(1U, domain::kPermitsMax)
+      .shows_default();
+  const Option timeout =
+      command_.option("--timeout", options_.timeout, "Wait no longer for a permit: 30s, 5m").value("DURATION");
+  command_.flag("--no-wait", options_.no_wait, "Say no at once if there is no free permit").excludes(timeout);
+  command_.option("--label", options_.label, "Who holds it, in listings; default: the command").value("TEXT");
+  command_.option("--grace", options_.grace, "Between the polite signal and SIGKILL, when it is ended")
+      .value("DURATION")
+      .shows_default();
+  command_.option("--lease", options_.lease, "If stint is frozen for so long, the command is ended")
+      .value("DURATION")
+      .shows_default();
+  command_.flag("--no-cgroup", options_.no_cgroup, "End processes by walks through /proc alone");
+  command_.flag("--no-inotify", options_.no_inotify, "Wait by polling alone");
 }
 
-bool WithCommand::chosen() const { return command_->parsed(); }
+bool WithCommand::chosen() const { return command_.chosen(); }
 
 int WithCommand::run(const domain::Ambient& ambient, std::vector<std::string> command) {
   options_.command = std::move(command);

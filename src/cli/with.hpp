@@ -1,15 +1,12 @@
 /// `stint with NAME[=N]… -- CMD…`: runs any command under host limits. Its exit status is the command's own.
 #pragma once
 
+#include "cli/command.hpp"
 #include "domain/ambient.hpp"
 
 #include <cstdint>
 #include <string>
 #include <vector>
-
-namespace CLI {
-class App;
-}
 
 namespace stint::cli {
 
@@ -35,7 +32,7 @@ class WithCommand {
   int run(const domain::Ambient& ambient, std::vector<std::string> command);
 
  private:
-  CLI::App* command_;
+  Command command_;
   WithOptions options_;
 };
 

@@ -1,13 +1,11 @@
 /// `stint provider`: the simulated model provider on a loopback port, until Ctrl-C.
 #pragma once
 
+#include "cli/command.hpp"
+
 #include <string>
 
-namespace CLI {  // NOLINT(readability-identifier-naming): theirs
-class App;
-}
-
-namespace stint::provider {
+namespace stint::cli {
 
 class ProviderCommand {
  public:
@@ -21,10 +19,10 @@ class ProviderCommand {
   int run();
 
  private:
-  CLI::App* command_;  // owned by the app
+  Command command_;
   std::string listen_ = "127.0.0.1:0";
   std::string script_file_, log_file_;
   bool json_ = false;
 };
 
-}  // namespace stint::provider
+}  // namespace stint::cli

@@ -1,8 +1,7 @@
-#include "provider/command.hpp"
+#include "cli/provider.hpp"
 
 #include "provider/server.hpp"
 
-#include <CLI/CLI.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <fmt/format.h>
 
@@ -10,7 +9,7 @@
 #include <cstdio>
 #include <memory>
 
-namespace stint::provider {
+namespace stint::cli {
 namespace {
 
 constexpr int kExitFailed = 1;
@@ -28,7 +27,7 @@ Result<std::string> blocking_read(const std::string& name) {
   };
   const std::unique_ptr<std::FILE, Close> file(std::fopen(name.c_str(), "rb"));
   if (!file) return fail(Errc::invalid, fmt::format("{}: can't be read; is the name right?", name));
-  std::string text(Script::kBytesMax + 1, '\0');
+  std::string text(provider::Script::kBytesMax + 1, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
   if (std::ferror(file.get()) != 0) return fail(Errc::invalid, fmt::format("{}: can't be read", name));
   return text;
@@ -76,28 +75,28 @@ Task<> end_on_signal(asio::signal_set& signals, Scope& work) {
 }  // namespace
 
 ProviderCommand::ProviderCommand(CLI::App& app)
-    : command_(app.add_subcommand("provider", "A simulated model provider: for demos and tests, without a key")) {
-  command_->footer(
+    : command_(app, "provider", "A simulated model provider: for demos and tests, without a key") {
+  command_.footer(
       "Speaks Anthropic Messages, OpenAI Chat Completions and Responses, and Gemini, and answers everything. A line "
       "in\n"
       "the prompt decides how:\n"
       "  @provider: delay=2s tokens=200 rate=40/s fault=429 retry_after=3 times=2\n"
       "docs/provider.md has every key, the script file and the faults.");
-  command_->add_option("--listen", listen_, "Address and port, on loopback (default 127.0.0.1:0: any free port)")
-      ->type_name("ADDRESS:PORT");
-  command_->add_option("--script", script_file_, "Which reply for which prompt: TOML or JSON")->type_name("FILE");
-  command_->add_option("--log", log_file_, "Append one line of JSON per request")->type_name("FILE");
-  command_->add_flag("--json", json_, "Say where it listens, and the sums at the end, as JSON");
+  command_.option("--listen", listen_, "Address and port, on loopback (default 127.0.0.1:0: any free port)")
+      .value("ADDRESS:PORT");
+  command_.option("--script", script_file_, "Which reply for which prompt: TOML or JSON").value("FILE");
+  command_.option("--log", log_file_, "Append one line of JSON per request").value("FILE");
+  command_.flag("--json", json_, "Say where it listens, and the sums at the end, as JSON");
 }
 
-bool ProviderCommand::chosen() const { return command_->parsed(); }
+bool ProviderCommand::chosen() const { return command_.chosen(); }
 
 int ProviderCommand::run() {
-  Script script;
+  provider::Script script;
   if (!script_file_.empty()) {
     const Result<std::string> text = blocking_read(script_file_);
     if (!text) return complain(kExitUsage, text.error().what());
-    Result<Script> parsed = Script::parse(*text);
+    Result<provider::Script> parsed = provider::Script::parse(*text);
     if (!parsed) return complain(kExitUsage, fmt::format("{}: {}", script_file_, parsed.error().what()));
     script = std::move(*parsed);
   }
@@ -106,9 +105,9 @@ int ProviderCommand::run() {
     log = std::fopen(log_file_.c_str(), "ab");
     if (log == nullptr) return complain(kExitUsage, fmt::format("{}: can't be written to", log_file_));
   }
-  Journal journal(log);
+  provider::Journal journal(log);
   Reactor reactor;
-  Server server(reactor, std::move(script), journal);
+  provider::Server server(reactor, std::move(script), journal);
   if (const Result<> listening = server.listen(listen_); !listening) {
     return complain(listening.error() == Errc::invalid ? kExitUsage : kExitFailed, listening.error().what());
   }
@@ -130,4 +129,4 @@ int ProviderCommand::run() {
   return 0;
 }
 
-}  // namespace stint::provider
+}  // namespace stint::cli

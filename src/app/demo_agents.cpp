@@ -3,6 +3,7 @@
 #include "cli/printable.hpp"
 #include "cli/run_display.hpp"
 #include "cli/surroundings.hpp"
+#include "domain/run_id.hpp"
 #include "engine/foreground.hpp"
 #include "limit/listing.hpp"
 #include "provider/ask.hpp"
@@ -99,7 +100,7 @@ class Fleet {
  private:
   engine::RunPlan plan(std::uint32_t index) {
     engine::RunPlan plan;
-    for (int i = 0; i < 12; ++i) plan.id += static_cast<char>('a' + ambient_.random() % 26);
+    plan.id = domain::new_run_id(ambient_);
     plan.label = rows_[index].name;
     plan.driver = "command";
     plan.attempt.command = {"/proc/self/exe", provider::kAskArgument, "127.0.0.1", port_,

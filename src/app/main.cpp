@@ -14,6 +14,7 @@
 #include "cli/with.hpp"
 #include "driver/warden.hpp"
 #include "os/fd.hpp"
+#include "os/spawn.hpp"
 #include "provider/ask.hpp"
 
 #include <CLI/CLI.hpp>
@@ -117,6 +118,7 @@ int run_command_line(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   stint::os::hold_standard_streams();
+  stint::os::remember_command_line(argc, argv);
   try {
     return run_command_line(argc, argv);
   } catch (const std::exception& error) {  // no descriptors, no memory, nowhere to print

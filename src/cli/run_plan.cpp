@@ -6,6 +6,7 @@
 #include "agent/quantity.hpp"
 #include "agent/template.hpp"
 #include "agent/trust.hpp"
+#include "domain/run_id.hpp"
 #include "os/process.hpp"
 #include "os/terminal.hpp"
 
@@ -18,15 +19,7 @@
 namespace stint::cli {
 namespace {
 
-constexpr std::size_t kRunIdLength = 12;
 constexpr std::string_view kPromptAgent = "prompt";  // of `run -p`
-
-std::string new_id(const domain::Ambient& ambient) {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz234567";
-  std::string id;
-  for (std::size_t i = 0; i < kRunIdLength; ++i) id += kLetters[ambient.random() % kLetters.size()];
-  return id;
-}
 
 Result<domain::Agent> find_agent(const agent::Catalogue& catalogue, const std::string& name) {
   if (const domain::Agent* const found = catalogue.find(name)) return *found;
@@ -177,7 +170,7 @@ Result<engine::RunPlan> blocking_plan_run(const RunOptions& options, const HostP
   const auto& [agent, values] = chosen;
   STINT_TRY(agent::RenderedAgent rendered, agent::render(agent, values));
   engine::RunPlan plan;
-  plan.id = new_id(ambient);
+  plan.id = domain::new_run_id(ambient);
   plan.label = rendered.title.empty() ? agent.name : rendered.title;
   plan.driver =
       options.driver.empty() ? std::string(to_string(agent.driver.value_or(place.settings.driver))) : options.driver;

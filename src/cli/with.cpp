@@ -3,6 +3,7 @@
 #include "agent/quantity.hpp"
 #include "cli/host_homes.hpp"
 #include "cli/printable.hpp"
+#include "domain/run_id.hpp"
 #include "driver/ward.hpp"
 #include "limit/host_limits.hpp"
 #include "os/cgroup.hpp"
@@ -26,7 +27,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kNoPermit = 124, kFailed = 125, kCannotExecute = 126, kNotFound = 127, kBySignal = 128;
-constexpr std::size_t kRunIdLength = 12;
 
 /// Not fmt::print, which throws where nobody can read it (a full disk): the command matters more.
 void say(const std::string& text) { std::fputs(("stint: " + text + "\n").c_str(), stderr); }
@@ -34,14 +34,6 @@ void say(const std::string& text) { std::fputs(("stint: " + text + "\n").c_str()
 int fail_with(int status, const Error& error) {
   say(printable(error.describe()));
   return status;
-}
-
-/// 12 letters and digits, the fence of a single attempt after them.
-std::string new_mark(const domain::Ambient& ambient) {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz234567";
-  std::string mark;
-  for (std::size_t i = 0; i < kRunIdLength; ++i) mark += kLetters[ambient.random() % kLetters.size()];
-  return mark + ":1";
 }
 
 Result<limit::HostRequest> parse_request(const std::string& text, const HostPlace& place, std::uint32_t weight) {
@@ -75,7 +67,7 @@ class WithRun {
   WithRun(Reactor& reactor, const domain::Ambient& ambient, const WithOptions& options)
       : options_(options), limits_(reactor, ambient, !options.no_inotify), wardens_(reactor), signals_(reactor.io()) {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) listen_for(signal);
-    who_.run = new_mark(ambient);
+    who_.run = domain::new_run_id(ambient) + ":1";  // the fence of a single attempt
     who_.label = options.label.empty() ? options.command.front() : options.label;
     who_.marks = os::mark_parts(os::environment(os::kMarkVariable));
     if (!options.no_cgroup) who_.cgroup = os::cgroup_path(os::delegated_cgroup(), who_.run);
@@ -127,6 +119,7 @@ class WithRun {
     start.slots = permit.entrust();
     start.lease = times.lease;
     start.grace = times.grace;
+    start.copy = true;
     listen_for(SIGTSTP);  // before, a stopped waiter is passed over in the line; from here on the warden must know
     auto ward = driver::Ward::start(wardens_, start);
     if (!ward) co_return fail_with(kFailed, ward.error());

@@ -114,7 +114,14 @@ Result<> Ward::spawn(const WardOptions& options, const os::Fd& theirs) {
   start.directory = options.directory;
   start.mask = options.mask;
   start.default_sigpipe = options.own_group;  // with the caller's group it has the caller's dispositions, too
-  STINT_TRY(pid_, os::spawn(start));
+  if (options.copy) {
+    const std::vector<std::string> words(start.argv.begin() + 2, start.argv.end());
+    start.argv = {"stint", kWardenArgument};  // its plan is in memory: others see the command
+    start.argv.insert(start.argv.end(), options.command.begin(), options.command.end());
+    STINT_TRY(pid_, os::spawn_copy(start, [&words] { return warden_main(words); }));
+  } else {
+    STINT_TRY(pid_, os::spawn(start));
+  }
   wardens_.add(pid_);
   return {};
 }

@@ -32,6 +32,9 @@ struct WardOptions {
   std::vector<std::pair<int, int>> put;  ///< streams of the command: {ours, theirs}
   const sigset_t* mask = nullptr;        ///< the command's signal mask; null: ours
   bool own_group = false;                ///< false: the command stays in our process group
+  /// The warden is a copy of this process, not a fresh one: it is there sooner. For a process with one thread that has
+  /// nothing else to do.
+  bool copy = false;
   Duration lease =
       std::chrono::seconds(10);  ///< without a beat for so long, Stint counts as frozen; kLeaseLeast or more
   Duration grace = std::chrono::seconds(2);  ///< between the polite signal and SIGKILL

@@ -7,12 +7,12 @@
 #include "driver/ladder.hpp"
 #include "os/cgroup.hpp"
 #include "os/fd.hpp"
+#include "os/number.hpp"
 #include "os/process.hpp"
 #include "os/slot_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -37,13 +37,6 @@ constexpr std::size_t kPlanWords = 7;
 int poll_ms(TimePoint when, TimePoint now, Duration most) {
   const Duration left = std::clamp(when - now, Duration::zero(), most);
   return static_cast<int>(std::chrono::ceil<milliseconds>(left).count());
-}
-
-template <class Number>
-Number number(const std::string& text) {
-  Number value{};
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
 }
 
 /// Blocks the signals that a warden hears of by descriptor; gives the mask before, which is the command's.
@@ -218,14 +211,14 @@ std::vector<std::string> to_arguments(const WardenPlan& plan) {
 int warden_main(const std::vector<std::string>& arguments) {
   if (arguments.size() <= kPlanWords) return 125;  // not for people
   WardenPlan plan;
-  plan.control = number<int>(arguments[0]);
-  plan.lease = milliseconds(number<std::int64_t>(arguments[1]));
-  plan.grace = milliseconds(number<std::int64_t>(arguments[2]));
+  plan.control = os::number<int>(arguments[0]);
+  plan.lease = milliseconds(os::number<std::int64_t>(arguments[1]));
+  plan.grace = milliseconds(os::number<std::int64_t>(arguments[2]));
   plan.run = arguments[3];
   if (arguments[4] != "-") plan.cgroup = arguments[4];
   for (std::size_t from = 0; arguments[5] != "-" && from < arguments[5].size();) {
     const auto to = arguments[5].find(',', from);
-    plan.slots.push_back(number<int>(arguments[5].substr(from, to - from)));
+    plan.slots.push_back(os::number<int>(arguments[5].substr(from, to - from)));
     from = to + 1;
   }
   plan.own_group = arguments[6] == "group";

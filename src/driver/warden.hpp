@@ -1,8 +1,9 @@
-/// The warden: a small process, this same binary started with kWardenArgument, that is the parent of one command. It
-/// holds the command's slots, and gives them back only when the command and all its descendants are gone. It ends them
-/// when it is told, when Stint dies (the control socket closes) or freezes (no beat within the lease). Stint holds the
-/// same slots and is a subreaper, too: either of the two may be killed at any moment, and the other ends what is left,
-/// then frees the slots. If both are killed, the slots' records remain (os/slot_file.hpp).
+/// The warden: a small process, this same binary started with kWardenArgument or a copy of Stint's process, that is the
+/// parent of one command. It holds the command's slots, and gives them back only when the command and all its
+/// descendants are gone. It ends them when it is told, when Stint dies (the control socket closes) or freezes (no beat
+/// within the lease). Stint holds the same slots and is a subreaper, too: either of the two may be killed at any
+/// moment, and the other ends what is left, then frees the slots. If both are killed, the slots' records remain
+/// (os/slot_file.hpp).
 #pragma once
 
 #include "stint/time.hpp"

@@ -43,12 +43,14 @@ Result<> check_capacity(std::string_view name, std::int64_t capacity) {
                                  ", not " + std::to_string(capacity));
 }
 
-std::uint32_t capacity_now(const HostLimit& limit) {
+std::optional<std::uint32_t> written_capacity(const HostLimit& limit) {
   const std::string text = os::read_small_file(limit.capacity_path());
   std::uint32_t resized = 0;
   std::from_chars(text.data(), text.data() + text.size(), resized);
-  return resized > 0 ? std::min(resized, domain::kPermitsMax) : limit.capacity;
+  return resized > 0 ? std::optional(std::min(resized, domain::kPermitsMax)) : std::nullopt;
 }
+
+std::uint32_t capacity_now(const HostLimit& limit) { return written_capacity(limit).value_or(limit.capacity); }
 
 Result<> resize(const HostLimit& limit, std::uint32_t capacity) {
   STINT_CHECK(check_capacity(limit.name, capacity));

@@ -5,6 +5,7 @@
 #include "stint/error.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,8 @@ struct HostLimit {
 [[nodiscard]] Result<> check_name(std::string_view name);
 [[nodiscard]] Result<> check_capacity(std::string_view name, std::int64_t capacity);
 
+/// What the capacity file says, if there is one that says a number.
+[[nodiscard]] std::optional<std::uint32_t> written_capacity(const HostLimit& limit);
 /// N now: from the capacity file, else as configured.
 [[nodiscard]] std::uint32_t capacity_now(const HostLimit& limit);
 /// Writes the capacity file and wakes everybody in the line.

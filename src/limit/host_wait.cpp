@@ -46,20 +46,20 @@ Result<bool> HostWait::step(TimePoint now, bool rang) {
   return granted;
 }
 
-Result<bool> HostWait::attempt(bool pass_frozen) {
+Result<bool> HostWait::attempt(bool thorough) {
   sweeping_ = false;
-  if (!line_.is_first(pass_frozen)) {
+  if (!line_.is_first(thorough)) {
     slots_.drop();
     return false;
   }
   if (!line_.try_lead()) return false;
-  auto granted = lead();
+  auto granted = lead(thorough);
   line_.stop_leading();
   return granted;
 }
 
-Result<bool> HostWait::lead() {
-  STINT_CHECK(slots_.refresh(unwatched_));
+Result<bool> HostWait::lead(bool thorough) {
+  STINT_CHECK(slots_.refresh(unwatched_, thorough));
   if (watching_) {
     for (const std::string& path : std::exchange(unwatched_, {})) watching_ = watch_->add_close(path) && watching_;
   }
@@ -76,7 +76,7 @@ HostPermit HostWait::permit() {
 
 std::vector<Slots::Holder> HostWait::holders() {
   std::vector<std::string> opened;
-  if (!slots_.refresh(opened)) return {};
+  if (!slots_.refresh(opened, false)) return {};
   unwatched_.insert(unwatched_.end(), opened.begin(), opened.end());
   return slots_.holders();
 }

@@ -38,8 +38,8 @@ class HostWait {
  private:
   HostWait(HostLimit limit, Line line, Slots slots, os::Watch& watch)
       : limit_(std::move(limit)), line_(std::move(line)), slots_(std::move(slots)), watch_(&watch) {}
-  Result<bool> attempt(bool pass_frozen);
-  Result<bool> lead();
+  Result<bool> attempt(bool thorough);
+  Result<bool> lead(bool thorough);
 
   HostLimit limit_;
   Line line_;

@@ -76,7 +76,7 @@ void Line::leave() noexcept {
   lock(position_, kRecord, F_UNLCK);
   position_ = 0;
   compact();
-  ring();
+  fd_.reset();  // which rings
 }
 
 /// Invariant 3. Not for who is in the line: it would unlock its own ticket.

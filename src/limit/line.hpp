@@ -22,7 +22,7 @@ class Line {
 
   /// Takes the next ticket. Fails with `unavailable` while a process that does not run compacts the file: try again.
   Result<> join(const os::SlotRecord& who);
-  /// Gives the ticket up and wakes the others. The kernel does the same, but for compaction, at a crash.
+  /// Gives the ticket up and wakes the others, for good. The kernel does the same, but for compaction, at a crash.
   void leave() noexcept;
   [[nodiscard]] bool joined() const noexcept { return position_ != 0; }
 

@@ -13,7 +13,13 @@
 namespace stint::limit {
 
 void HostPermit::release() noexcept {
-  for (const Held& slot : slots_) os::release_slot(slot.fd.get(), run_);
+  for (Held& slot : slots_) {
+    if (entrusted_) {
+      os::release_slot(slot.fd.get(), run_);
+    } else {
+      os::release_slot(std::move(slot.fd), run_);
+    }
+  }
   slots_.clear();
 }
 
@@ -54,10 +60,16 @@ std::vector<std::uint32_t> Slots::existing() const {
   return found;
 }
 
-Result<> Slots::refresh(std::vector<std::string>& opened) {
-  std::vector<std::uint32_t> wanted = existing();
-  const std::uint32_t capacity = capacity_now(limit_);
-  for (std::uint32_t i = 0; i < capacity; ++i) wanted.push_back(i);
+Result<> Slots::refresh(std::vector<std::string>& opened, bool thorough) {
+  // Before anything is looked at: what comes later is seen the next time.
+  same_ = stamp_.is_same(limit_.directory, who_.since_ms) && !thorough;
+  if (!same_ || has_capacity_) {
+    const auto written = written_capacity(limit_);
+    has_capacity_ = written.has_value();
+    capacity_ = written.value_or(limit_.capacity);
+  }
+  std::vector<std::uint32_t> wanted = same_ ? std::vector<std::uint32_t>() : existing();
+  for (std::uint32_t i = 0; i < capacity_; ++i) wanted.push_back(i);
   for (const std::uint32_t index : wanted) {
     Slot& slot = slots_[index];
     if (slot.fd) continue;
@@ -81,28 +93,33 @@ bool Slots::is_ours(const Slot& slot) const {
   return record && std::ranges::find(marks_, record->run) != marks_.end();
 }
 
+/// Whether it is still the file of that name: somebody may have unlinked it.
+bool Slots::is_named(std::uint32_t index, const Slot& slot) const {
+  struct stat ours{}, named{};
+  if (::fstat(slot.fd.get(), &ours) != 0 || ours.st_nlink == 0) return false;
+  return same_ || (::stat(limit_.slot_path(index).c_str(), &named) == 0 && ours.st_ino == named.st_ino &&
+                   ours.st_dev == named.st_dev);
+}
+
 /// Locks a slot and makes sure that nothing of an earlier run is alive in it.
 Slots::Look Slots::lock(std::uint32_t index, Slot& slot) {
   if (!os::try_lock_slot(slot.fd.get())) return Look::held;
-  struct stat ours{}, named{};
-  const bool same = ::fstat(slot.fd.get(), &ours) == 0 && ::stat(limit_.slot_path(index).c_str(), &named) == 0 &&
-                    ours.st_ino == named.st_ino && ours.st_dev == named.st_dev;
-  if (!same) {  // somebody unlinked it: a lock on it excludes nobody; the next refresh opens the new one
+  if (!is_named(index, slot)) {  // a lock on it excludes nobody; the next refresh opens the new one
     slot.fd.reset();
     return Look::held;
   }
-  const auto record = os::read_slot_record(slot.fd.get());
-  const os::Swept swept = record ? os::sweep(*record) : os::Swept::gone;
+  const os::SlotContent content = os::read_slot(slot.fd.get());
+  slot.blank = content.blank;
+  const os::Swept swept = content.record ? os::sweep(*content.record) : os::Swept::gone;
   if (swept == os::Swept::gone) return Look::free;
   os::unlock_slot(slot.fd.get());
   return swept == os::Swept::ending ? Look::dying : Look::held;
 }
 
 Result<Slots::Taken> Slots::take() {
-  const std::uint32_t capacity = capacity_now(limit_);
-  if (who_.weight > capacity) {
+  if (who_.weight > capacity_) {
     return fail(Errc::invalid, limit_.name + ": weight " + std::to_string(who_.weight) +
-                                   " is more than its capacity, " + std::to_string(capacity));
+                                   " is more than its capacity, " + std::to_string(capacity_));
   }
   Taken taken;
   std::uint32_t others = 0, mine = 0, inherited = 0;
@@ -130,15 +147,15 @@ Result<Slots::Taken> Slots::take() {
     return fail(Errc::invalid, limit_.name + ": this run holds " + std::to_string(inherited) +
                                    " already and can't wait for " + std::to_string(who_.weight) + " of it from inside");
   }
-  const std::uint32_t allowed = std::min(who_.weight, capacity > others ? capacity - others : 0);
-  who_.capacity = capacity;
+  const std::uint32_t allowed = std::min(who_.weight, capacity_ > others ? capacity_ - others : 0);
+  who_.capacity = capacity_;
   for (const std::uint32_t index : fresh) {
     Slot& slot = slots_.at(index);
-    if (index >= capacity || mine >= allowed) {
+    if (index >= capacity_ || mine >= allowed) {
       give_back(index);
       continue;
     }
-    if (!os::write_slot_record(slot.fd.get(), who_)) {
+    if (!os::write_slot_record(slot.fd.get(), who_, slot.blank)) {
       Error error = os::system_error("cannot write " + limit_.slot_path(index));
       give_back(index);
       return fail(std::move(error));

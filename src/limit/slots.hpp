@@ -5,6 +5,7 @@
 
 #include "limit/host_limit.hpp"
 #include "os/slot_file.hpp"
+#include "os/watch.hpp"
 
 #include <map>
 #include <string>
@@ -51,16 +52,16 @@ class Slots {
   /// `marks`: the runs that this process is a part of, from its environment; what they hold is not asked for again.
   Slots(HostLimit limit, os::SlotRecord who, std::vector<std::string> marks);
 
-  /// Makes and opens the slots below N, opens all others that exist. Adds the paths that were not open before to
-  /// `opened`.
-  Result<> refresh(std::vector<std::string>& opened);
+  /// Reads N, makes and opens the slots below it, opens all others that exist. Adds the paths that were not open before
+  /// to `opened`. `thorough`: also looks for them if the directory seems unchanged.
+  Result<> refresh(std::vector<std::string>& opened, bool thorough);
   /// Opens those that exist, for reading: to look.
   void open_existing();
   struct Taken {
     bool all = false;
     bool swept = false;  // something of a dead run is being ended: look again in a moment
   };
-  /// Takes what it may: slots held by others, at any index, plus ours never exceed N.
+  /// Takes what it may of what refresh() found: slots held by others, at any index, plus ours never exceed N.
   Result<Taken> take();
   void drop() noexcept;  // gives back what take() holds
   [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
@@ -78,16 +79,22 @@ class Slots {
   struct Slot {
     os::Fd fd;
     bool mine = false;
+    bool blank = false;  // as we found it when we locked it
   };
   std::vector<std::uint32_t> existing() const;
   enum class Look : std::uint8_t { free, held, dying };
   Look lock(std::uint32_t index, Slot& slot);
   bool is_ours(const Slot& slot) const;
+  bool is_named(std::uint32_t index, const Slot& slot) const;
 
   HostLimit limit_;
   os::SlotRecord who_;
   std::vector<std::string> marks_;
   std::map<std::uint32_t, Slot> slots_;
+  std::uint32_t capacity_ = 0;
+  os::DirectoryStamp stamp_;
+  bool same_ = false;          // the directory, since it was looked through
+  bool has_capacity_ = false;  // there is a file that says N
 };
 
 }  // namespace stint::limit

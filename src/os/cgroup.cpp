@@ -112,6 +112,10 @@ std::uint64_t out_of_memory_kills(const std::string& path) {
   return count;
 }
 
+bool is_populated(const std::string& path) {
+  return read_small_file(path + "/cgroup.events").find("populated 0") == std::string::npos;
+}
+
 void kill_cgroup(const std::string& path) noexcept {
   if (!path.empty()) write_kernel_file(path + "/cgroup.kill", "1");
 }

@@ -28,6 +28,8 @@ pid_t fork_into_cgroup(const std::string& cgroup) noexcept;
 bool limit_memory(const std::string& path, std::uint64_t bytes) noexcept;
 /// How many of its processes the kernel ended for want of memory.
 [[nodiscard]] std::uint64_t out_of_memory_kills(const std::string& path);
+/// Whether a process lives in it or below it. True if that can't be read.
+[[nodiscard]] bool is_populated(const std::string& path);
 void kill_cgroup(const std::string& path) noexcept;
 void remove_cgroup(const std::string& path) noexcept;
 

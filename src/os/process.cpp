@@ -5,9 +5,10 @@
 //    a row that found nothing.
 #include "os/process.hpp"
 
+#include "os/number.hpp"
+
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <dirent.h>
 #include <sys/prctl.h>
@@ -23,13 +24,6 @@ namespace {
 
 /// What comes after the name in /proc/PID/stat: field 3 is the state.
 constexpr std::size_t kParentField = 1, kGroupField = 2, kUserTimeField = 11, kSystemTimeField = 12, kStartField = 19;
-
-template <class Number>
-Number number(std::string_view text) noexcept {
-  Number value{};
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
 
 std::vector<pid_t> all_pids() {
   std::vector<pid_t> pids;

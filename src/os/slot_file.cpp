@@ -7,11 +7,11 @@
 #include "os/slot_file.hpp"
 
 #include "os/cgroup.hpp"
+#include "os/number.hpp"
 #include "os/process.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -21,6 +21,7 @@ namespace stint::os {
 namespace {
 
 constexpr std::string_view kSignature = "stint";
+constexpr std::string_view kBlanks = " \n";
 constexpr std::string_view kLabelField = " label=";      // the last: what people wrote is not looked through for others
 constexpr std::uint64_t kInitialNamespace = 0xEFFFFFFC;  // of pids, as the kernel numbers it: it sees all others
 
@@ -35,11 +36,19 @@ std::string_view field(std::string_view record, std::string_view key) {
   return record.substr(from, end == std::string_view::npos ? end : end - from);
 }
 
-template <class Number>
-Number number(std::string_view text) noexcept {
-  Number value{};
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
+std::string_view read_text(int fd, char (&buffer)[kSlotRecordMax]) noexcept {
+  const ssize_t got = ::pread(fd, buffer, sizeof buffer, 0);
+  return {buffer, got > 0 ? static_cast<std::size_t>(got) : 0};
+}
+
+/// Blanks over the record, if it is that of `run`.
+void erase(int fd, std::string_view run) noexcept {
+  char text[kSlotRecordMax];
+  const std::string_view found = read_text(fd, text);
+  if (!found.starts_with(kSignature) || field(found, "run") != run) return;
+  const std::size_t length = std::min(found.find('\n'), found.size());
+  std::fill_n(text, length, ' ');
+  if (::pwrite(fd, text, length, 0) != static_cast<ssize_t>(length)) (void)!::ftruncate(fd, 0);
 }
 
 void add(std::string& text, std::string_view key, std::string_view value) {
@@ -69,6 +78,7 @@ std::string to_text(const SlotRecord& record, std::size_t most) {
 }
 
 std::optional<SlotRecord> parse_slot_record(std::string_view text) {
+  text = text.substr(0, text.find('\n'));
   if (!text.starts_with(kSignature) || !text.substr(kSignature.size()).starts_with(' ')) return std::nullopt;
   SlotRecord record;
   record.run = field(text, "run");
@@ -84,16 +94,19 @@ std::optional<SlotRecord> parse_slot_record(std::string_view text) {
   return record;
 }
 
-std::optional<SlotRecord> read_slot_record(int fd) {
-  char text[kSlotRecordMax];
-  const ssize_t got = ::pread(fd, text, sizeof text, 0);
-  return got > 0 ? parse_slot_record({text, static_cast<std::size_t>(got)}) : std::nullopt;
+std::optional<SlotRecord> read_slot_record(int fd) { return read_slot(fd).record; }
+
+SlotContent read_slot(int fd) {
+  char buffer[kSlotRecordMax];
+  const std::string_view text = read_text(fd, buffer);
+  if (text.find_first_not_of(kBlanks) == text.npos && text.size() < sizeof buffer) return {};
+  return {.blank = false, .record = parse_slot_record(text)};
 }
 
-bool write_slot_record(int fd, const SlotRecord& record) noexcept {
+bool write_slot_record(int fd, const SlotRecord& record, bool blank) noexcept {
   const std::string text = to_text(record);
-  const bool written =
-      ::ftruncate(fd, 0) == 0 && ::pwrite(fd, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+  const bool written = (blank || ::ftruncate(fd, 0) == 0) &&
+                       ::pwrite(fd, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
   if (written) return true;
   const int error = errno;
   (void)!::ftruncate(fd, 0);
@@ -142,10 +155,15 @@ void unlock_slot(int fd) noexcept { ::flock(fd, LOCK_UN); }
 
 void release_slot(int fd, std::string_view run) noexcept {
   if (!try_lock_slot(fd)) return;
-  const auto record = read_slot_record(fd);
-  if (record && record->run == run) (void)!::ftruncate(fd, 0);
+  erase(fd, run);
   const Fd bell = reopen_for_write(fd);
   unlock_slot(fd);
+}
+
+void release_slot(Fd slot, std::string_view run) noexcept {
+  if (!try_lock_slot(slot.get())) return;
+  erase(slot.get(), run);
+  unlock_slot(slot.get());
 }
 
 Swept sweep(const SlotRecord& record) {
@@ -153,8 +171,12 @@ Swept sweep(const SlotRecord& record) {
   if (!record.boot.empty() && record.boot != boot_id()) return Swept::gone;  // the machine was started anew since
   if (!can_see(record)) return Swept::unseen;
   const bool has_cgroup = is_cgroup_of(record.cgroup, record.run);
-  if (has_cgroup) kill_cgroup(record.cgroup);
-  for (int scans = 0; scans < 2; ++scans) {
+  if (has_cgroup) {
+    kill_cgroup(record.cgroup);
+    if (is_populated(record.cgroup)) return Swept::ending;
+  }
+  // A process may be born behind the back of one walk. An empty cgroup bears none: one walk finds who has left it.
+  for (int walks = has_cgroup ? 1 : 2; walks > 0; --walks) {
     const auto left = marked(record.run);
     signal_all(left, SIGKILL);
     if (!left.empty()) return Swept::ending;

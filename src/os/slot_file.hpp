@@ -2,6 +2,7 @@
 ///
 /// Whoever holds a slot for a run writes a record into it and erases it when the work is proven gone. So a free lock
 /// with a record in it means that all keepers were killed: whoever locks it next first ends what carries that mark.
+/// Erasing writes blanks over it: to cut the file takes the file system longer than the whole rest of a hand-over.
 /// Files are never unlinked. A slot is kept by two processes, `stint` and its warden: one open file, and either may
 /// release it.
 #pragma once
@@ -38,8 +39,15 @@ inline constexpr std::size_t kLabelMax = 80;
 /// Nothing if it is not ours: other tools may write what they like.
 [[nodiscard]] std::optional<SlotRecord> parse_slot_record(std::string_view text);
 [[nodiscard]] std::optional<SlotRecord> read_slot_record(int fd);
-/// Truncates and writes; false if that failed (full disk), and the slot is blank again then.
-bool write_slot_record(int fd, const SlotRecord& record) noexcept;
+/// What is in a slot: nothing, a record of ours, or what somebody else wrote.
+struct SlotContent {
+  bool blank = true;
+  std::optional<SlotRecord> record;
+};
+[[nodiscard]] SlotContent read_slot(int fd);
+/// False if that failed (full disk), and the slot is blank then. `blank`: as read_slot() found it, nothing is to be
+/// cut.
+bool write_slot_record(int fd, const SlotRecord& record, bool blank = false) noexcept;
 
 /// The one namespace of pids that this process can see.
 [[nodiscard]] std::uint64_t pid_namespace();
@@ -57,9 +65,11 @@ void unlock_slot(int fd) noexcept;
 /// Erases the record, unlocks, then closes a fresh write descriptor, which is what wakes a waiter (an unlock alone
 /// wakes nobody, and our own descriptor may live on in another process). Does nothing to a slot that is no longer ours.
 void release_slot(int fd, std::string_view run) noexcept;
+/// The same for a slot that no other process has: the close of its own descriptor wakes.
+void release_slot(Fd slot, std::string_view run) noexcept;
 
 enum class Swept : std::uint8_t {
-  gone,    ///< two scans in a row found nothing
+  gone,    ///< its cgroup is empty and a walk found nothing; without a cgroup, two walks in a row
   ending,  ///< come back in a moment
   unseen,  ///< another container's: nobody here can tell, so it counts as alive
 };

@@ -1,7 +1,11 @@
 #include "os/spawn.hpp"
 
+#include "os/number.hpp"
+
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/socket.h>
@@ -67,6 +71,47 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return result;
 }
 
+/// What main() was given: the kernel shows these bytes to others.
+struct CommandLine {
+  char* begin = nullptr;
+  std::size_t size = 0;
+};
+CommandLine command_line;
+
+void show_command_line(const std::vector<std::string>& words) noexcept {
+  std::string text;
+  for (const std::string& word : words) text += word + '\0';
+  text.resize(command_line.size);  // with zeros, or cut
+  if (command_line.size == 0) return;
+  text.back() = 0;
+  std::ranges::copy(text, command_line.begin);
+}
+
+/// What an exec does to signals: handlers are gone, the ignored stay ignored.
+void forget_handlers() noexcept {
+  for (int signal = 1; signal < NSIG; ++signal) {
+    struct sigaction now{};
+    if (::sigaction(signal, nullptr, &now) != 0) continue;
+    if (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN) ::signal(signal, SIG_DFL);
+  }
+}
+
+/// What an exec does to descriptors.
+void close_private_descriptors(const std::vector<int>& keep) noexcept {
+  DIR* const folder = ::opendir("/proc/self/fd");
+  if (folder == nullptr) return;
+  std::vector<int> found;
+  while (const dirent* const entry = ::readdir(folder)) {
+    const int fd = number<int>(entry->d_name);
+    if (fd > STDERR_FILENO && fd != ::dirfd(folder)) found.push_back(fd);
+  }
+  ::closedir(folder);
+  for (const int fd : found) {
+    const int flags = ::fcntl(fd, F_GETFD);
+    if (flags >= 0 && (flags & FD_CLOEXEC) != 0 && std::ranges::find(keep, fd) == keep.end()) ::close(fd);
+  }
+}
+
 std::string_view variable(std::string_view entry) { return entry.substr(0, entry.find('=')); }
 
 }  // namespace
@@ -82,6 +127,27 @@ Result<pid_t> spawn(const SpawnOptions& options) {
                                   pointers(options.argv).data(), pointers(options.environment).data());
   if (error != 0) return fail(system_error("cannot start " + options.program, error));
   return pid;
+}
+
+Result<pid_t> spawn_copy(const SpawnOptions& options, const std::function<int()>& body) {
+  const pid_t pid = ::fork();
+  if (pid < 0) return fail(system_error("cannot start a process"));
+  if (pid > 0) return pid;
+  forget_handlers();
+  if (options.default_sigpipe) ::signal(SIGPIPE, SIG_DFL);
+  if (options.own_group) ::setpgid(0, 0);
+  for (const auto& [ours, theirs] : options.put) ::dup2(ours, theirs);
+  close_private_descriptors(options.keep);
+  if (options.mask != nullptr) ::sigprocmask(SIG_SETMASK, options.mask, nullptr);
+  std::vector<char*> variables = pointers(options.environment);
+  environ = variables.data();
+  show_command_line(options.argv);
+  ::_exit(body());
+}
+
+void remember_command_line(int argc, char** argv) noexcept {
+  if (argc < 1) return;
+  command_line = {argv[0], static_cast<std::size_t>(argv[argc - 1] - argv[0]) + std::strlen(argv[argc - 1]) + 1};
 }
 
 std::vector<std::string> environment_with(const std::vector<std::string>& changes) {

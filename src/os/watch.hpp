@@ -29,4 +29,17 @@ class Watch {
   Fd inotify_;
 };
 
+/// Whether entries of a directory came or went: one system call instead of a walk.
+class DirectoryStamp {
+ public:
+  /// True if it surely has the entries it had at the last call. `now_ms` is a time of the wall clock, now or earlier: a
+  /// change shortly before it may still be followed by one with the same time, so that is not believed.
+  bool is_same(const std::string& path, std::int64_t now_ms) noexcept;
+
+ private:
+  std::uint64_t device_ = 0, inode_ = 0;
+  std::int64_t seconds_ = 0, nanoseconds_ = 0;
+  bool settled_ = false;
+};
+
 }  // namespace stint::os

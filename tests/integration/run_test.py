@@ -117,7 +117,8 @@ class Command(Case):
         self.trust()
         holders = [self.start("two") for _ in range(2)]
         folder = f"{self.project}/.git/stint/semaphores"
-        wait_for(lambda: len(self.marked()) >= 2 and sorted(os.listdir(folder)) == ["two.0.lock", "two.1.lock", "two.line"], 5, "both")
+        wait_for(lambda: all(pathlib.Path(f"{folder}/two.{i}.lock").exists() and read(f"{folder}/two.{i}.lock").strip() for i in (0, 1)), 5, "both hold a slot")
+        self.assertEqual(sorted(os.listdir(folder)), ["two.0.lock", "two.1.lock", "two.line"])
         third = self.start("two", "--json")
         event = json.loads(third.stdout.readline())
         self.assertEqual((event["event"], event["waits_for"]["limit"], event["waits_for"]["capacity"]), ("waiting", "agent:two", 2))

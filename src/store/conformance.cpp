@@ -1,0 +1,87 @@
+#include "store/conformance.hpp"
+
+namespace stint::store {
+
+void StoreTest::define(std::string name, std::function<void(AgentEntry&)> change) {
+  AgentEntry entry;
+  entry.name = std::move(name);
+  if (change) change(entry);
+  get(store().define({entry}));
+}
+
+NewRun StoreTest::fresh(std::string agent) {
+  const domain::Ambient counter{.wall_now = {}, .random = [this] { return ids_++ * 0x9E3779B97F4A7C15U >> 7U; }};
+  NewRun run;
+  run.id = domain::new_run_id(counter);
+  run.agent = std::move(agent);
+  run.on_crash = domain::OnCrash::rerun;
+  return run;
+}
+
+Result<Accepted> StoreTest::try_submit(NewRun run) {
+  auto answers = ask(store().enqueue({std::move(run)}));
+  if (!answers) return fail(std::move(answers.error()));
+  if (answers->size() != 1) return fail(Errc::failed, "not one answer");
+  return std::move(answers->front());
+}
+
+std::string StoreTest::submit(std::string agent, const std::function<void(NewRun&)>& change) {
+  NewRun run = fresh(std::move(agent));
+  if (change) change(run);
+  auto accepted = try_submit(std::move(run));
+  if (!accepted) {
+    ADD_FAILURE() << accepted.error().describe();
+    return {};
+  }
+  return accepted->id;
+}
+
+Claim StoreTest::claim_one(WorkerNumber worker, std::string agent) {
+  std::vector<Claim> claims = claim(worker, std::move(agent));
+  if (claims.size() != 1) {
+    ADD_FAILURE() << claims.size() << " claims";
+    return {};
+  }
+  return std::move(claims.front());
+}
+
+std::vector<std::string> StoreTest::claimed_ids(WorkerNumber worker, std::string agent, std::uint32_t most) {
+  std::vector<std::string> ids;
+  for (Claim& one : claim(worker, std::move(agent), most)) ids.push_back(std::move(one.id));
+  return ids;
+}
+
+std::optional<domain::RunState> StoreTest::settle(WorkerNumber worker, const Claim& claim, domain::Settle settle,
+                                                  const std::function<void(Settlement&)>& change) {
+  Settlement settlement;
+  settlement.run = claim.run;
+  settlement.fence = claim.fence;
+  settlement.settle = settle;
+  if (change) change(settlement);
+  const auto states = get(store().settle(worker, {settlement}));
+  if (states.size() != 1) {
+    ADD_FAILURE() << states.size() << " answers";
+    return std::nullopt;
+  }
+  return states.front();
+}
+
+store::Run StoreTest::look(std::string id) {
+  std::optional<store::Run> run = get(store().find(id));
+  if (!run) ADD_FAILURE() << "no run " << id;
+  return run.value_or(store::Run());
+}
+
+std::vector<std::string> StoreTest::causes(std::string id) {
+  std::vector<std::string> found;
+  for (const Event& event : get(store().events(std::move(id), 0, 1000))) found.push_back(event.cause);
+  return found;
+}
+
+std::vector<std::string> StoreTest::reasons(std::string id) {
+  std::vector<std::string> found;
+  for (const Why& why : get(store().why(std::move(id)))) found.push_back(why.reason);
+  return found;
+}
+
+}  // namespace stint::store

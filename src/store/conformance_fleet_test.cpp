@@ -1,0 +1,368 @@
+// What every store does for a fleet: workers that die, limits, events, looking.
+#include "store/conformance.hpp"
+
+#include <map>
+#include <set>
+
+namespace stint::store {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::Hold;
+using domain::OnCrash;
+using domain::RunState;
+using domain::Settle;
+using domain::Stop;
+using Ids = std::vector<std::string>;
+
+// ---- workers -------------------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, the_runs_of_a_dead_worker_go_back) {
+  define("a");
+  const std::string rerun = submit("a"), doubt = submit("a", [](NewRun& run) { run.on_crash = OnCrash::doubt; });
+  const std::string unsafe = submit("a"), cancelled = submit("a");
+  const WorkerNumber dead = enrol();
+  const auto claims = claim(dead, "a", 4);
+  get(store().mark(dead, claims[2].run, claims[2].fence, true));
+  get(store().cancel(cancelled));
+  world().kill(dead);
+  const WorkerNumber next = enrol();
+  const Ticked ticked = tick();
+  EXPECT_EQ(ticked.buried, std::vector<WorkerNumber>{dead});
+  EXPECT_EQ(ticked.lost, 4U);
+  EXPECT_EQ(state(rerun), RunState::queued);
+  EXPECT_EQ(look(rerun).attempt, 0U) << "a loss is no attempt";
+  EXPECT_EQ(look(rerun).lost, 1U);
+  EXPECT_EQ(state(doubt), RunState::in_doubt);
+  EXPECT_EQ(state(unsafe), RunState::in_doubt);
+  EXPECT_EQ(state(cancelled), RunState::cancelled);
+  EXPECT_EQ(claimed_ids(next, "a", 9), Ids{rerun});
+  EXPECT_TRUE(tick().buried.empty()) << "once";
+}
+
+TEST_P(StoreTest, a_zombie_learns_that_it_is_one) {
+  define("a");
+  const std::string id = submit("a");
+  const WorkerNumber zombie = enrol();
+  const Claim claim = claim_one(zombie, "a");
+  world().kill(zombie);
+  tick();
+  EXPECT_FALSE(get(store().beat(zombie)).alive);
+  EXPECT_EQ(error_of(store().claim(zombie, "a", 1)), Errc::closed);
+  EXPECT_EQ(settle(zombie, claim, Settle::succeeded), std::nullopt);
+  EXPECT_EQ(state(id), RunState::queued);
+}
+
+TEST_P(StoreTest, who_beats_lives) {
+  define("a");
+  submit("a");
+  const WorkerNumber worker = enrol();
+  const Claim claim = claim_one(worker, "a");
+  for (int i = 0; i < 10; ++i) {
+    world().advance(3s);
+    EXPECT_TRUE(get(store().beat(worker)).alive);
+    EXPECT_TRUE(tick().buried.empty());
+  }
+  EXPECT_EQ(settle(worker, claim, Settle::succeeded), RunState::succeeded);
+  EXPECT_FALSE(get(store().beat(worker + 1000)).alive) << "who never enrolled";
+}
+
+TEST_P(StoreTest, a_run_that_kills_its_workers_is_not_tried_for_ever) {
+  define("a", [](AgentEntry& agent) { agent.lost_max = 3; });
+  const std::string id = submit("a");
+  for (int i = 0; i < 3; ++i) {
+    const WorkerNumber worker = enrol();
+    EXPECT_EQ(claimed_ids(worker, "a", 1), Ids{id});
+    world().kill(worker);
+    tick();
+  }
+  EXPECT_EQ(state(id), RunState::failed);
+}
+
+// ---- limits --------------------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, a_limit_is_never_exceeded) {
+  const auto of = [](std::vector<LimitUse> limits) {
+    return [limits = std::move(limits)](AgentEntry& agent) { agent.limits = limits; };
+  };
+  define("light", of({{"gpu", 1}}));
+  define("heavy", of({{"gpu", 2}, {"model", 1}}));
+  get(store().resize("gpu", 4));
+  get(store().resize("model", 1));
+  for (int i = 0; i < 6; ++i) {
+    submit("light");
+    submit("heavy");
+  }
+  const WorkerNumber worker = enrol();
+  EXPECT_EQ(claim(worker, "heavy", 9).size(), 1U) << "the model is full";
+  EXPECT_EQ(claim(worker, "light", 9).size(), 2U);
+  EXPECT_EQ(claim(worker, "light", 9).size(), 0U);
+  const auto owned = get(store().owned(worker));
+  settle(worker, owned.back(), Settle::succeeded);
+  EXPECT_EQ(claim(worker, "light", 9).size(), 1U) << "an end makes room";
+  get(store().resize("gpu", 2));
+  settle(worker, get(store().owned(worker)).back(), Settle::succeeded);
+  EXPECT_EQ(claim(worker, "light", 9).size(), 0U) << "three are held of two";
+  get(store().resize("gpu", std::nullopt));
+  EXPECT_EQ(claim(worker, "light", 2).size(), 2U) << "no cap any more";
+  EXPECT_EQ(error_of(store().resize("gpu", 0)), Errc::invalid);
+}
+
+TEST_P(StoreTest, a_run_holds_what_it_was_claimed_with) {
+  define("a", [](AgentEntry& agent) { agent.limits = {{"x", 1}}; });
+  get(store().resize("x", 2));
+  submit("a");
+  submit("a");
+  submit("a");
+  const WorkerNumber worker = enrol();
+  EXPECT_EQ(claim(worker, "a", 1).size(), 1U);
+  define("a", [](AgentEntry& agent) { agent.limits = {{"x", 2}}; });
+  EXPECT_TRUE(claim(worker, "a").empty()) << "one unit is held, two are wanted";
+  settle(worker, get(store().owned(worker)).front(), Settle::succeeded);
+  EXPECT_EQ(claim(worker, "a", 9).size(), 1U);
+  for (const LimitState& limit : get(store().limits())) {
+    EXPECT_EQ(limit.name, "x");
+    EXPECT_EQ(limit.units, 2);
+    EXPECT_EQ(limit.runs, 1);
+  }
+}
+
+TEST_P(StoreTest, a_paused_limit_lets_nobody_through_then_one_probe_then_more) {
+  define("a", [](AgentEntry& agent) { agent.limits = {{"account:x", 1}}; });
+  for (int i = 0; i < 8; ++i) submit("a");
+  const WorkerNumber worker = enrol();
+  get(store().pause("account:x", world().now() + 5s));
+  EXPECT_TRUE(claim(worker, "a").empty());
+  world().advance(6s);
+  EXPECT_EQ(claim(worker, "a", 9).size(), 1U) << "the probe";
+  EXPECT_TRUE(claim(worker, "a", 9).empty());
+  settle(worker, get(store().owned(worker)).front(), Settle::succeeded);
+  EXPECT_EQ(claim(worker, "a", 9).size(), 2U) << "then two";
+  settle(worker, get(store().owned(worker)).front(), Settle::succeeded);
+  EXPECT_EQ(claim(worker, "a", 9).size(), 3U) << "then four";
+  get(store().pause("account:x", std::nullopt));
+  EXPECT_TRUE(get(store().limits()).front().paused);
+  get(store().beat(worker));
+  world().advance(10s);
+  EXPECT_TRUE(claim(worker, "a").empty()) << "until somebody resumes it";
+  EXPECT_EQ(get(store().resume("account:x")), 0U);
+  EXPECT_FALSE(get(store().limits()).front().paused);
+}
+
+TEST_P(StoreTest, a_park_pauses_its_account_and_a_resume_wakes_what_was_parked) {
+  define("a", [](AgentEntry& agent) { agent.limits = {{"account:x", 1}}; });
+  define("b", [](AgentEntry& agent) { agent.limits = {{"account:x", 1}}; });
+  define("c");
+  const std::string parked = submit("a"), held_back = submit("b"), free = submit("c");
+  const WorkerNumber worker = enrol();
+  settle(worker, claim_one(worker, "a"), Settle::park, [](Settlement& end) { end.park_on = "account:x"; });
+  EXPECT_TRUE(claim(worker, "b").empty()) << "the whole account waits";
+  EXPECT_EQ(state(held_back), RunState::queued);
+  EXPECT_EQ(claimed_ids(worker, "c", 1), Ids{free});
+  EXPECT_EQ(get(store().resume("account:x")), 1U);
+  EXPECT_EQ(claimed_ids(worker, "a", 1), Ids{parked}) << "the first of them is the probe";
+  EXPECT_TRUE(claim(worker, "b").empty());
+}
+
+TEST_P(StoreTest, a_heavy_request_is_not_starved_and_starves_nobody) {
+  define("light", [](AgentEntry& agent) { agent.limits = {{"gpu", 1}}; });
+  define("heavy", [](AgentEntry& agent) { agent.limits = {{"gpu", 4}}; });
+  get(store().resize("gpu", 4));
+  for (int i = 0; i < 60; ++i) {
+    submit("light");
+    submit("heavy");
+  }
+  const WorkerNumber worker = enrol();
+  std::map<std::string, int> served;
+  for (int round = 0; round < 60; ++round) {
+    for (const char* const agent : {"light", "heavy"})
+      served[agent] += static_cast<int>(claim(worker, agent, 9).size());
+    const auto owned = get(store().owned(worker));
+    if (!owned.empty()) settle(worker, owned.front(), Settle::succeeded);  // one at a time: it never empties by itself
+  }
+  EXPECT_GE(served["heavy"], 5);
+  EXPECT_GE(served["light"], 5);
+}
+
+// ---- events --------------------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, events_tell_a_run_without_gaps) {
+  define("a");
+  const std::string id = submit("a");
+  const WorkerNumber worker = enrol();
+  Claim claim = claim_one(worker, "a");
+  EXPECT_TRUE(get(store().note(worker, claim.run, claim.fence, "tool", R"({"n":1})")));
+  settle(worker, claim, Settle::hand_back);
+  claim = claim_one(worker, "a");
+  settle(worker, claim, Settle::succeeded);
+  const auto events = get(store().events(id, 0, 100));
+  ASSERT_EQ(causes(id), (Ids{"enqueued", "claimed", "tool", "hand_back", "claimed", "succeeded"}));
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    EXPECT_EQ(events[i].seq, static_cast<std::int64_t>(i) + 1);
+    EXPECT_EQ(events[i].run, id);
+  }
+  EXPECT_EQ(events[2].data, R"({"n":1})");
+  EXPECT_EQ(events[1].worker, worker);
+  EXPECT_EQ(events[3].worker, worker) << "who had it";
+  EXPECT_LT(events[1].fence, events[4].fence);
+  EXPECT_EQ(get(store().events(id, 4, 1)).front().seq, 5);
+  EXPECT_EQ(error_of(store().events("aaaaaaaaaaaa", 0, 1)), Errc::invalid);
+}
+
+TEST_P(StoreTest, the_feed_has_every_event_once_whatever_the_pages) {
+  define("a");
+  std::map<std::string, std::int64_t> wanted;
+  const WorkerNumber worker = enrol();
+  for (int i = 0; i < 7; ++i) {
+    submit("a");
+    const Claim claim = claim_one(worker, "a");
+    settle(worker, claim, Settle::succeeded);
+    wanted[claim.id] = 3;
+  }
+  for (const std::uint32_t page_size : {1U, 4U, 100U}) {
+    std::map<std::string, std::int64_t> seen;
+    std::string cursor;
+    while (true) {
+      const FeedPage page = get(store().feed(cursor, page_size));
+      if (page.events.empty()) break;
+      for (const Event& event : page.events) {
+        if (!event.run.empty()) EXPECT_EQ(event.seq, ++seen[event.run]);
+      }
+      cursor = page.cursor;
+    }
+    EXPECT_EQ(seen, wanted) << page_size;
+    const std::string late = submit("a");
+    const FeedPage page = get(store().feed(cursor, 100));
+    ASSERT_EQ(page.events.size(), 1U) << "it goes on where it ended";
+    EXPECT_EQ(page.events[0].run, late);
+    get(store().cancel(late));
+    wanted[late] = 2;
+  }
+  EXPECT_EQ(error_of(store().feed("what?", 1)), Errc::invalid);
+}
+
+// ---- looking -------------------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, every_wait_has_a_reason) {
+  define("a", [](AgentEntry& agent) { agent.limits = {{"gpu", 1}}; });
+  get(store().resize("gpu", 1));
+  const WorkerNumber worker = enrol();
+  const auto in_session = [](NewRun& run) { run.session = "s"; };
+  const std::string runs = submit("a", in_session), behind = submit("a", in_session);
+  claim_one(worker, "a");
+  EXPECT_EQ(reasons(runs), Ids{}) << "it runs";
+  EXPECT_EQ(reasons(behind), Ids{"session"});
+  EXPECT_NE(get(store().why(behind)).front().detail.find(runs), std::string::npos);
+  const std::string first = submit("a"), second = submit("a");
+  EXPECT_EQ(reasons(first), (Ids{"limit", "place"}));
+  EXPECT_EQ(get(store().why(first)).front().detail, "gpu: 1 of 1 held");
+  EXPECT_EQ(get(store().why(second)).back().detail, "2");
+  const std::string later = submit("a", [](NewRun& run) { run.delay = 1h; });
+  EXPECT_EQ(reasons(later), Ids{"delay"});
+  EXPECT_EQ(get(store().why(later)).front().until, look(later).not_before);
+  get(store().pause("gpu", std::nullopt));
+  EXPECT_EQ(reasons(first), (Ids{"paused", "place"}));
+  EXPECT_EQ(error_of(store().why("aaaaaaaaaaaa")), Errc::invalid);
+}
+
+TEST_P(StoreTest, an_id_may_be_shortened_while_it_names_one) {
+  define("a");
+  NewRun one = fresh("a"), two = fresh("a");
+  one.id = "abcdefghijkl";
+  two.id = "abcxyzabcxyz";
+  ASSERT_TRUE(try_submit(one));
+  ASSERT_TRUE(try_submit(two));
+  EXPECT_EQ(look("abcd").id, one.id);
+  EXPECT_EQ(error_of(store().find("abc")), Errc::invalid);
+  EXPECT_FALSE(get(store().find("zzz")));
+  EXPECT_FALSE(get(store().find("")));
+  EXPECT_FALSE(get(store().find("%")));
+}
+
+TEST_P(StoreTest, a_list_is_filtered_and_paged_newest_first) {
+  define("a");
+  define("b");
+  Ids ids;
+  for (int i = 0; i < 6; ++i) {
+    ids.push_back(submit(i % 2 == 0 ? "a" : "b", [&](NewRun& run) {
+      run.input = "{}";
+      if (i < 2) run.session = "s" + std::to_string(i);
+    }));
+  }
+  claim_one(enrol(), "b");
+  const auto listed = [&](const Filter& filter) {
+    Ids found;
+    for (const store::Run& run : get(store().list(filter))) found.push_back(run.id);
+    return found;
+  };
+  Filter filter;
+  filter.most = 4;
+  EXPECT_EQ(listed(filter), (Ids{ids[5], ids[4], ids[3], ids[2]}));
+  filter.before = look(ids[2]).number;
+  EXPECT_EQ(listed(filter), (Ids{ids[1], ids[0]}));
+  filter = {};
+  filter.agent = "b";
+  EXPECT_EQ(listed(filter), (Ids{ids[5], ids[3], ids[1]}));
+  filter.state = RunState::running;
+  EXPECT_EQ(listed(filter), Ids{ids[1]});
+  filter = {};
+  filter.session = "s0";
+  EXPECT_EQ(listed(filter), Ids{ids[0]});
+  EXPECT_EQ(get(store().list({})).front().input, "");
+}
+
+TEST_P(StoreTest, both_ends_of_an_output_are_kept) {
+  define("a");
+  const std::string id = submit("a");
+  const WorkerNumber worker = enrol();
+  const Claim claim = claim_one(worker, "a");
+  EXPECT_EQ(get(store().output(id)).bytes, 0U);
+  EXPECT_TRUE(get(store().append_output(worker, claim.run, claim.fence, std::string("hello\0 ", 7))));
+  EXPECT_TRUE(get(store().append_output(worker, claim.run, claim.fence, "world\n")));
+  EXPECT_EQ(get(store().output(id)).head, std::string("hello\0 world\n", 13));
+  const std::string much(kOutputHeadMax + kOutputTailMax + 5000, 'x');
+  EXPECT_TRUE(get(store().append_output(worker, claim.run, claim.fence, much)));
+  EXPECT_TRUE(get(store().append_output(worker, claim.run, claim.fence, "the end")));
+  const Output output = get(store().output(id));
+  EXPECT_EQ(output.bytes, 13 + much.size() + 7);
+  EXPECT_EQ(output.head.size(), kOutputHeadMax);
+  EXPECT_TRUE(output.head.starts_with("hello"));
+  EXPECT_EQ(output.tail.size(), kOutputTailMax);
+  EXPECT_TRUE(output.tail.ends_with("xthe end"));
+}
+
+TEST_P(StoreTest, what_ended_long_ago_is_forgotten_and_nothing_else) {
+  define("a");
+  const std::string old = submit("a", [](NewRun& run) { run.key = "k"; }), open = submit("a");
+  WorkerNumber worker = enrol();
+  settle(worker, claim_one(worker, "a"), Settle::succeeded);
+  world().advance(1h);
+  worker = enrol();
+  const std::string recent = submit("a", [](NewRun& run) { run.priority = 9; });
+  settle(worker, claim_one(worker, "a"), Settle::succeeded);
+  EXPECT_EQ(get(store().prune(world().now() - 30min, 100)), 1U);
+  EXPECT_FALSE(get(store().find(old)));
+  EXPECT_EQ(state(open), RunState::queued);
+  EXPECT_EQ(state(recent), RunState::succeeded);
+  EXPECT_EQ(error_of(store().events(old, 0, 9)), Errc::invalid);
+  EXPECT_NE(submit("a", [](NewRun& run) { run.key = "k"; }), old) << "its key is free again";
+  EXPECT_EQ(get(store().prune(world().now() - 30min, 100)), 0U);
+}
+
+TEST_P(StoreTest, sums_say_what_there_is) {
+  define("a");
+  submit("a");
+  submit("a", [](NewRun& run) { run.delay = 1h; });
+  const WorkerNumber worker = enrol();
+  settle(worker, claim_one(worker, "a"), Settle::failed);
+  submit("a");
+  const Stats stats = get(store().stats());
+  EXPECT_EQ(stats.runs.at(RunState::failed), 1U);
+  EXPECT_EQ(stats.runs.at(RunState::queued), 2U);
+  EXPECT_EQ(stats.ready, 1U);
+  EXPECT_EQ(stats.workers, 1U);
+  EXPECT_EQ(stats.events, 5U);
+}
+
+}  // namespace
+}  // namespace stint::store

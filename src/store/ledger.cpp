@@ -1,0 +1,582 @@
+// Invariants
+// 1. Each change of a run raises its seq and leaves one event: save() does both, and nothing else writes a run.
+// 2. The oldest unfinished run of a session is its head, and no other is ready: promote() follows every end.
+// 3. Every change by an owner is checked against worker, fence and state.
+#include "store/ledger.hpp"
+
+#include "domain/run_id.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace stint::store {
+namespace {
+
+using domain::Hold;
+using domain::RunState;
+using domain::Settle;
+using domain::Stop;
+using std::chrono::milliseconds;
+
+WallTime later(WallTime time, Duration by) { return time + std::chrono::ceil<milliseconds>(by); }
+
+std::optional<WallTime> sooner(std::optional<WallTime> a, std::optional<WallTime> b) {
+  return a && b ? std::min(*a, *b) : a ? a : b;
+}
+
+Error no_such_run(const std::string& id) { return {Errc::invalid, "there is no run '" + id + "'"}; }
+
+bool is_open(RunState state) noexcept {
+  return state == RunState::queued || state == RunState::running || state == RunState::parked;
+}
+
+/// Full jitter.
+Duration backoff(const AgentEntry& agent, std::uint32_t attempt, std::uint64_t random) {
+  const double most = std::min(static_cast<double>(agent.backoff_cap.count()),
+                               std::ldexp(static_cast<double>(agent.backoff_base.count()),
+                                          static_cast<int>(std::min<std::uint32_t>(attempt, 20))));
+  return Duration(static_cast<Duration::rep>(most * (static_cast<double>(random >> 11U) * 0x1p-53)));
+}
+
+bool is_paused(const GateRow& gate, WallTime now) {
+  return gate.paused && (!gate.paused_until || *gate.paused_until > now);
+}
+
+domain::Gate view(const GateUse& use, WallTime now) {
+  domain::Gate gate;
+  gate.capacity = use.gate.capacity;
+  gate.weight = use.weight;
+  gate.shared = use.shared;
+  gate.paused = is_paused(use.gate, now);
+  gate.ramp = use.gate.ramp;
+  gate.units = use.units;
+  gate.runs = use.runs;
+  gate.turn_of = use.gate.turn_of;
+  gate.turn_lapsed = use.gate.turn_until <= now;
+  gate.last_turn_of = use.gate.last_turn_of;
+  return gate;
+}
+
+void extend_pause(GateRow& gate, std::optional<WallTime> until) {
+  const bool for_good = gate.paused && !gate.paused_until;
+  if (!for_good) gate.paused_until = gate.paused && until ? std::max(*gate.paused_until, *until) : until;
+  gate.paused = true;
+  gate.ramp = 1;
+}
+
+std::string json_of_resize(const std::string& limit, std::optional<std::uint32_t> capacity) {
+  return "{\"limit\":\"" + limit + "\",\"capacity\":" + (capacity ? std::to_string(*capacity) : "null") + "}";
+}
+
+}  // namespace
+
+// ---- rows ----------------------------------------------------------------------------------------------------------
+
+Result<RunRow> Ledger::must_find(const std::string& id) {
+  STINT_TRY(std::optional<RunRow> row, rows_.run(id));
+  if (!row) return fail(no_such_run(id));
+  return std::move(*row);
+}
+
+Result<std::optional<RunRow>> Ledger::find_owned(WorkerNumber worker, RunNumber run, std::int64_t fence) {
+  STINT_TRY(std::optional<RunRow> row, rows_.run(run));
+  const bool ours = row && row->run.state == RunState::running && row->run.fence == fence && row->run.worker == worker;
+  return ours ? std::move(row) : std::optional<RunRow>();
+}
+
+Result<> Ledger::save(RunRow& row, std::string_view cause, std::optional<WorkerNumber> owner, std::string data) {
+  Run& run = row.run;
+  ++run.seq;
+  run.expires_at = sooner(run.deadline, row.budget_until);
+  STINT_CHECK(rows_.put(row));
+  Event event;
+  event.run = run.id;
+  event.seq = run.seq;
+  event.fence = run.fence;
+  event.cause = cause;
+  event.state = run.state;
+  event.hold = run.hold;
+  event.worker = run.worker ? run.worker : owner;
+  if (run.state != RunState::running) event.error = run.error;
+  event.data = std::move(data);
+  event.at = now();
+  return rows_.add_event(run.number, event);
+}
+
+Result<> Ledger::promote(const std::string& session) {
+  if (session.empty()) return {};
+  STINT_TRY(std::optional<RunRow> head, rows_.head_of(session));
+  if (!head || head->run.state != RunState::queued || head->run.hold != Hold::session) return {};
+  const bool delayed = head->run.not_before && *head->run.not_before > now();
+  head->run.hold = delayed ? Hold::delay : Hold::none;
+  if (!delayed) head->run.not_before.reset();
+  return save(*head, "promoted");
+}
+
+/// A delay, a back-off or a park is over.
+Result<> Ledger::wake(RunRow& row, std::string_view cause) {
+  row.run.state = RunState::queued;
+  row.run.hold = Hold::none;
+  row.run.not_before.reset();
+  if (row.budget_left) row.budget_until = later(now(), *row.budget_left);
+  row.budget_left.reset();
+  row.parked_on.clear();
+  return save(row, cause);
+}
+
+/// Ends it, or asks its owner to.
+Result<> Ledger::stop(RunRow& row, Stop stop) {
+  Run& run = row.run;
+  const bool running = run.state == RunState::running;
+  run.stop = stop;
+  run.hold = Hold::none;
+  run.not_before.reset();
+  row.parked_on.clear();
+  if (!running) {
+    run.state = stop == Stop::expired ? RunState::expired : RunState::cancelled;
+    run.finished_at = now();
+  }
+  STINT_CHECK(save(row, running ? "cancel_asked" : to_string(stop)));
+  return running ? Result<>() : promote(run.session);
+}
+
+// ---- agents and limits ---------------------------------------------------------------------------------------------
+
+Result<> Ledger::define(const AgentEntry& entry) {
+  STINT_TRY(std::optional<AgentRow> known, rows_.agent(entry.name));
+  AgentRow agent = known.value_or(AgentRow());
+  std::vector<std::pair<GateNumber, std::uint32_t>> members;
+  for (const LimitUse& use : entry.limits) {
+    if (use.weight == 0) return fail(Errc::invalid, entry.name + ": a weight is at least 1");
+    STINT_TRY(const GateRow gate, rows_.gate(use.limit));
+    members.emplace_back(gate.number, use.weight);
+  }
+  std::ranges::sort(members);
+  std::vector<std::pair<GateNumber, std::uint32_t>> before;
+  if (known) {
+    STINT_TRY(const std::vector<GateUse> uses, rows_.gates_of(agent.set));
+    for (const GateUse& use : uses) before.emplace_back(use.gate.number, use.weight);
+    std::ranges::sort(before);
+  }
+  if (!known || members != before) {
+    STINT_TRY(agent.set, rows_.make_set(members));
+  }
+  agent.entry = entry;
+  return rows_.put(agent);
+}
+
+Result<> Ledger::resize(const std::string& limit, std::optional<std::uint32_t> capacity) {
+  if (capacity == 0U) return fail(Errc::invalid, limit + ": a capacity is at least 1");
+  STINT_TRY(GateRow gate, rows_.gate(limit));
+  gate.capacity = capacity;
+  STINT_CHECK(rows_.put(gate));
+  Event event;
+  event.cause = "resized";
+  event.data = json_of_resize(limit, capacity);
+  event.at = now();
+  return rows_.add_event(0, event);
+}
+
+Result<> Ledger::pause(const std::string& limit, std::optional<WallTime> until) {
+  STINT_TRY(GateRow gate, rows_.gate(limit));
+  extend_pause(gate, until);
+  return rows_.put(gate);
+}
+
+Result<std::uint64_t> Ledger::resume(const std::string& limit) {
+  STINT_TRY(std::vector<RunRow> parked, rows_.parked_on(limit));
+  for (RunRow& row : parked) STINT_CHECK(wake(row, "resumed"));
+  STINT_TRY(GateRow gate, rows_.gate(limit));
+  gate.paused = false;
+  gate.paused_until.reset();
+  STINT_CHECK(rows_.put(gate));
+  return parked.size();
+}
+
+Result<std::vector<LimitState>> Ledger::limits() {
+  STINT_TRY(const std::vector<GateUse> uses, rows_.gates());
+  std::vector<LimitState> found;
+  for (const GateUse& use : uses) {
+    LimitState state;
+    state.name = use.gate.name;
+    state.capacity = use.gate.capacity;
+    state.units = use.units;
+    state.runs = use.runs;
+    state.paused = is_paused(use.gate, now());
+    if (state.paused) state.paused_until = use.gate.paused_until;
+    state.ramp = use.gate.ramp;
+    found.push_back(std::move(state));
+  }
+  return found;
+}
+
+// ---- workers -------------------------------------------------------------------------------------------------------
+
+Result<WorkerNumber> Ledger::enrol(const std::string& label) { return rows_.add_worker(label, now()); }
+
+Result<Beat> Ledger::beat(WorkerNumber worker) {
+  STINT_TRY(const std::optional<WorkerRow> row, rows_.worker(worker));
+  Beat beat;
+  if (!row || row->state == WorkerRow::State::dead) return beat;
+  beat.alive = true;
+  STINT_CHECK(rows_.renew(worker, now()));
+  STINT_TRY(const std::vector<RunRow> runs, rows_.owned(worker));
+  for (const RunRow& owned : runs) {
+    if (owned.run.stop != Stop::none) beat.stops.push_back({owned.run.number, owned.run.fence, owned.run.stop});
+  }
+  return beat;
+}
+
+Result<> Ledger::drain(WorkerNumber worker) {
+  STINT_TRY(std::optional<WorkerRow> row, rows_.worker(worker));
+  if (!row || row->state != WorkerRow::State::live) return {};
+  row->state = WorkerRow::State::draining;
+  return rows_.put(*row);
+}
+
+Result<> Ledger::leave(WorkerNumber worker) {
+  STINT_TRY(std::optional<WorkerRow> row, rows_.worker(worker));
+  if (!row || row->state == WorkerRow::State::dead) return {};
+  STINT_TRY(const std::vector<RunRow> runs, rows_.owned(worker));
+  if (!runs.empty()) return fail(Errc::conflict, "the worker still owns runs");
+  row->state = WorkerRow::State::dead;
+  return rows_.put(*row);
+}
+
+// ---- from outside --------------------------------------------------------------------------------------------------
+
+Result<> Ledger::check(const NewRun& fresh, const AgentRow& agent, std::optional<RunRow>& parent) {
+  if (!domain::is_run_id(fresh.id)) return fail(Errc::invalid, "'" + fresh.id + "' is no id of a run");
+  if (std::abs(fresh.priority) > domain::kPriorityMax) return fail(Errc::invalid, "a priority is from -1000 to 1000");
+  STINT_TRY(const bool full, rows_.has_queued(agent.number, agent.entry.queued_max));
+  if (full) return fail(Error(Errc::full, Retry::safe, "the queue of '" + fresh.agent + "' is full"));
+  if (fresh.parent.empty()) return {};
+  STINT_TRY(parent, rows_.run(fresh.parent));
+  if (!parent || parent->run.state != RunState::running || parent->run.stop != Stop::none) {
+    return fail(Errc::conflict, "its parent '" + fresh.parent + "' does not run");
+  }
+  if (!fresh.session.empty() && fresh.session == parent->run.session) {
+    return fail(Errc::invalid, "in the session of its parent it would wait for itself");
+  }
+  return {};
+}
+
+Result<Accepted> Ledger::enqueue(const NewRun& fresh) {
+  STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(fresh.agent));
+  if (!agent) return fail(Errc::invalid, "there is no agent '" + fresh.agent + "'");
+  STINT_TRY(std::optional<RunRow> known, rows_.run(fresh.id));
+  if (!known && !fresh.key.empty()) {
+    STINT_TRY(known, rows_.run_of_key(agent->number, fresh.key));
+  }
+  if (known) return Accepted{known->run.id, false};
+  std::optional<RunRow> parent;
+  STINT_CHECK(check(fresh, *agent, parent));
+  const WallTime at = now();
+  const WallTime due = later(at, fresh.delay);
+  RunRow row;
+  row.agent = agent->number;
+  row.parent = parent ? parent->run.number : 0;
+  row.budget = fresh.budget;
+  row.rank = domain::rank_ms(domain::to_unix_ms(due), fresh.priority);
+  Run& run = row.run;
+  run.id = fresh.id;
+  run.agent = fresh.agent;
+  run.session = fresh.session;
+  run.parent = fresh.parent;
+  run.key = fresh.key;
+  run.on_crash = fresh.on_crash;
+  run.deadline = fresh.deadline;
+  run.expires_at = fresh.deadline;
+  run.created_at = at;
+  if (fresh.delay > Duration::zero()) run.not_before = due;
+  bool behind = false;
+  if (!run.session.empty()) {
+    STINT_TRY(const std::optional<RunRow> head, rows_.head_of(run.session));
+    behind = head.has_value();
+  }
+  run.hold = behind ? Hold::session : run.not_before ? Hold::delay : Hold::none;
+  run.seq = 1;
+  STINT_CHECK(rows_.add(row, fresh.input));
+  Event event;
+  event.run = run.id;
+  event.seq = 1;
+  event.cause = domain::kEnqueued;
+  event.state = run.state;
+  event.hold = run.hold;
+  event.at = at;
+  STINT_CHECK(rows_.add_event(run.number, event));
+  return Accepted{run.id, true};
+}
+
+Result<std::vector<std::pair<std::string, RunState>>> Ledger::cancel(const std::string& id) {
+  STINT_TRY(const RunRow root, must_find(id));
+  std::vector<RunNumber> tree = {root.run.number};
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    STINT_TRY(const std::vector<RunNumber> children, rows_.children(tree[i]));
+    tree.insert(tree.end(), children.begin(), children.end());
+  }
+  std::vector<std::pair<std::string, RunState>> reached;
+  for (const RunNumber number : tree) {
+    STINT_TRY(std::optional<RunRow> row, rows_.run(number));
+    if (!row || !is_open(row->run.state) || row->run.stop != Stop::none) continue;
+    STINT_CHECK(stop(*row, Stop::cancelled));
+    reached.emplace_back(row->run.id, row->run.state);
+  }
+  return reached;
+}
+
+Result<RunState> Ledger::resolve(const std::string& id, domain::Resolution how) {
+  STINT_TRY(RunRow row, must_find(id));
+  Run& run = row.run;
+  if (run.state != RunState::in_doubt) {
+    return fail(Errc::conflict, "'" + id + "' is " + std::string(to_string(run.state)) + ", not in doubt");
+  }
+  run.state = domain::after_resolution(how);
+  run.unsafe = false;
+  row.budget_until.reset();
+  if (how == domain::Resolution::rerun) {
+    run.stop = Stop::none;
+  } else {
+    run.finished_at = now();
+  }
+  STINT_CHECK(save(row, "resolved_" + std::string(to_string(how))));
+  if (run.finished_at) STINT_CHECK(promote(run.session));
+  return run.state;
+}
+
+Result<> Ledger::answer(const std::string& id) {
+  STINT_TRY(RunRow row, must_find(id));
+  if (row.run.state != RunState::parked || row.run.hold != Hold::person) {
+    return fail(Errc::conflict, "'" + id + "' does not wait for a person");
+  }
+  return wake(row, "resumed");
+}
+
+// ---- from the owner ------------------------------------------------------------------------------------------------
+
+/// How many runs of the agent may start now. Takes and gives back turns.
+Result<std::int64_t> Ledger::permits(const AgentRow& agent, std::uint32_t most) {
+  STINT_TRY(std::vector<GateUse> uses, rows_.gates_of(agent.set));
+  std::vector<domain::Gate> gates;
+  for (const GateUse& use : uses) gates.push_back(view(use, now()));
+  const domain::GateAnswer answer = domain::ask_gates(agent.number, gates);
+  for (const std::size_t i : answer.take_turn) {
+    uses[i].gate.turn_of = agent.number;
+    uses[i].gate.turn_until = later(now(), domain::kTurn);
+    STINT_CHECK(rows_.put(uses[i].gate));
+  }
+  for (const std::size_t i : answer.clear_turn) {
+    const bool mine = uses[i].gate.turn_of == agent.number;
+    uses[i].gate.last_turn_of = mine ? std::optional(agent.number) : std::nullopt;
+    uses[i].gate.turn_of.reset();
+    STINT_CHECK(rows_.put(uses[i].gate));
+  }
+  return std::min<std::int64_t>(most, answer.free.value_or(most));
+}
+
+Result<Claim> Ledger::claim_of(const RunRow& row) {
+  Claim claim;
+  claim.run = row.run.number;
+  claim.id = row.run.id;
+  claim.fence = row.run.fence;
+  claim.attempt = row.run.attempt;
+  claim.lost = row.run.lost;
+  claim.expires_at = row.run.expires_at;
+  STINT_TRY(claim.input, rows_.input(row.run.number));
+  return claim;
+}
+
+Result<std::vector<Claim>> Ledger::claim(WorkerNumber worker, const std::string& agent, std::uint32_t most) {
+  STINT_TRY(const std::optional<WorkerRow> by, rows_.worker(worker));
+  bool lapsed = !by || by->state == WorkerRow::State::dead;
+  if (!lapsed) {
+    STINT_TRY(lapsed, rows_.is_lapsed(worker, now()));
+  }
+  if (lapsed) return fail(Errc::closed, "the lease of this worker is over");
+  std::vector<Claim> claims;
+  if (by->state != WorkerRow::State::live) return claims;
+  STINT_TRY(const std::optional<AgentRow> of, rows_.agent(agent));
+  if (!of) return claims;
+  STINT_TRY(const bool any, rows_.has_ready(of->number));  // who has nothing takes no turn
+  if (!any) return claims;
+  STINT_TRY(const std::int64_t room, permits(*of, most));
+  if (room < 1) return claims;
+  STINT_TRY(std::vector<RunRow> next, rows_.ready(of->number, now(), static_cast<std::size_t>(room)));
+  for (RunRow& row : next) {
+    Run& run = row.run;
+    run.state = RunState::running;
+    run.worker = worker;
+    ++run.fence;
+    ++run.attempt;
+    run.started_at = now();
+    row.set = of->set;
+    if (!row.budget_until && row.budget) row.budget_until = later(now(), *row.budget);
+    STINT_CHECK(save(row, "claimed"));
+    STINT_TRY(Claim claim, claim_of(row));
+    claims.push_back(std::move(claim));
+  }
+  return claims;
+}
+
+Result<std::vector<Claim>> Ledger::owned(WorkerNumber worker) {
+  STINT_TRY(const std::vector<RunRow> rows, rows_.owned(worker));
+  std::vector<Claim> claims;
+  for (const RunRow& row : rows) {
+    STINT_TRY(Claim claim, claim_of(row));
+    claims.push_back(std::move(claim));
+  }
+  return claims;
+}
+
+Result<> Ledger::widen(SetNumber set) {
+  STINT_TRY(std::vector<GateUse> uses, rows_.gates_of(set));
+  for (GateUse& use : uses) {
+    if (!use.gate.ramp) continue;
+    use.gate.ramp = domain::wider_ramp(*use.gate.ramp, use.gate.capacity);
+    STINT_CHECK(rows_.put(use.gate));
+  }
+  return {};
+}
+
+Result<RunState> Ledger::settle_row(RunRow& row, const Settlement& settlement) {
+  const Settle settle = settlement.settle;
+  STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(row.agent));
+  if (!agent) return fail(Errc::failed, "the agent of run '" + row.run.id + "' is not there");
+  Run& run = row.run;
+  const WallTime at = now();
+  const bool park = settle == Settle::park;
+  WallTime again = at;
+  if (settle == Settle::retry) {
+    again = later(at, std::max(settlement.retry_after, backoff(agent->entry, run.attempt, ambient_.random())));
+  }
+  domain::SettleFacts facts;
+  facts.settle = settle;
+  facts.stop = run.stop;
+  facts.unsafe = run.unsafe;
+  facts.on_crash = run.on_crash;
+  facts.attempt = run.attempt;
+  facts.attempts_max = agent->entry.attempts_max;
+  facts.lost = run.lost;
+  facts.lost_max = agent->entry.lost_max;
+  facts.expires_first = run.expires_at && *run.expires_at <= again;
+  facts.deadline_first = park && settlement.park_until && run.deadline && *run.deadline <= *settlement.park_until;
+  const RunState next = domain::after_settle(facts);
+  const bool retry = next == RunState::queued && settle == Settle::retry, parked = next == RunState::parked;
+  const auto owner = std::exchange(run.worker, std::nullopt);
+  run.state = next;
+  if (!settlement.error.empty()) run.error = settlement.error;
+  run.hold = retry ? Hold::backoff : !parked ? Hold::none : settlement.park_until ? Hold::quota : Hold::person;
+  run.not_before = retry ? std::optional(again) : parked ? settlement.park_until : std::nullopt;
+  if (park || settle == Settle::hand_back || settle == Settle::lost) --run.attempt;
+  if (settle == Settle::lost) ++run.lost;
+  row.parked_on = parked ? settlement.park_on : std::string();
+  if (parked && row.budget_until) row.budget_left = *row.budget_until - at;
+  if (parked) row.budget_until.reset();
+  run.unsafe = next == RunState::in_doubt && run.unsafe;
+  if (domain::is_finished(next)) run.finished_at = at;
+  STINT_CHECK(save(row, to_string(settle), owner));
+  if (!settlement.result.empty()) STINT_CHECK(rows_.put_result(run.number, settlement.result));
+  if (run.finished_at) STINT_CHECK(promote(run.session));
+  if (park && !settlement.park_on.empty()) STINT_CHECK(pause(settlement.park_on, settlement.park_until));
+  if (settle == Settle::succeeded) STINT_CHECK(widen(row.set));
+  return next;
+}
+
+Result<std::optional<RunState>> Ledger::settle(WorkerNumber worker, const Settlement& settlement) {
+  STINT_TRY(std::optional<RunRow> row, find_owned(worker, settlement.run, settlement.fence));
+  if (!row) return std::nullopt;
+  STINT_TRY(const RunState state, settle_row(*row, settlement));
+  return state;
+}
+
+Result<bool> Ledger::mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) {
+  STINT_TRY(std::optional<RunRow> row, find_owned(worker, run, fence));
+  if (!row) return false;
+  row->run.unsafe = unsafe;
+  STINT_CHECK(save(*row, unsafe ? "unsafe" : "safe"));
+  return true;
+}
+
+Result<bool> Ledger::note(WorkerNumber worker, RunNumber run, std::int64_t fence, const std::string& cause,
+                          const std::string& data) {
+  STINT_TRY(std::optional<RunRow> row, find_owned(worker, run, fence));
+  if (!row) return false;
+  STINT_CHECK(save(*row, cause, {}, data));
+  return true;
+}
+
+Result<bool> Ledger::append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string_view text) {
+  STINT_TRY(const std::optional<RunRow> row, find_owned(worker, run, fence));
+  if (!row) return false;
+  STINT_CHECK(rows_.add_output(run, text));
+  return true;
+}
+
+// ---- what is due ---------------------------------------------------------------------------------------------------
+
+Result<Ticked> Ledger::tick() {
+  Ticked ticked;
+  STINT_TRY(std::vector<RunRow> asleep, rows_.asleep(now(), kBatchMax));
+  for (RunRow& row : asleep) STINT_CHECK(wake(row, "woken"));
+  ticked.woken = asleep.size();
+  STINT_TRY(std::vector<RunRow> expiring, rows_.expiring(now(), kBatchMax));
+  for (RunRow& row : expiring) STINT_CHECK(stop(row, Stop::expired));
+  ticked.expired = expiring.size();
+  STINT_TRY(std::vector<WorkerRow> workers, rows_.workers());
+  for (WorkerRow& worker : workers) {
+    STINT_TRY(const bool lapsed, rows_.is_lapsed(worker.number, now()));
+    if (!lapsed) continue;
+    STINT_TRY(std::vector<RunRow> runs, rows_.owned(worker.number));
+    Settlement lost;
+    lost.settle = Settle::lost;
+    for (RunRow& row : runs) STINT_CHECK(settle_row(row, lost));
+    worker.state = WorkerRow::State::dead;
+    STINT_CHECK(rows_.put(worker));
+    ticked.buried.push_back(worker.number);
+    ticked.lost += runs.size();
+  }
+  STINT_TRY(ticked.next, rows_.next_due());
+  return ticked;
+}
+
+Result<std::vector<Why>> Ledger::why(const std::string& id, std::optional<std::int64_t> place) {
+  STINT_TRY(const RunRow row, must_find(id));
+  std::vector<Why> reasons;
+  const Run& run = row.run;
+  if (run.state != RunState::queued && run.state != RunState::parked) return reasons;
+  if (run.hold != Hold::none) {
+    Why why{std::string(to_string(run.hold)), row.parked_on, run.not_before};
+    if (run.hold == Hold::session) {
+      STINT_TRY(const std::optional<RunRow> head, rows_.head_of(run.session));
+      if (head) why.detail = "behind " + head->run.id + " (" + std::string(to_string(head->run.state)) + ")";
+    }
+    reasons.push_back(std::move(why));
+    return reasons;
+  }
+  STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(row.agent));
+  STINT_TRY(const std::vector<GateUse> uses, rows_.gates_of(agent ? agent->set : 0));
+  for (const GateUse& use : uses) {
+    const domain::Gate gate = view(use, now());
+    const std::string held = use.gate.name + ": " + std::to_string(use.units) + " of " +
+                             (gate.capacity ? std::to_string(*gate.capacity) : std::string("any")) + " held";
+    if (gate.paused) {
+      reasons.push_back({"paused", use.gate.name, use.gate.paused_until});
+    } else if (gate.turn_of && *gate.turn_of != row.agent && !gate.turn_lapsed) {
+      reasons.push_back({"turn", held, use.gate.turn_until});
+    } else if ((gate.capacity && std::int64_t{*gate.capacity} - gate.units < std::int64_t{gate.weight}) ||
+               (gate.ramp && gate.runs >= std::int64_t{*gate.ramp})) {
+      reasons.push_back({"limit", held, std::nullopt});
+    }
+  }
+  if (place) reasons.push_back({"place", std::to_string(*place), std::nullopt});
+  return reasons;
+}
+
+Result<std::uint64_t> Ledger::prune(WallTime before, std::uint32_t most) {
+  STINT_TRY(const std::vector<RunNumber> old, rows_.finished_before(before, most));
+  for (const RunNumber number : old) STINT_CHECK(rows_.forget(number));
+  return old.size();
+}
+
+}  // namespace stint::store

@@ -1,0 +1,106 @@
+#include "store/memory_store.hpp"
+
+namespace stint::store {
+namespace {
+
+constexpr std::int64_t kPlaceMax = 1000;  // a person needs no more
+
+}  // namespace
+
+Task<Result<>> MemoryStore::define(std::vector<AgentEntry> agents) {
+  for (const AgentEntry& agent : agents) STINT_CO_CHECK(ledger_.define(agent));
+  co_return Result<>();
+}
+
+Task<Result<>> MemoryStore::resize(std::string limit, std::optional<std::uint32_t> capacity) {
+  co_return ledger_.resize(limit, capacity);
+}
+
+Task<Result<>> MemoryStore::pause(std::string limit, std::optional<WallTime> until) {
+  co_return ledger_.pause(limit, until);
+}
+
+Task<Result<std::uint64_t>> MemoryStore::resume(std::string limit) { co_return ledger_.resume(limit); }
+
+Task<Result<std::vector<LimitState>>> MemoryStore::limits() { co_return ledger_.limits(); }
+
+Task<Result<WorkerNumber>> MemoryStore::enrol(std::string label) { co_return ledger_.enrol(label); }
+
+Task<Result<Beat>> MemoryStore::beat(WorkerNumber worker) { co_return ledger_.beat(worker); }
+
+Task<Result<>> MemoryStore::drain(WorkerNumber worker) { co_return ledger_.drain(worker); }
+
+Task<Result<>> MemoryStore::leave(WorkerNumber worker) { co_return ledger_.leave(worker); }
+
+Task<Result<std::vector<Result<Accepted>>>> MemoryStore::enqueue(std::vector<NewRun> runs) {
+  std::vector<Result<Accepted>> answers;
+  for (const NewRun& run : runs) answers.push_back(ledger_.enqueue(run));
+  co_return answers;
+}
+
+Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> MemoryStore::cancel(std::string id) {
+  co_return ledger_.cancel(id);
+}
+
+Task<Result<domain::RunState>> MemoryStore::resolve(std::string id, domain::Resolution how) {
+  co_return ledger_.resolve(id, how);
+}
+
+Task<Result<>> MemoryStore::answer(std::string id) { co_return ledger_.answer(id); }
+
+Task<Result<std::vector<Claim>>> MemoryStore::claim(WorkerNumber worker, std::string agent, std::uint32_t most) {
+  co_return ledger_.claim(worker, agent, most);
+}
+
+Task<Result<std::vector<Claim>>> MemoryStore::owned(WorkerNumber worker) { co_return ledger_.owned(worker); }
+
+Task<Result<std::vector<std::optional<domain::RunState>>>> MemoryStore::settle(WorkerNumber worker,
+                                                                               std::vector<Settlement> settlements) {
+  std::vector<std::optional<domain::RunState>> states;
+  for (const Settlement& settlement : settlements) {
+    STINT_CO_TRY(const auto state, ledger_.settle(worker, settlement));
+    states.push_back(state);
+  }
+  co_return states;
+}
+
+Task<Result<bool>> MemoryStore::mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) {
+  co_return ledger_.mark(worker, run, fence, unsafe);
+}
+
+Task<Result<bool>> MemoryStore::note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
+                                     std::string data) {
+  co_return ledger_.note(worker, run, fence, cause, data);
+}
+
+Task<Result<bool>> MemoryStore::append_output(WorkerNumber worker, RunNumber run, std::int64_t fence,
+                                              std::string text) {
+  co_return ledger_.append_output(worker, run, fence, text);
+}
+
+Task<Result<Ticked>> MemoryStore::tick() { co_return ledger_.tick(); }
+
+Task<Result<std::optional<Run>>> MemoryStore::find(std::string id) { co_return rows_.find(id); }
+
+Task<Result<std::vector<Run>>> MemoryStore::list(Filter filter) { co_return rows_.list(filter); }
+
+Task<Result<std::vector<Event>>> MemoryStore::events(std::string id, std::int64_t after, std::uint32_t most) {
+  co_return rows_.events(id, after, most);
+}
+
+Task<Result<FeedPage>> MemoryStore::feed(std::string cursor, std::uint32_t most) { co_return rows_.feed(cursor, most); }
+
+Task<Result<std::vector<Why>>> MemoryStore::why(std::string id) {
+  STINT_CO_TRY(const auto place, rows_.place(id, kPlaceMax));
+  co_return ledger_.why(id, place);
+}
+
+Task<Result<Output>> MemoryStore::output(std::string id) { co_return rows_.output(id); }
+
+Task<Result<Stats>> MemoryStore::stats() { co_return rows_.stats(); }
+
+Task<Result<std::uint64_t>> MemoryStore::prune(WallTime before, std::uint32_t most) {
+  co_return ledger_.prune(before, most);
+}
+
+}  // namespace stint::store

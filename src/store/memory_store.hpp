@@ -1,0 +1,49 @@
+/// The store without a disk: for simulations and tests, and as the model that the others are compared with.
+#pragma once
+
+#include "store/ledger.hpp"
+#include "store/memory_rows.hpp"
+
+namespace stint::store {
+
+class MemoryStore final : public Store {
+ public:
+  explicit MemoryStore(const domain::Ambient& ambient) : ledger_(rows_, ambient) {}
+
+  Task<Result<>> define(std::vector<AgentEntry> agents) override;
+  Task<Result<>> resize(std::string limit, std::optional<std::uint32_t> capacity) override;
+  Task<Result<>> pause(std::string limit, std::optional<WallTime> until) override;
+  Task<Result<std::uint64_t>> resume(std::string limit) override;
+  Task<Result<std::vector<LimitState>>> limits() override;
+  Task<Result<WorkerNumber>> enrol(std::string label) override;
+  Task<Result<Beat>> beat(WorkerNumber worker) override;
+  Task<Result<>> drain(WorkerNumber worker) override;
+  Task<Result<>> leave(WorkerNumber worker) override;
+  Task<Result<std::vector<Result<Accepted>>>> enqueue(std::vector<NewRun> runs) override;
+  Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> cancel(std::string id) override;
+  Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
+  Task<Result<>> answer(std::string id) override;
+  Task<Result<std::vector<Claim>>> claim(WorkerNumber worker, std::string agent, std::uint32_t most) override;
+  Task<Result<std::vector<Claim>>> owned(WorkerNumber worker) override;
+  Task<Result<std::vector<std::optional<domain::RunState>>>> settle(WorkerNumber worker,
+                                                                    std::vector<Settlement> settlements) override;
+  Task<Result<bool>> mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) override;
+  Task<Result<bool>> note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
+                          std::string data) override;
+  Task<Result<bool>> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string text) override;
+  Task<Result<Ticked>> tick() override;
+  Task<Result<std::optional<Run>>> find(std::string id) override;
+  Task<Result<std::vector<Run>>> list(Filter filter) override;
+  Task<Result<std::vector<Event>>> events(std::string id, std::int64_t after, std::uint32_t most) override;
+  Task<Result<FeedPage>> feed(std::string cursor, std::uint32_t most) override;
+  Task<Result<std::vector<Why>>> why(std::string id) override;
+  Task<Result<Output>> output(std::string id) override;
+  Task<Result<Stats>> stats() override;
+  Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) override;
+
+ private:
+  MemoryRows rows_;
+  Ledger ledger_;
+};
+
+}  // namespace stint::store

@@ -1,0 +1,106 @@
+/// What a store on one machine keeps, row by row, without the rules: those are in ledger.hpp, once for all who keep
+/// rows themselves. Everything happens inside of one transaction, or where nobody else can look.
+#pragma once
+
+#include "domain/gate.hpp"
+#include "store/store.hpp"
+
+namespace stint::store {
+
+using AgentNumber = std::int64_t;
+using GateNumber = std::int64_t;
+using SetNumber = std::int64_t;
+
+struct AgentRow {
+  AgentNumber number = 0;  ///< 0: not there yet
+  AgentEntry entry;        ///< but not its limits: they are the set's
+  SetNumber set = 0;
+};
+
+struct GateRow {
+  GateNumber number = 0;
+  std::string name;
+  std::optional<std::uint32_t> capacity;
+  bool paused = false;
+  std::optional<WallTime> paused_until;  ///< none although paused: until somebody resumes it
+  std::optional<std::uint32_t> ramp;
+  std::optional<AgentNumber> turn_of, last_turn_of;
+  WallTime turn_until{};
+};
+/// A gate as a member of a set: limits never change in a set, so a running run holds what it was claimed with.
+struct GateUse {
+  GateRow gate;
+  std::uint32_t weight = 1;
+  std::int64_t units = 0, runs = 0;  ///< held, over all sets
+  bool shared = false;               ///< several agents use it
+};
+
+struct WorkerRow {
+  enum class State : std::uint8_t { live, draining, dead };
+  WorkerNumber number = 0;
+  std::string label;
+  State state = State::live;
+};
+
+struct RunRow {
+  Run run;  ///< but neither input nor result
+  AgentNumber agent = 0;
+  RunNumber parent = 0;
+  std::int64_t rank = 0;
+  std::optional<Duration> budget, budget_left;
+  std::optional<WallTime> budget_until;
+  std::string parked_on;  ///< a limit
+  SetNumber set = 0;      ///< with which it was claimed last
+};
+
+class Rows {
+ public:
+  Rows() = default;
+  virtual ~Rows() = default;
+  Rows(const Rows&) = delete;
+  Rows& operator=(const Rows&) = delete;
+
+  virtual Result<std::optional<AgentRow>> agent(std::string_view name) = 0;
+  virtual Result<std::optional<AgentRow>> agent(AgentNumber number) = 0;
+  virtual Result<> put(AgentRow& agent) = 0;
+  virtual Result<SetNumber> make_set(const std::vector<std::pair<GateNumber, std::uint32_t>>& members) = 0;
+
+  virtual Result<GateRow> gate(std::string_view name) = 0;  ///< made if there is none
+  virtual Result<std::vector<GateUse>> gates_of(SetNumber set) = 0;
+  virtual Result<std::vector<GateUse>> gates() = 0;
+  virtual Result<> put(const GateRow& gate) = 0;
+
+  virtual Result<WorkerNumber> add_worker(const std::string& label, WallTime now) = 0;
+  virtual Result<std::optional<WorkerRow>> worker(WorkerNumber number) = 0;
+  virtual Result<> put(const WorkerRow& worker) = 0;
+  /// It lives, as its own beat says.
+  virtual Result<> renew(WorkerNumber number, WallTime now) = 0;
+  /// Its lease is over, whatever its row says.
+  virtual Result<bool> is_lapsed(WorkerNumber number, WallTime now) = 0;
+  virtual Result<std::vector<WorkerRow>> workers() = 0;  ///< but not the dead
+
+  virtual Result<std::optional<RunRow>> run(RunNumber number) = 0;
+  virtual Result<std::optional<RunRow>> run(std::string_view id) = 0;
+  virtual Result<std::optional<RunRow>> run_of_key(AgentNumber agent, std::string_view key) = 0;
+  virtual Result<std::vector<RunRow>> ready(AgentNumber agent, WallTime now, std::size_t most) = 0;  ///< by rank
+  virtual Result<std::vector<RunRow>> owned(WorkerNumber worker) = 0;
+  virtual Result<std::optional<RunRow>> head_of(std::string_view session) = 0;  ///< the oldest unfinished
+  virtual Result<std::vector<RunNumber>> children(RunNumber parent) = 0;
+  virtual Result<std::vector<RunRow>> parked_on(std::string_view limit) = 0;
+  virtual Result<std::vector<RunRow>> asleep(WallTime until, std::size_t most) = 0;
+  virtual Result<std::vector<RunRow>> expiring(WallTime until, std::size_t most) = 0;
+  virtual Result<std::optional<WallTime>> next_due() = 0;
+  virtual Result<bool> has_queued(AgentNumber agent, std::size_t least) = 0;
+  virtual Result<bool> has_ready(AgentNumber agent) = 0;
+  /// Gives it its number.
+  virtual Result<> add(RunRow& run, const std::string& input) = 0;
+  virtual Result<> put(const RunRow& run) = 0;
+  virtual Result<std::string> input(RunNumber run) = 0;
+  virtual Result<> put_result(RunNumber run, const std::string& result) = 0;
+  virtual Result<> add_event(RunNumber run, const Event& event) = 0;  ///< 0: of the fleet
+  virtual Result<> add_output(RunNumber run, std::string_view text) = 0;
+  virtual Result<std::vector<RunNumber>> finished_before(WallTime time, std::size_t most) = 0;
+  virtual Result<> forget(RunNumber run) = 0;
+};
+
+}  // namespace stint::store

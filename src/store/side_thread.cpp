@@ -1,0 +1,27 @@
+#include "store/side_thread.hpp"
+
+namespace stint::store {
+
+SideThread::SideThread() {
+  thread_ = std::thread([this] { blocking_live(); });
+  std::unique_lock lock(mutex_);
+  ready_.wait(lock, [this] { return reactor_ != nullptr; });
+}
+
+SideThread::~SideThread() {
+  end_ = true;
+  reactor_->post(nudge_);
+  thread_.join();
+}
+
+void SideThread::blocking_live() {
+  Reactor reactor;
+  {
+    const std::lock_guard lock(mutex_);
+    reactor_ = &reactor;
+  }
+  ready_.notify_one();
+  reactor.run_until([this] { return end_.load(); });
+}
+
+}  // namespace stint::store

@@ -1,0 +1,37 @@
+/// A thread with a reactor of its own, for work that blocks: `co_await run_on(side.reactor(), task)`. Ends when it is
+/// destroyed; nothing of it may be awaited any more then.
+#pragma once
+
+#include "stint/asio.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace stint::store {
+
+class SideThread {
+ public:
+  SideThread();
+  ~SideThread();
+  SideThread(const SideThread&) = delete;
+  SideThread& operator=(const SideThread&) = delete;
+
+  Reactor& reactor() noexcept { return *reactor_; }
+
+ private:
+  struct Nudge final : Runnable {
+    void run() noexcept override {}
+  };
+  void blocking_live();
+
+  std::atomic<bool> end_ = false;
+  Nudge nudge_;
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  Reactor* reactor_ = nullptr;  // lives on the thread
+  std::thread thread_;
+};
+
+}  // namespace stint::store

@@ -1,0 +1,69 @@
+-- Tables of the store on one machine. Times are milliseconds since the epoch, set by the writer; durations too.
+-- The single writer is the gate of everything: no row is locked, nothing counts in a column.
+-- Ids are never used again (AUTOINCREMENT). What is added later goes to the end of a table, with a default.
+
+CREATE TABLE meta (key TEXT PRIMARY KEY, value INT NOT NULL) STRICT, WITHOUT ROWID;
+INSERT INTO meta VALUES ('oldest_program', 1);  -- the oldest version of the schema that a program may know
+
+CREATE TABLE gate (
+  gate_id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, capacity INT CHECK (capacity > 0),
+  paused INT NOT NULL DEFAULT 0, paused_until INT, ramp INT,
+  turn_of INT, last_turn_of INT, turn_until INT NOT NULL DEFAULT 0) STRICT;
+
+-- A set never changes: new limits or weights of an agent make a new one. A run keeps the one it was claimed with.
+CREATE TABLE limit_set (set_id INTEGER PRIMARY KEY AUTOINCREMENT) STRICT;
+CREATE TABLE limit_set_gate (
+  set_id INT NOT NULL, gate_id INT NOT NULL, weight INT NOT NULL CHECK (weight > 0),
+  PRIMARY KEY (set_id, gate_id)) STRICT, WITHOUT ROWID;
+CREATE INDEX limit_set_gate_by_gate ON limit_set_gate (gate_id, set_id, weight);
+
+CREATE TABLE agent (
+  agent_id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, set_id INT NOT NULL, queued_max INT NOT NULL,
+  attempts_max INT NOT NULL, lost_max INT NOT NULL, backoff_base INT NOT NULL, backoff_cap INT NOT NULL) STRICT;
+CREATE INDEX agent_by_set ON agent (set_id);
+
+CREATE TABLE worker (
+  worker_id INTEGER PRIMARY KEY AUTOINCREMENT, label TEXT NOT NULL,
+  state TEXT NOT NULL DEFAULT 'live' CHECK (state IN ('live', 'draining', 'dead'))) STRICT;
+CREATE INDEX worker_alive ON worker (worker_id) WHERE state <> 'dead';
+
+CREATE TABLE run (
+  run_id INTEGER PRIMARY KEY AUTOINCREMENT, public_id TEXT UNIQUE NOT NULL CHECK (length(public_id) = 12),
+  agent_id INT NOT NULL, session TEXT, parent_id INT, parent TEXT, idem_key TEXT,
+  on_crash TEXT NOT NULL CHECK (on_crash IN ('resume', 'rerun', 'doubt')),
+  rank INT NOT NULL, created_at INT NOT NULL, deadline INT, budget INT,
+  state TEXT NOT NULL CHECK (state IN
+    ('queued', 'running', 'parked', 'succeeded', 'failed', 'cancelled', 'expired', 'in_doubt')),
+  hold TEXT CHECK (hold IN ('session', 'delay', 'backoff', 'quota', 'person')),  -- queued and NULL: ready
+  stop TEXT CHECK (stop IN ('cancelled', 'expired')),
+  error TEXT, not_before INT, budget_left INT, budget_until INT, expires_at INT,
+  attempt INT NOT NULL, lost INT NOT NULL, fence INT NOT NULL, seq INT NOT NULL, unsafe INT NOT NULL,
+  worker_id INT, set_id INT, parked_on TEXT, started_at INT, finished_at INT,
+  CHECK ((state = 'running') = (worker_id IS NOT NULL)),
+  CHECK ((state IN ('succeeded', 'failed', 'cancelled', 'expired')) = (finished_at IS NOT NULL)),
+  CHECK (hold IS NULL OR state IN ('queued', 'parked'))) STRICT;
+-- A partial index is used only for a literal predicate: never bind a state as a parameter.
+CREATE INDEX run_ready    ON run (agent_id, rank, run_id) WHERE state = 'queued' AND hold IS NULL;
+CREATE INDEX run_waiting  ON run (agent_id)               WHERE state = 'queued' AND hold IS NOT NULL;
+CREATE INDEX run_held     ON run (set_id)                 WHERE state = 'running';
+CREATE INDEX run_owned    ON run (worker_id)              WHERE state = 'running';
+CREATE INDEX run_asleep   ON run (not_before)             WHERE not_before IS NOT NULL AND hold IS NOT NULL AND hold <> 'session';
+CREATE INDEX run_expiry   ON run (expires_at)             WHERE expires_at IS NOT NULL AND stop IS NULL
+                                                            AND state IN ('queued', 'running', 'parked');
+CREATE INDEX run_session  ON run (session, run_id)        WHERE finished_at IS NULL AND session IS NOT NULL;
+CREATE INDEX run_parked   ON run (parked_on)              WHERE state = 'parked';
+CREATE INDEX run_child    ON run (parent_id)              WHERE parent_id IS NOT NULL;
+CREATE INDEX run_finished ON run (finished_at)            WHERE finished_at IS NOT NULL;
+CREATE UNIQUE INDEX run_idem ON run (agent_id, idem_key)  WHERE idem_key IS NOT NULL;
+
+-- What is written once and read once does not make the hot rows longer.
+CREATE TABLE run_input (run_id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
+CREATE TABLE run_result (run_id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
+CREATE TABLE output (run_id INTEGER PRIMARY KEY, bytes INT NOT NULL) STRICT;
+CREATE TABLE output_chunk (run_id INT NOT NULL, at INT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run_id, at)) STRICT;
+
+-- One writer at a time: ids are in the order of commits, so the feed's cursor is the id alone.
+CREATE TABLE event (
+  event_id INTEGER PRIMARY KEY AUTOINCREMENT, run_id INT, seq INT NOT NULL, fence INT NOT NULL, worker_id INT,
+  cause TEXT NOT NULL, state TEXT, hold TEXT, error TEXT, data TEXT, at INT NOT NULL) STRICT;
+CREATE UNIQUE INDEX event_of_run ON event (run_id, seq) WHERE run_id IS NOT NULL;

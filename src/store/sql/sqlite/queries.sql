@@ -1,0 +1,173 @@
+-- Statements of the store on one machine. `-- name:` begins one; @run@ is the list of columns below.
+-- columns: run_id, public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold, stop, error, not_before, budget_left, budget_until, expires_at, attempt, lost, fence, seq, unsafe, worker_id, set_id, parked_on, started_at, finished_at
+
+-- name: settings
+PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;
+-- name: settings_of_writer
+PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+-- name: begin
+BEGIN IMMEDIATE
+-- name: commit
+COMMIT
+-- name: roll_back
+ROLLBACK
+-- name: step
+SAVEPOINT step
+-- name: keep_step
+RELEASE step
+-- name: drop_step
+ROLLBACK TO step; RELEASE step
+-- name: version
+PRAGMA user_version
+-- name: application
+PRAGMA application_id
+-- name: count_tables
+SELECT count(*) FROM sqlite_schema
+-- name: oldest_program
+SELECT value FROM meta WHERE key = 'oldest_program'
+-- name: set_version
+PRAGMA user_version =
+-- name: set_application
+PRAGMA application_id =
+
+-- name: agent_by_name
+SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap FROM agent WHERE name = ?1;
+-- name: agent_by_number
+SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap FROM agent WHERE agent_id = ?1;
+-- name: put_agent
+INSERT INTO agent (name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+ON CONFLICT (name) DO UPDATE SET set_id = excluded.set_id, queued_max = excluded.queued_max, attempts_max = excluded.attempts_max,
+  lost_max = excluded.lost_max, backoff_base = excluded.backoff_base, backoff_cap = excluded.backoff_cap
+RETURNING agent_id;
+
+-- name: make_set
+INSERT INTO limit_set DEFAULT VALUES RETURNING set_id;
+-- name: add_to_set
+INSERT INTO limit_set_gate (set_id, gate_id, weight) VALUES (?1, ?2, ?3);
+
+-- name: gate_by_name
+SELECT gate_id, name, capacity, paused, paused_until, ramp, turn_of, last_turn_of, turn_until FROM gate WHERE name = ?1;
+-- name: make_gate
+INSERT INTO gate (name) VALUES (?1) RETURNING gate_id;
+-- name: put_gate
+UPDATE gate SET capacity = ?2, paused = ?3, paused_until = ?4, ramp = ?5, turn_of = ?6, last_turn_of = ?7, turn_until = ?8 WHERE gate_id = ?1;
+-- name: gates_of_set
+SELECT g.gate_id, g.name, g.capacity, g.paused, g.paused_until, g.ramp, g.turn_of, g.last_turn_of, g.turn_until, m.weight,
+  (SELECT coalesce(sum(h.weight), 0) FROM limit_set_gate h CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.gate_id = g.gate_id),
+  (SELECT count(*) FROM limit_set_gate h CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.gate_id = g.gate_id),
+  (SELECT count(*) FROM limit_set_gate h CROSS JOIN agent a ON a.set_id = h.set_id WHERE h.gate_id = g.gate_id)
+FROM limit_set_gate m CROSS JOIN gate g ON g.gate_id = m.gate_id WHERE m.set_id = ?1 ORDER BY g.gate_id;
+-- name: gates
+SELECT g.gate_id, g.name, g.capacity, g.paused, g.paused_until, g.ramp, g.turn_of, g.last_turn_of, g.turn_until, 1,
+  (SELECT coalesce(sum(h.weight), 0) FROM limit_set_gate h CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.gate_id = g.gate_id),
+  (SELECT count(*) FROM limit_set_gate h CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.gate_id = g.gate_id),
+  (SELECT count(*) FROM limit_set_gate h CROSS JOIN agent a ON a.set_id = h.set_id WHERE h.gate_id = g.gate_id)
+FROM gate g ORDER BY g.name;
+
+-- name: add_worker
+INSERT INTO worker (label) VALUES (?1) RETURNING worker_id;
+-- name: worker
+SELECT worker_id, label, state FROM worker WHERE worker_id = ?1;
+-- name: put_worker
+UPDATE worker SET state = ?2 WHERE worker_id = ?1;
+-- name: workers
+SELECT worker_id, label, state FROM worker WHERE state <> 'dead' ORDER BY worker_id;
+
+-- name: run_by_number
+SELECT @run@ FROM run WHERE run_id = ?1;
+-- name: run_by_id
+SELECT @run@ FROM run WHERE public_id = ?1;
+-- name: run_by_key
+SELECT @run@ FROM run WHERE agent_id = ?1 AND idem_key = ?2;
+-- name: ready
+SELECT @run@ FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL AND (expires_at IS NULL OR expires_at > ?2)
+ORDER BY rank, run_id LIMIT ?3;
+-- name: owned
+SELECT @run@ FROM run WHERE worker_id = ?1 AND state = 'running' ORDER BY run_id;
+-- name: head_of
+SELECT @run@ FROM run WHERE session = ?1 AND session IS NOT NULL AND finished_at IS NULL ORDER BY run_id LIMIT 1;
+-- name: children
+SELECT run_id FROM run WHERE parent_id = ?1 ORDER BY run_id;
+-- name: parked_on
+SELECT @run@ FROM run WHERE parked_on = ?1 AND state = 'parked' ORDER BY run_id;
+-- name: asleep
+SELECT @run@ FROM run WHERE not_before <= ?1 AND not_before IS NOT NULL AND hold IS NOT NULL AND hold <> 'session' ORDER BY not_before LIMIT ?2;
+-- name: expiring
+SELECT @run@ FROM run WHERE expires_at <= ?1 AND expires_at IS NOT NULL AND stop IS NULL AND state IN ('queued', 'running', 'parked')
+ORDER BY expires_at LIMIT ?2;
+-- name: next_due
+SELECT min(x) FROM (
+  SELECT min(not_before) AS x FROM run WHERE not_before IS NOT NULL AND hold IS NOT NULL AND hold <> 'session'
+  UNION ALL SELECT min(expires_at) FROM run WHERE expires_at IS NOT NULL AND stop IS NULL AND state IN ('queued', 'running', 'parked'));
+-- name: has_queued
+SELECT 1 FROM (SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL
+  UNION ALL SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NOT NULL) LIMIT 1 OFFSET ?2;
+-- name: has_ready
+SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL LIMIT 1;
+-- name: add_run
+INSERT INTO run (public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold,
+  not_before, expires_at, attempt, lost, fence, seq, unsafe)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, 0, 0, 0, 1, 0) RETURNING run_id;
+-- name: put_run
+UPDATE run SET state = ?2, hold = ?3, stop = ?4, error = ?5, not_before = ?6, budget_left = ?7, budget_until = ?8, expires_at = ?9,
+  attempt = ?10, lost = ?11, fence = ?12, seq = ?13, unsafe = ?14, worker_id = ?15, set_id = ?16, parked_on = ?17, started_at = ?18,
+  finished_at = ?19 WHERE run_id = ?1;
+-- name: add_input
+INSERT INTO run_input (run_id, body) VALUES (?1, ?2);
+-- name: input
+SELECT body FROM run_input WHERE run_id = ?1;
+-- name: put_result
+INSERT INTO run_result (run_id, body) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET body = excluded.body;
+-- name: result
+SELECT body FROM run_result WHERE run_id = ?1;
+-- name: add_event
+INSERT INTO event (run_id, seq, fence, worker_id, cause, state, hold, error, data, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
+
+-- name: output_bytes
+SELECT bytes FROM output WHERE run_id = ?1;
+-- name: put_output_bytes
+INSERT INTO output (run_id, bytes) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET bytes = excluded.bytes;
+-- name: add_chunk
+INSERT INTO output_chunk (run_id, at, body) VALUES (?1, ?2, ?3);
+-- name: drop_chunks
+-- Of the middle: behind the head, and wholly before the tail.
+DELETE FROM output_chunk WHERE run_id = ?1 AND at >= ?2 AND at + length(body) <= ?3;
+-- name: chunks
+SELECT at, body FROM output_chunk WHERE run_id = ?1 ORDER BY at;
+
+-- name: finished_before
+SELECT run_id FROM run WHERE finished_at < ?1 AND finished_at IS NOT NULL ORDER BY finished_at LIMIT ?2;
+-- name: forget_run
+DELETE FROM run WHERE run_id = ?1;
+-- name: forget_input
+DELETE FROM run_input WHERE run_id = ?1;
+-- name: forget_result
+DELETE FROM run_result WHERE run_id = ?1;
+-- name: forget_output
+DELETE FROM output WHERE run_id = ?1;
+-- name: forget_chunks
+DELETE FROM output_chunk WHERE run_id = ?1;
+-- name: forget_events
+DELETE FROM event WHERE run_id = ?1 AND run_id IS NOT NULL;
+
+-- name: by_prefix
+SELECT @run@ FROM run WHERE public_id >= ?1 AND public_id < ?2 ORDER BY public_id LIMIT 2;
+-- name: list
+SELECT @run@ FROM run WHERE (?1 IS NULL OR state = ?1) AND (?2 IS NULL OR agent_id = ?2) AND (?3 IS NULL OR session = ?3)
+  AND (?4 = 0 OR run_id < ?4) ORDER BY run_id DESC LIMIT ?5;
+-- name: events
+SELECT seq, fence, worker_id, cause, state, hold, error, data, at FROM event WHERE run_id = ?1 AND run_id IS NOT NULL AND seq > ?2 ORDER BY seq LIMIT ?3;
+-- name: feed
+SELECT e.seq, e.fence, e.worker_id, e.cause, e.state, e.hold, e.error, e.data, e.at, e.event_id, r.public_id
+FROM event e LEFT JOIN run r ON r.run_id = e.run_id WHERE e.event_id > ?1 ORDER BY e.event_id LIMIT ?2;
+-- name: place
+SELECT count(*) FROM (SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL AND (rank, run_id) <= (?2, ?3)
+  ORDER BY rank, run_id LIMIT ?4);
+-- name: sums
+SELECT state, count(*) FROM run GROUP BY state;
+-- name: count_ready
+SELECT count(*) FROM run WHERE state = 'queued' AND hold IS NULL;
+-- name: count_events
+SELECT count(*) FROM event;
+-- name: count_workers
+SELECT count(*) FROM worker WHERE state <> 'dead';

@@ -1,0 +1,154 @@
+#include "store/sqlite_db.hpp"
+
+#include "store_sql_sqlite.hpp"
+
+#include <algorithm>
+#include <sqlite3.h>
+
+namespace stint::store {
+namespace {
+
+constexpr int kBusyMs = 5000;  // the gate file keeps ours apart; another tool may still hold the database
+constexpr std::size_t kSqlShown = 60;
+
+std::string first_words(std::string_view sql) {
+  std::string text(sql.substr(0, kSqlShown));
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
+}  // namespace
+
+void Database::CloseDatabase::operator()(sqlite3* database) const noexcept { sqlite3_close_v2(database); }
+void Database::CloseStatement::operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
+
+Error Database::error(std::string_view doing) const {
+  const int code = database_ ? sqlite3_extended_errcode(database_.get()) : SQLITE_NOMEM;
+  const std::string what =
+      path_ + ": " + std::string(doing) + ": " + (database_ ? sqlite3_errmsg(database_.get()) : "out of memory");
+  switch (code & 0xFF) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return {Errc::unavailable, Retry::safe, what + ". Another program holds it; end that, or wait"};
+    case SQLITE_FULL: return {Errc::exhausted, Retry::safe, what + ". Make room on the disk"};
+    case SQLITE_NOMEM: return {Errc::exhausted, Retry::safe, what};
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+    case SQLITE_CANTOPEN: return {Errc::denied, what + ". Make the file and its directory writable for you"};
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return {Errc::failed, what + ". It is damaged, or no database: move it away to begin anew, or put a copy back"};
+    case SQLITE_IOERR: return {Errc::failed, Retry::unknown, what};
+    case SQLITE_CONSTRAINT: return {Errc::conflict, what};
+    default: return {Errc::failed, what};
+  }
+}
+
+Result<Database> Database::open(const std::string& path, Access access) {
+  Database database(path);
+  sqlite3* raw = nullptr;
+  const int flags = access == Access::write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+  const int code = sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  database.database_.reset(raw);
+  if (code != SQLITE_OK) return fail(database.error("cannot be opened"));
+  sqlite3_busy_timeout(raw, kBusyMs);
+  sqlite3_extended_result_codes(raw, 1);
+  STINT_CHECK(database.run(sqlite::query::settings));
+  if (access == Access::write) STINT_CHECK(database.run(sqlite::query::settings_of_writer));
+  return database;
+}
+
+Result<> Database::run(std::string_view sql) {
+  if (sqlite3_exec(database_.get(), std::string(sql).c_str(), nullptr, nullptr, nullptr) == SQLITE_OK) return {};
+  return fail(error(first_words(sql)));
+}
+
+bool Database::in_transaction() const noexcept { return sqlite3_get_autocommit(database_.get()) == 0; }
+std::int64_t Database::changes() const noexcept { return sqlite3_changes64(database_.get()); }
+
+Result<sqlite3_stmt*> Database::prepare(std::string_view sql) {
+  auto& cached = statements_[sql.data()];
+  if (cached) return cached.get();
+  sqlite3_stmt* statement = nullptr;
+  const int code = sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+  cached.reset(statement);
+  if (code != SQLITE_OK) return fail(error(first_words(sql)));
+  return statement;
+}
+
+Query::Query(Database& database, std::string_view sql) : database_(database), sql_(sql) {
+  if (auto statement = database.prepare(sql)) {
+    statement_ = *statement;
+  } else {
+    error_ = std::move(statement.error());
+  }
+}
+
+Query::~Query() {
+  if (statement_ == nullptr) return;
+  sqlite3_reset(statement_);  // promptly: an open one holds a snapshot
+  sqlite3_clear_bindings(statement_);
+}
+
+void Query::check(int code, std::string_view doing) {
+  if (code != SQLITE_OK && !error_) error_ = database_.error(doing);
+}
+
+Query& Query::bind(int at, std::int64_t value) {
+  if (!error_) check(sqlite3_bind_int64(statement_, at, value), first_words(sql_));
+  return *this;
+}
+
+Query& Query::bind(int at, std::string_view text) {
+  if (!error_) {
+    check(sqlite3_bind_text64(statement_, at, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8),
+          first_words(sql_));
+  }
+  return *this;
+}
+
+Query& Query::bind_blob(int at, std::string_view bytes) {
+  if (!error_) {
+    check(sqlite3_bind_blob64(statement_, at, bytes.data(), bytes.size(), SQLITE_TRANSIENT), first_words(sql_));
+  }
+  return *this;
+}
+
+Query& Query::bind_null(int at) {
+  if (!error_) check(sqlite3_bind_null(statement_, at), first_words(sql_));
+  return *this;
+}
+
+bool Query::next() {
+  if (error_) return false;
+  const int code = sqlite3_step(statement_);
+  if (code != SQLITE_ROW && code != SQLITE_DONE) error_ = database_.error(first_words(sql_));
+  return code == SQLITE_ROW;
+}
+
+Result<> Query::end() {
+  if (error_) return fail(*error_);
+  return {};
+}
+
+std::int64_t Query::number(int column) const { return sqlite3_column_int64(statement_, column); }
+
+std::string Query::text(int column) const {
+  const void* const bytes = sqlite3_column_blob(statement_, column);
+  const int size = sqlite3_column_bytes(statement_, column);
+  return bytes == nullptr ? std::string()
+                          : std::string(static_cast<const char*>(bytes), static_cast<std::size_t>(size));
+}
+
+bool Query::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+
+std::optional<std::int64_t> Query::maybe(int column) const {
+  return is_null(column) ? std::nullopt : std::optional(number(column));
+}
+
+std::optional<WallTime> Query::time(int column) const {
+  return is_null(column) ? std::nullopt : std::optional(WallTime(std::chrono::milliseconds(number(column))));
+}
+
+}  // namespace stint::store

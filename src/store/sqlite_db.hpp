@@ -1,0 +1,99 @@
+/// SQLite, with errors as values and statements that are prepared once. One thread at a time. Never across fork(2).
+#pragma once
+
+#include "stint/error.hpp"
+#include "stint/retry_after.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace stint::store {
+
+class Database {
+ public:
+  enum class Access : std::uint8_t { write, read };
+  /// Makes the file if it may write and there is none. The error names the file and what to do.
+  static Result<Database> open(const std::string& path, Access access);
+
+  /// One or more statements without an answer.
+  [[nodiscard]] Result<> run(std::string_view sql);
+  /// In a transaction that others can't be in the way of, once it has begun.
+  [[nodiscard]] bool in_transaction() const noexcept;
+  [[nodiscard]] std::int64_t changes() const noexcept;
+
+ private:
+  friend class Query;
+  struct CloseDatabase {
+    void operator()(sqlite3* database) const noexcept;
+  };
+  struct CloseStatement {
+    void operator()(sqlite3_stmt* statement) const noexcept;
+  };
+  explicit Database(std::string path) : path_(std::move(path)) {}
+  /// Of the last call.
+  [[nodiscard]] Error error(std::string_view doing) const;
+  Result<sqlite3_stmt*> prepare(std::string_view sql);
+
+  std::string path_;
+  std::unique_ptr<sqlite3, CloseDatabase> database_;
+  std::map<const char*, std::unique_ptr<sqlite3_stmt, CloseStatement>, std::less<>>
+      statements_;  // by address: literals
+};
+
+/// One use of a statement, which must be a literal. Binds by position, from 1; reads by column, from 0.
+///
+///     Query query(database, kFind);
+///     query.bind(1, id);
+///     while (query.next()) …
+///     STINT_CHECK(query.end());
+class Query {
+ public:
+  Query(Database& database, std::string_view sql);
+  ~Query();
+  Query(const Query&) = delete;
+  Query& operator=(const Query&) = delete;
+
+  Query& bind(int at, std::int64_t value);
+  Query& bind(int at, std::string_view text);
+  Query& bind_blob(int at, std::string_view bytes);
+  Query& bind_null(int at);
+  Query& bind(int at, std::optional<std::int64_t> value) { return value ? bind(at, *value) : bind_null(at); }
+  Query& bind(int at, WallTime time) { return bind(at, std::int64_t{time.time_since_epoch().count()}); }
+  Query& bind(int at, std::optional<WallTime> time) { return time ? bind(at, *time) : bind_null(at); }
+  /// NULL if it is empty.
+  Query& bind_some(int at, std::string_view text) { return text.empty() ? bind_null(at) : bind(at, text); }
+
+  /// True while there is a row.
+  bool next();
+  /// Whether all went well: after the last row, or instead of any.
+  [[nodiscard]] Result<> end();
+  /// All of it, for a statement whose rows nobody wants.
+  [[nodiscard]] Result<> run() {
+    while (next()) {
+    }
+    return end();
+  }
+
+  [[nodiscard]] std::int64_t number(int column) const;
+  [[nodiscard]] std::string text(int column) const;  ///< NULL is empty; blobs as they are
+  [[nodiscard]] bool is_null(int column) const;
+  [[nodiscard]] std::optional<std::int64_t> maybe(int column) const;
+  [[nodiscard]] std::optional<WallTime> time(int column) const;
+
+ private:
+  void check(int code, std::string_view doing);
+
+  Database& database_;
+  sqlite3_stmt* statement_ = nullptr;
+  std::string_view sql_;
+  std::optional<Error> error_;
+};
+
+}  // namespace stint::store

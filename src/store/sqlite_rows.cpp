@@ -1,0 +1,643 @@
+#include "store/sqlite_rows.hpp"
+
+#include "os/slot_file.hpp"
+#include "store_sql_sqlite.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <unistd.h>
+
+namespace stint::store {
+namespace {
+
+using domain::Hold;
+using domain::RunState;
+using domain::Stop;
+using std::chrono::milliseconds;
+namespace query = sqlite::query;
+
+constexpr unsigned kLeaseMode = 0600;
+
+std::int64_t to_ms(Duration duration) { return std::chrono::ceil<milliseconds>(duration).count(); }
+std::optional<std::int64_t> to_ms(std::optional<Duration> duration) {
+  return duration ? std::optional(to_ms(*duration)) : std::nullopt;
+}
+std::optional<Duration> to_duration(std::optional<std::int64_t> ms) {
+  return ms ? std::optional(Duration(milliseconds(*ms))) : std::nullopt;
+}
+std::optional<std::uint32_t> small(std::optional<std::int64_t> value) {
+  return value ? std::optional(static_cast<std::uint32_t>(*value)) : std::nullopt;
+}
+std::optional<std::int64_t> wide(std::optional<std::uint32_t> value) {
+  return value ? std::optional(std::int64_t{*value}) : std::nullopt;
+}
+
+Error no_such_run(const std::string& id) { return {Errc::invalid, "there is no run '" + id + "'"}; }
+Error strange(std::string_view what, const std::string& value) {
+  return {Errc::failed, "the database has the " + std::string(what) + " '" + value + "': a newer Stint wrote it"};
+}
+
+Result<Hold> read_hold(const std::string& name) {
+  if (name.empty()) return Hold::none;
+  const auto hold = domain::parse_hold(name);
+  if (!hold) return fail(strange("hold", name));
+  return *hold;
+}
+
+Stop read_stop(const std::string& name) {
+  return name.empty() ? Stop::none : name == to_string(Stop::expired) ? Stop::expired : Stop::cancelled;
+}
+
+domain::OnCrash read_on_crash(const std::string& name) {
+  using domain::OnCrash;
+  return name == to_string(OnCrash::rerun)    ? OnCrash::rerun
+         : name == to_string(OnCrash::resume) ? OnCrash::resume
+                                              : OnCrash::doubt;
+}
+
+std::string_view hold_text(Hold hold) { return hold == Hold::none ? std::string_view() : to_string(hold); }
+std::string_view stop_text(Stop stop) { return stop == Stop::none ? std::string_view() : to_string(stop); }
+
+AgentRow read_agent(const Query& query) {
+  AgentRow agent;
+  agent.number = query.number(0);
+  agent.entry.name = query.text(1);
+  agent.set = query.number(2);
+  agent.entry.queued_max = static_cast<std::uint32_t>(query.number(3));
+  agent.entry.attempts_max = static_cast<std::uint32_t>(query.number(4));
+  agent.entry.lost_max = static_cast<std::uint32_t>(query.number(5));
+  agent.entry.backoff_base = milliseconds(query.number(6));
+  agent.entry.backoff_cap = milliseconds(query.number(7));
+  return agent;
+}
+
+GateRow read_gate(const Query& query) {
+  GateRow gate;
+  gate.number = query.number(0);
+  gate.name = query.text(1);
+  gate.capacity = small(query.maybe(2));
+  gate.paused = query.number(3) != 0;
+  gate.paused_until = query.time(4);
+  gate.ramp = small(query.maybe(5));
+  gate.turn_of = query.maybe(6);
+  gate.last_turn_of = query.maybe(7);
+  gate.turn_until = query.time(8).value_or(WallTime());
+  return gate;
+}
+
+Result<std::vector<GateUse>> read_uses(Query& query) {
+  std::vector<GateUse> uses;
+  while (query.next()) {
+    GateUse use;
+    use.gate = read_gate(query);
+    use.weight = static_cast<std::uint32_t>(query.number(9));
+    use.units = query.number(10);
+    use.runs = query.number(11);
+    use.shared = query.number(12) > 1;
+    uses.push_back(std::move(use));
+  }
+  STINT_CHECK(query.end());
+  return uses;
+}
+
+WorkerRow read_worker(const Query& query) {
+  const std::string state = query.text(2);
+  return {.number = query.number(0),
+          .label = query.text(1),
+          .state = state == "live"       ? WorkerRow::State::live
+                   : state == "draining" ? WorkerRow::State::draining
+                                         : WorkerRow::State::dead};
+}
+
+std::string_view to_text(WorkerRow::State state) {
+  return state == WorkerRow::State::live ? "live" : state == WorkerRow::State::draining ? "draining" : "dead";
+}
+
+/// Columns from 0: seq, fence, worker_id, cause, state, hold, error, data, at.
+Result<Event> read_event(const Query& query) {
+  Event event;
+  event.seq = query.number(0);
+  event.fence = query.number(1);
+  event.worker = query.maybe(2);
+  event.cause = query.text(3);
+  if (!query.is_null(4)) event.state = domain::parse_run_state(query.text(4));
+  STINT_TRY(event.hold, read_hold(query.text(5)));
+  event.error = query.text(6);
+  event.data = query.text(7);
+  event.at = query.time(8).value_or(WallTime());
+  return event;
+}
+
+}  // namespace
+
+// ---- agents, limits, workers ---------------------------------------------------------------------------------------
+
+Result<std::optional<AgentRow>> SqliteRows::agent(std::string_view name) {
+  Query query(database_, query::agent_by_name);
+  query.bind(1, name);
+  std::optional<AgentRow> found;
+  if (query.next()) found = read_agent(query);
+  STINT_CHECK(query.end());
+  return found;
+}
+
+Result<std::optional<AgentRow>> SqliteRows::agent(AgentNumber number) {
+  Query query(database_, query::agent_by_number);
+  query.bind(1, number);
+  std::optional<AgentRow> found;
+  if (query.next()) found = read_agent(query);
+  STINT_CHECK(query.end());
+  return found;
+}
+
+Result<> SqliteRows::put(AgentRow& agent) {
+  Query query(database_, query::put_agent);
+  query.bind(1, agent.entry.name).bind(2, agent.set).bind(3, std::int64_t{agent.entry.queued_max});
+  query.bind(4, std::int64_t{agent.entry.attempts_max}).bind(5, std::int64_t{agent.entry.lost_max});
+  query.bind(6, to_ms(agent.entry.backoff_base)).bind(7, to_ms(agent.entry.backoff_cap));
+  if (query.next()) agent.number = query.number(0);
+  return query.run();
+}
+
+Result<SetNumber> SqliteRows::make_set(const std::vector<std::pair<GateNumber, std::uint32_t>>& members) {
+  SetNumber set = 0;
+  {
+    Query query(database_, query::make_set);
+    if (query.next()) set = query.number(0);
+    STINT_CHECK(query.run());
+  }
+  for (const auto& [gate, weight] : members) {
+    Query query(database_, query::add_to_set);
+    query.bind(1, set).bind(2, gate).bind(3, std::int64_t{weight});
+    STINT_CHECK(query.run());
+  }
+  return set;
+}
+
+Result<GateRow> SqliteRows::gate(std::string_view name) {
+  {
+    Query query(database_, query::gate_by_name);
+    query.bind(1, name);
+    if (query.next()) return read_gate(query);
+    STINT_CHECK(query.end());
+  }
+  Query query(database_, query::make_gate);
+  query.bind(1, name);
+  GateRow fresh;
+  fresh.name = name;
+  if (query.next()) fresh.number = query.number(0);
+  STINT_CHECK(query.run());
+  return fresh;
+}
+
+Result<std::vector<GateUse>> SqliteRows::gates_of(SetNumber set) {
+  Query query(database_, query::gates_of_set);
+  query.bind(1, set);
+  return read_uses(query);
+}
+
+Result<std::vector<GateUse>> SqliteRows::gates() {
+  Query query(database_, query::gates);
+  return read_uses(query);
+}
+
+Result<> SqliteRows::put(const GateRow& gate) {
+  Query query(database_, query::put_gate);
+  query.bind(1, gate.number).bind(2, wide(gate.capacity)).bind(3, std::int64_t{gate.paused});
+  query.bind(4, gate.paused_until).bind(5, wide(gate.ramp)).bind(6, gate.turn_of).bind(7, gate.last_turn_of);
+  query.bind(8, gate.turn_until);
+  return query.run();
+}
+
+std::string SqliteRows::lease_path(WorkerNumber worker) const {
+  return leases_ + "/" + std::to_string(worker) + ".lock";
+}
+
+Result<WorkerNumber> SqliteRows::add_worker(const std::string& label, WallTime) {
+  WorkerNumber number = 0;
+  {
+    Query query(database_, query::add_worker);
+    query.bind(1, label);
+    if (query.next()) number = query.number(0);
+    STINT_CHECK(query.run());
+  }
+  // Before the commit: who sees the worker finds it locked.
+  STINT_TRY(os::Fd lease, os::open_shared_file(lease_path(number), kLeaseMode));
+  if (!os::try_lock_slot(lease.get()))
+    return fail(Errc::conflict, lease_path(number) + " is locked by another program");
+  own_.insert_or_assign(number, std::move(lease));
+  return number;
+}
+
+Result<std::optional<WorkerRow>> SqliteRows::worker(WorkerNumber number) {
+  Query query(database_, query::worker);
+  query.bind(1, number);
+  std::optional<WorkerRow> found;
+  if (query.next()) found = read_worker(query);
+  STINT_CHECK(query.end());
+  return found;
+}
+
+Result<> SqliteRows::put(const WorkerRow& worker) {
+  Query query(database_, query::put_worker);
+  query.bind(1, worker.number).bind(2, to_text(worker.state));
+  STINT_CHECK(query.run());
+  if (worker.state != WorkerRow::State::dead) return {};
+  ::unlink(lease_path(worker.number).c_str());  // numbers are never used again
+  own_.erase(worker.number);
+  return {};
+}
+
+Result<bool> SqliteRows::is_lapsed(WorkerNumber number, WallTime) {
+  if (own_.contains(number)) return false;
+  const os::Fd lease = os::open_to_look(lease_path(number));
+  return !lease || os::try_lock_slot(lease.get());
+}
+
+Result<std::vector<WorkerRow>> SqliteRows::workers() {
+  Query query(database_, query::workers);
+  std::vector<WorkerRow> found;
+  while (query.next()) found.push_back(read_worker(query));
+  STINT_CHECK(query.end());
+  return found;
+}
+
+// ---- runs ----------------------------------------------------------------------------------------------------------
+
+Result<std::string> SqliteRows::agent_name(AgentNumber number) {
+  const auto known = agent_names_.find(number);
+  if (known != agent_names_.end()) return known->second;
+  STINT_TRY(const std::optional<AgentRow> row, agent(number));
+  if (!row) return fail(Errc::failed, "the database has a run of an agent that it has not");
+  agent_names_.emplace(number, row->entry.name);
+  return row->entry.name;
+}
+
+/// The columns of queries.sql, in their order.
+Result<RunRow> SqliteRows::read_run(const Query& query) {
+  RunRow row;
+  Run& run = row.run;
+  run.number = query.number(0);
+  run.id = query.text(1);
+  row.agent = query.number(2);
+  STINT_TRY(run.agent, agent_name(row.agent));
+  run.session = query.text(3);
+  row.parent = query.number(4);
+  run.parent = query.text(5);
+  run.key = query.text(6);
+  run.on_crash = read_on_crash(query.text(7));
+  row.rank = query.number(8);
+  run.created_at = query.time(9).value_or(WallTime());
+  run.deadline = query.time(10);
+  row.budget = to_duration(query.maybe(11));
+  const auto state = domain::parse_run_state(query.text(12));
+  if (!state) return fail(strange("state", query.text(12)));
+  run.state = *state;
+  STINT_TRY(run.hold, read_hold(query.text(13)));
+  run.stop = read_stop(query.text(14));
+  run.error = query.text(15);
+  run.not_before = query.time(16);
+  row.budget_left = to_duration(query.maybe(17));
+  row.budget_until = query.time(18);
+  run.expires_at = query.time(19);
+  run.attempt = static_cast<std::uint32_t>(query.number(20));
+  run.lost = static_cast<std::uint32_t>(query.number(21));
+  run.fence = query.number(22);
+  run.seq = query.number(23);
+  run.unsafe = query.number(24) != 0;
+  run.worker = query.maybe(25);
+  row.set = query.number(26);
+  row.parked_on = query.text(27);
+  run.started_at = query.time(28);
+  run.finished_at = query.time(29);
+  return row;
+}
+
+Result<std::optional<RunRow>> SqliteRows::read_one(Query& query) {
+  std::optional<RunRow> found;
+  if (query.next()) {
+    STINT_TRY(found, read_run(query));
+  }
+  STINT_CHECK(query.end());
+  return found;
+}
+
+Result<std::vector<RunRow>> SqliteRows::read_all(Query& query) {
+  std::vector<RunRow> found;
+  while (query.next()) {
+    STINT_TRY(RunRow row, read_run(query));
+    found.push_back(std::move(row));
+  }
+  STINT_CHECK(query.end());
+  return found;
+}
+
+Result<std::optional<RunRow>> SqliteRows::run(RunNumber number) {
+  Query query(database_, query::run_by_number);
+  query.bind(1, number);
+  return read_one(query);
+}
+
+Result<std::optional<RunRow>> SqliteRows::run(std::string_view id) {
+  Query query(database_, query::run_by_id);
+  query.bind(1, id);
+  return read_one(query);
+}
+
+Result<std::optional<RunRow>> SqliteRows::run_of_key(AgentNumber agent, std::string_view key) {
+  Query query(database_, query::run_by_key);
+  query.bind(1, agent).bind(2, key);
+  return read_one(query);
+}
+
+Result<std::vector<RunRow>> SqliteRows::ready(AgentNumber agent, WallTime now, std::size_t most) {
+  Query query(database_, query::ready);
+  query.bind(1, agent).bind(2, now).bind(3, static_cast<std::int64_t>(most));
+  return read_all(query);
+}
+
+Result<std::vector<RunRow>> SqliteRows::owned(WorkerNumber worker) {
+  Query query(database_, query::owned);
+  query.bind(1, worker);
+  return read_all(query);
+}
+
+Result<std::optional<RunRow>> SqliteRows::head_of(std::string_view session) {
+  Query query(database_, query::head_of);
+  query.bind(1, session);
+  return read_one(query);
+}
+
+Result<std::vector<RunNumber>> SqliteRows::children(RunNumber parent) {
+  Query query(database_, query::children);
+  query.bind(1, parent);
+  std::vector<RunNumber> found;
+  while (query.next()) found.push_back(query.number(0));
+  STINT_CHECK(query.end());
+  return found;
+}
+
+Result<std::vector<RunRow>> SqliteRows::parked_on(std::string_view limit) {
+  Query query(database_, query::parked_on);
+  query.bind(1, limit);
+  return read_all(query);
+}
+
+Result<std::vector<RunRow>> SqliteRows::asleep(WallTime until, std::size_t most) {
+  Query query(database_, query::asleep);
+  query.bind(1, until).bind(2, static_cast<std::int64_t>(most));
+  return read_all(query);
+}
+
+Result<std::vector<RunRow>> SqliteRows::expiring(WallTime until, std::size_t most) {
+  Query query(database_, query::expiring);
+  query.bind(1, until).bind(2, static_cast<std::int64_t>(most));
+  return read_all(query);
+}
+
+Result<std::optional<WallTime>> SqliteRows::next_due() {
+  Query query(database_, query::next_due);
+  std::optional<WallTime> due;
+  if (query.next()) due = query.time(0);
+  STINT_CHECK(query.run());
+  return due;
+}
+
+Result<bool> SqliteRows::has_queued(AgentNumber agent, std::size_t least) {
+  if (least == 0) return true;
+  Query query(database_, query::has_queued);
+  query.bind(1, agent).bind(2, static_cast<std::int64_t>(least - 1));
+  const bool any = query.next();
+  STINT_CHECK(query.end());
+  return any;
+}
+
+Result<bool> SqliteRows::has_ready(AgentNumber agent) {
+  Query query(database_, query::has_ready);
+  query.bind(1, agent);
+  const bool any = query.next();
+  STINT_CHECK(query.end());
+  return any;
+}
+
+Result<> SqliteRows::add(RunRow& row, const std::string& input) {
+  Run& run = row.run;
+  {
+    Query query(database_, query::add_run);
+    query.bind(1, run.id).bind(2, row.agent).bind_some(3, run.session);
+    query.bind(4, row.parent == 0 ? std::nullopt : std::optional(row.parent)).bind_some(5, run.parent);
+    query.bind_some(6, run.key).bind(7, to_string(run.on_crash)).bind(8, row.rank).bind(9, run.created_at);
+    query.bind(10, run.deadline).bind(11, to_ms(row.budget)).bind(12, to_string(run.state));
+    query.bind_some(13, hold_text(run.hold)).bind(14, run.not_before).bind(15, run.expires_at);
+    if (query.next()) run.number = query.number(0);
+    STINT_CHECK(query.run());
+  }
+  if (input.empty()) return {};
+  Query query(database_, query::add_input);
+  return query.bind(1, run.number).bind(2, input).run();
+}
+
+Result<> SqliteRows::put(const RunRow& row) {
+  const Run& run = row.run;
+  Query query(database_, query::put_run);
+  query.bind(1, run.number).bind(2, to_string(run.state)).bind_some(3, hold_text(run.hold));
+  query.bind_some(4, stop_text(run.stop)).bind_some(5, run.error).bind(6, run.not_before);
+  query.bind(7, to_ms(row.budget_left)).bind(8, row.budget_until).bind(9, run.expires_at);
+  query.bind(10, std::int64_t{run.attempt}).bind(11, std::int64_t{run.lost}).bind(12, run.fence).bind(13, run.seq);
+  query.bind(14, std::int64_t{run.unsafe}).bind(15, run.worker);
+  query.bind(16, row.set == 0 ? std::nullopt : std::optional(row.set)).bind_some(17, row.parked_on);
+  query.bind(18, run.started_at).bind(19, run.finished_at);
+  return query.run();
+}
+
+Result<std::string> SqliteRows::input(RunNumber run) {
+  Query query(database_, query::input);
+  query.bind(1, run);
+  std::string body;
+  if (query.next()) body = query.text(0);
+  STINT_CHECK(query.end());
+  return body;
+}
+
+Result<> SqliteRows::put_result(RunNumber run, const std::string& result) {
+  Query query(database_, query::put_result);
+  return query.bind(1, run).bind(2, result).run();
+}
+
+Result<> SqliteRows::add_event(RunNumber run, const Event& event) {
+  Query query(database_, query::add_event);
+  query.bind(1, run == 0 ? std::nullopt : std::optional(run)).bind(2, event.seq).bind(3, event.fence);
+  query.bind(4, event.worker).bind(5, event.cause);
+  query.bind_some(6, event.state ? to_string(*event.state) : std::string_view()).bind_some(7, hold_text(event.hold));
+  query.bind_some(8, event.error).bind_some(9, event.data).bind(10, event.at);
+  return query.run();
+}
+
+/// Chunks end where the head ends, so that the head stays whole while the middle goes.
+Result<> SqliteRows::add_output(RunNumber run, std::string_view text) {
+  std::int64_t bytes = 0;
+  {
+    Query query(database_, query::output_bytes);
+    query.bind(1, run);
+    if (query.next()) bytes = query.number(0);
+    STINT_CHECK(query.end());
+  }
+  constexpr auto kHead = static_cast<std::int64_t>(kOutputHeadMax), kTail = static_cast<std::int64_t>(kOutputTailMax);
+  const std::int64_t end = bytes + std::ssize(text);
+  for (std::int64_t at = bytes; at < end;) {
+    const std::int64_t to = at < kHead ? std::min(end, kHead) : end;
+    Query query(database_, query::add_chunk);
+    query.bind(1, run).bind(2, at);
+    query.bind_blob(3, text.substr(static_cast<std::size_t>(at - bytes), static_cast<std::size_t>(to - at)));
+    STINT_CHECK(query.run());
+    at = to;
+  }
+  {
+    Query query(database_, query::put_output_bytes);
+    STINT_CHECK(query.bind(1, run).bind(2, end).run());
+  }
+  if (end - kTail <= kHead) return {};
+  Query query(database_, query::drop_chunks);
+  return query.bind(1, run).bind(2, kHead).bind(3, end - kTail).run();
+}
+
+Result<std::vector<RunNumber>> SqliteRows::finished_before(WallTime time, std::size_t most) {
+  Query query(database_, query::finished_before);
+  query.bind(1, time).bind(2, static_cast<std::int64_t>(most));
+  std::vector<RunNumber> found;
+  while (query.next()) found.push_back(query.number(0));
+  STINT_CHECK(query.end());
+  return found;
+}
+
+Result<> SqliteRows::forget(RunNumber run) {
+  for (const std::string_view statement : {query::forget_run, query::forget_input, query::forget_result,
+                                           query::forget_output, query::forget_chunks, query::forget_events}) {
+    Query query(database_, statement);
+    STINT_CHECK(query.bind(1, run).run());
+  }
+  return {};
+}
+
+// ---- looking -------------------------------------------------------------------------------------------------------
+
+Result<std::optional<Run>> SqliteRows::find(const std::string& id) {
+  if (id.empty()) return std::nullopt;
+  Query query(database_, query::by_prefix);
+  query.bind(1, id).bind(2, id + '\x7f');
+  STINT_TRY(std::vector<RunRow> rows, read_all(query));
+  if (rows.empty()) return std::nullopt;
+  Run& run = rows.front().run;
+  if (rows.size() > 1 && run.id != id) return fail(Errc::invalid, "more than one run begins with '" + id + "'");
+  STINT_TRY(run.input, input(run.number));
+  Query result(database_, query::result);
+  result.bind(1, run.number);
+  if (result.next()) run.result = result.text(0);
+  STINT_CHECK(result.end());
+  return std::move(run);
+}
+
+Result<std::vector<Run>> SqliteRows::list(const Filter& filter) {
+  std::optional<AgentNumber> agent_number;
+  if (!filter.agent.empty()) {
+    STINT_TRY(const std::optional<AgentRow> row, agent(filter.agent));
+    if (!row) return std::vector<Run>();
+    agent_number = row->number;
+  }
+  Query query(database_, query::list);
+  query.bind_some(1, filter.state ? to_string(*filter.state) : std::string_view()).bind(2, agent_number);
+  query.bind_some(3, filter.session).bind(4, filter.before).bind(5, std::int64_t{filter.most});
+  STINT_TRY(std::vector<RunRow> rows, read_all(query));
+  std::vector<Run> runs;
+  for (RunRow& row : rows) runs.push_back(std::move(row.run));
+  return runs;
+}
+
+Result<std::vector<Event>> SqliteRows::events(const std::string& id, std::int64_t after, std::uint32_t most) {
+  STINT_TRY(const std::optional<RunRow> row, run(id));
+  if (!row) return fail(no_such_run(id));
+  Query query(database_, query::events);
+  query.bind(1, row->run.number).bind(2, after).bind(3, std::int64_t{most});
+  std::vector<Event> found;
+  while (query.next()) {
+    STINT_TRY(Event event, read_event(query));
+    event.run = id;
+    found.push_back(std::move(event));
+  }
+  STINT_CHECK(query.end());
+  return found;
+}
+
+Result<FeedPage> SqliteRows::feed(const std::string& cursor, std::uint32_t most) {
+  std::int64_t after = 0;
+  const auto [end, error] = std::from_chars(cursor.data(), cursor.data() + cursor.size(), after);
+  if (!cursor.empty() && (error != std::errc() || end != cursor.data() + cursor.size())) {
+    return fail(Errc::invalid, "'" + cursor + "' is no cursor of this feed");
+  }
+  FeedPage page;
+  page.cursor = std::to_string(after);
+  Query query(database_, query::feed);
+  query.bind(1, after).bind(2, std::int64_t{most});
+  while (query.next()) {
+    STINT_TRY(Event event, read_event(query));
+    page.cursor = std::to_string(query.number(9));
+    event.run = query.text(10);
+    page.events.push_back(std::move(event));
+  }
+  STINT_CHECK(query.end());
+  return page;
+}
+
+Result<Output> SqliteRows::output(const std::string& id) {
+  STINT_TRY(const std::optional<RunRow> row, run(id));
+  if (!row) return fail(no_such_run(id));
+  Output output;
+  {
+    Query query(database_, query::output_bytes);
+    query.bind(1, row->run.number);
+    if (query.next()) output.bytes = static_cast<std::uint64_t>(query.number(0));
+    STINT_CHECK(query.end());
+  }
+  Query query(database_, query::chunks);
+  query.bind(1, row->run.number);
+  while (query.next()) {
+    (query.number(0) < static_cast<std::int64_t>(kOutputHeadMax) ? output.head : output.tail) += query.text(1);
+  }
+  STINT_CHECK(query.end());
+  if (output.tail.size() > kOutputTailMax) output.tail.erase(0, output.tail.size() - kOutputTailMax);
+  return output;
+}
+
+Result<std::optional<std::int64_t>> SqliteRows::place(const std::string& id, std::int64_t most) {
+  STINT_TRY(const std::optional<RunRow> row, run(id));
+  if (!row) return fail(no_such_run(id));
+  if (row->run.state != RunState::queued || row->run.hold != Hold::none) return std::nullopt;
+  Query query(database_, query::place);
+  query.bind(1, row->agent).bind(2, row->rank).bind(3, row->run.number).bind(4, most);
+  std::optional<std::int64_t> place;
+  if (query.next()) place = query.number(0);
+  STINT_CHECK(query.end());
+  return place;
+}
+
+Result<Stats> SqliteRows::stats() {
+  Stats stats;
+  Query sums(database_, query::sums);
+  while (sums.next()) {
+    const auto state = domain::parse_run_state(sums.text(0));
+    if (state) stats.runs[*state] = static_cast<std::uint64_t>(sums.number(1));
+  }
+  STINT_CHECK(sums.end());
+  const auto count = [this](std::string_view statement, std::uint64_t& into) -> Result<> {
+    Query query(database_, statement);
+    if (query.next()) into = static_cast<std::uint64_t>(query.number(0));
+    return query.run();
+  };
+  STINT_CHECK(count(query::count_ready, stats.ready));
+  STINT_CHECK(count(query::count_events, stats.events));
+  STINT_CHECK(count(query::count_workers, stats.workers));
+  return stats;
+}
+
+}  // namespace stint::store

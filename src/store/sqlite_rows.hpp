@@ -1,0 +1,79 @@
+/// Rows in a SQLite file. On one thread with its database, inside of a transaction that the caller opens.
+///
+/// A worker's lease is a lock: its process holds `workers/<number>.lock` beside the database, and the kernel lets go of
+/// it when the process is gone. So a dead one is known at once, and a frozen one is never taken for dead.
+#pragma once
+
+#include "os/fd.hpp"
+#include "store/rows.hpp"
+#include "store/sqlite_db.hpp"
+
+namespace stint::store {
+
+class SqliteRows final : public Rows {
+ public:
+  /// `leases`: the directory of the locks.
+  SqliteRows(Database& database, std::string leases) : database_(database), leases_(std::move(leases)) {}
+
+  Result<std::optional<AgentRow>> agent(std::string_view name) override;
+  Result<std::optional<AgentRow>> agent(AgentNumber number) override;
+  Result<> put(AgentRow& agent) override;
+  Result<SetNumber> make_set(const std::vector<std::pair<GateNumber, std::uint32_t>>& members) override;
+  Result<GateRow> gate(std::string_view name) override;
+  Result<std::vector<GateUse>> gates_of(SetNumber set) override;
+  Result<std::vector<GateUse>> gates() override;
+  Result<> put(const GateRow& gate) override;
+  Result<WorkerNumber> add_worker(const std::string& label, WallTime now) override;
+  Result<std::optional<WorkerRow>> worker(WorkerNumber number) override;
+  Result<> put(const WorkerRow& worker) override;
+  Result<> renew(WorkerNumber, WallTime) override { return {}; }
+  Result<bool> is_lapsed(WorkerNumber number, WallTime now) override;
+  Result<std::vector<WorkerRow>> workers() override;
+  Result<std::optional<RunRow>> run(RunNumber number) override;
+  Result<std::optional<RunRow>> run(std::string_view id) override;
+  Result<std::optional<RunRow>> run_of_key(AgentNumber agent, std::string_view key) override;
+  Result<std::vector<RunRow>> ready(AgentNumber agent, WallTime now, std::size_t most) override;
+  Result<std::vector<RunRow>> owned(WorkerNumber worker) override;
+  Result<std::optional<RunRow>> head_of(std::string_view session) override;
+  Result<std::vector<RunNumber>> children(RunNumber parent) override;
+  Result<std::vector<RunRow>> parked_on(std::string_view limit) override;
+  Result<std::vector<RunRow>> asleep(WallTime until, std::size_t most) override;
+  Result<std::vector<RunRow>> expiring(WallTime until, std::size_t most) override;
+  Result<std::optional<WallTime>> next_due() override;
+  Result<bool> has_queued(AgentNumber agent, std::size_t least) override;
+  Result<bool> has_ready(AgentNumber agent) override;
+  Result<> add(RunRow& run, const std::string& input) override;
+  Result<> put(const RunRow& run) override;
+  Result<std::string> input(RunNumber run) override;
+  Result<> put_result(RunNumber run, const std::string& result) override;
+  Result<> add_event(RunNumber run, const Event& event) override;
+  Result<> add_output(RunNumber run, std::string_view text) override;
+  Result<std::vector<RunNumber>> finished_before(WallTime time, std::size_t most) override;
+  Result<> forget(RunNumber run) override;
+
+  // Looking, for the store.
+  Result<std::optional<Run>> find(const std::string& id_or_prefix);
+  Result<std::vector<Run>> list(const Filter& filter);
+  Result<std::vector<Event>> events(const std::string& id, std::int64_t after, std::uint32_t most);
+  Result<FeedPage> feed(const std::string& cursor, std::uint32_t most);
+  Result<Output> output(const std::string& id);
+  Result<std::optional<std::int64_t>> place(const std::string& id, std::int64_t most);
+  Result<Stats> stats();
+
+  /// As if the process that enrolled it were gone.
+  void drop_lease(WorkerNumber worker) { own_.erase(worker); }
+
+ private:
+  [[nodiscard]] std::string lease_path(WorkerNumber worker) const;
+  Result<RunRow> read_run(const Query& query);
+  Result<std::optional<RunRow>> read_one(Query& query);
+  Result<std::vector<RunRow>> read_all(Query& query);
+  Result<std::string> agent_name(AgentNumber number);
+
+  Database& database_;
+  std::string leases_;
+  std::map<WorkerNumber, os::Fd> own_;              // locks of the workers of this process
+  std::map<AgentNumber, std::string> agent_names_;  // which never change
+};
+
+}  // namespace stint::store

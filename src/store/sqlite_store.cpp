@@ -1,0 +1,238 @@
+#include "store/sqlite_store.hpp"
+
+#include "os/slot_file.hpp"
+#include "stint/run_on.hpp"
+#include "store_sql_sqlite.hpp"
+
+#include <filesystem>
+
+namespace stint::store {
+namespace {
+
+namespace query = sqlite::query;
+
+constexpr unsigned kFileMode = 0600;
+constexpr std::int64_t kPlaceMax = 1000;           // a person needs no more
+constexpr std::int64_t kApplication = 0x53544E54;  // `STNT`, in the file's header
+
+Result<std::int64_t> ask(Database& database, std::string_view sql) {
+  Query query(database, sql);
+  std::int64_t answer = 0;
+  if (query.next()) answer = query.number(0);
+  STINT_CHECK(query.run());
+  return answer;
+}
+
+/// Under the gate, so that two processes that start at once do not both do it.
+Result<> migrate(Database& database, const std::string& path) {
+  constexpr auto kNewest = static_cast<std::int64_t>(sqlite::kMigrations.size());
+  STINT_TRY(const std::int64_t version, ask(database, query::version));
+  STINT_TRY(const std::int64_t application, ask(database, query::application));
+  STINT_TRY(const std::int64_t tables, ask(database, query::count_tables));
+  if (application != kApplication && (tables > 0 || version > 0)) {
+    return fail(Errc::denied, path + " is a database of another program. Name another file");
+  }
+  if (version > kNewest) {
+    STINT_TRY(const std::int64_t oldest, ask(database, query::oldest_program));
+    if (oldest <= kNewest) return {};
+    return fail(Errc::denied, path + " was made by a newer Stint (schema " + std::to_string(version) +
+                                  ", this one knows " + std::to_string(kNewest) + "). Install that one");
+  }
+  if (version == kNewest) return {};
+  STINT_CHECK(database.run(query::begin));
+  for (std::int64_t next = version; next < kNewest; ++next) {
+    if (Result<> done = database.run(sqlite::kMigrations[static_cast<std::size_t>(next)]); !done) {
+      (void)database.run(query::roll_back);
+      return done;
+    }
+  }
+  STINT_CHECK(database.run(std::string(query::set_version) + std::to_string(kNewest)));
+  STINT_CHECK(database.run(std::string(query::set_application) + std::to_string(kApplication)));
+  return database.run(query::commit);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path, const domain::Ambient& ambient) {
+  const std::string leases = path + ".workers";
+  std::error_code error;
+  std::filesystem::create_directories(leases, error);
+  if (error) {
+    return fail(Errc::denied,
+                "cannot make " + leases + ": " + error.message() + ". Make its directory writable for you");
+  }
+  STINT_TRY(os::Fd gate, os::open_shared_file(path + ".gate", kFileMode));
+  STINT_CHECK(blocking_take(gate));
+  auto opened = [&]() -> Result<Database> {
+    STINT_TRY(Database database, Database::open(path, Database::Access::write));
+    STINT_CHECK(migrate(database, path));
+    return database;
+  }();
+  os::unlock_slot(gate.get());
+  STINT_TRY(Database database, std::move(opened));
+  STINT_TRY(Database for_reading, Database::open(path, Database::Access::read));
+  std::unique_ptr<SqliteStore> store(new SqliteStore(ambient));
+  store->writer_ =
+      std::make_unique<SqliteWriter>(store->writing_.reactor(), std::move(database), leases, std::move(gate), ambient);
+  store->reader_ = std::make_unique<Reader>(std::move(for_reading), leases, ambient);
+  return store;
+}
+
+SqliteStore::~SqliteStore() = default;
+
+template <class Step>
+auto SqliteStore::write(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>> {
+  co_return co_await run_on(writing_.reactor(), writer_->write(std::move(step)));
+}
+
+template <class Look>
+auto SqliteStore::read(Look look) -> Task<std::invoke_result_t<Look&, Reader&>> {
+  auto there = [](Reader& reader, Look inner) -> Task<std::invoke_result_t<Look&, Reader&>> {
+    co_return inner(reader);
+  };
+  co_return co_await run_on(reading_.reactor(), there(*reader_, std::move(look)));
+}
+
+Task<Result<>> SqliteStore::define(std::vector<AgentEntry> agents) {
+  return write([agents = std::move(agents)](Ledger& ledger) -> Result<> {
+    for (const AgentEntry& agent : agents) STINT_CHECK(ledger.define(agent));
+    return {};
+  });
+}
+
+Task<Result<>> SqliteStore::resize(std::string limit, std::optional<std::uint32_t> capacity) {
+  return write([limit = std::move(limit), capacity](Ledger& ledger) { return ledger.resize(limit, capacity); });
+}
+
+Task<Result<>> SqliteStore::pause(std::string limit, std::optional<WallTime> until) {
+  return write([limit = std::move(limit), until](Ledger& ledger) { return ledger.pause(limit, until); });
+}
+
+Task<Result<std::uint64_t>> SqliteStore::resume(std::string limit) {
+  return write([limit = std::move(limit)](Ledger& ledger) { return ledger.resume(limit); });
+}
+
+Task<Result<std::vector<LimitState>>> SqliteStore::limits() {
+  return read([](Reader& reader) { return reader.ledger.limits(); });
+}
+
+Task<Result<WorkerNumber>> SqliteStore::enrol(std::string label) {
+  return write([label = std::move(label)](Ledger& ledger) { return ledger.enrol(label); });
+}
+
+Task<Result<Beat>> SqliteStore::beat(WorkerNumber worker) {
+  return write([worker](Ledger& ledger) { return ledger.beat(worker); });
+}
+
+Task<Result<>> SqliteStore::drain(WorkerNumber worker) {
+  return write([worker](Ledger& ledger) { return ledger.drain(worker); });
+}
+
+Task<Result<>> SqliteStore::leave(WorkerNumber worker) {
+  return write([worker](Ledger& ledger) { return ledger.leave(worker); });
+}
+
+Task<Result<std::vector<Result<Accepted>>>> SqliteStore::enqueue(std::vector<NewRun> runs) {
+  co_return co_await run_on(
+      writing_.reactor(),
+      writer_->write_each(std::move(runs), [](Ledger& ledger, const NewRun& run) { return ledger.enqueue(run); }));
+}
+
+Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> SqliteStore::cancel(std::string id) {
+  return write([id = std::move(id)](Ledger& ledger) { return ledger.cancel(id); });
+}
+
+Task<Result<domain::RunState>> SqliteStore::resolve(std::string id, domain::Resolution how) {
+  return write([id = std::move(id), how](Ledger& ledger) { return ledger.resolve(id, how); });
+}
+
+Task<Result<>> SqliteStore::answer(std::string id) {
+  return write([id = std::move(id)](Ledger& ledger) { return ledger.answer(id); });
+}
+
+Task<Result<std::vector<Claim>>> SqliteStore::claim(WorkerNumber worker, std::string agent, std::uint32_t most) {
+  return write([worker, agent = std::move(agent), most](Ledger& ledger) { return ledger.claim(worker, agent, most); });
+}
+
+Task<Result<std::vector<Claim>>> SqliteStore::owned(WorkerNumber worker) {
+  return write([worker](Ledger& ledger) { return ledger.owned(worker); });
+}
+
+Task<Result<std::vector<std::optional<domain::RunState>>>> SqliteStore::settle(WorkerNumber worker,
+                                                                               std::vector<Settlement> settlements) {
+  return write([worker, settlements = std::move(settlements)](
+                   Ledger& ledger) -> Result<std::vector<std::optional<domain::RunState>>> {
+    std::vector<std::optional<domain::RunState>> states;
+    for (const Settlement& settlement : settlements) {
+      STINT_TRY(const auto state, ledger.settle(worker, settlement));
+      states.push_back(state);
+    }
+    return states;
+  });
+}
+
+Task<Result<bool>> SqliteStore::mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) {
+  return write([worker, run, fence, unsafe](Ledger& ledger) { return ledger.mark(worker, run, fence, unsafe); });
+}
+
+Task<Result<bool>> SqliteStore::note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
+                                     std::string data) {
+  return write([worker, run, fence, cause = std::move(cause), data = std::move(data)](Ledger& ledger) {
+    return ledger.note(worker, run, fence, cause, data);
+  });
+}
+
+Task<Result<bool>> SqliteStore::append_output(WorkerNumber worker, RunNumber run, std::int64_t fence,
+                                              std::string text) {
+  return write([worker, run, fence, text = std::move(text)](Ledger& ledger) {
+    return ledger.append_output(worker, run, fence, text);
+  });
+}
+
+Task<Result<Ticked>> SqliteStore::tick() {
+  return write([](Ledger& ledger) { return ledger.tick(); });
+}
+
+Task<Result<std::optional<Run>>> SqliteStore::find(std::string id) {
+  return read([id = std::move(id)](Reader& reader) { return reader.rows.find(id); });
+}
+
+Task<Result<std::vector<Run>>> SqliteStore::list(Filter filter) {
+  return read([filter = std::move(filter)](Reader& reader) { return reader.rows.list(filter); });
+}
+
+Task<Result<std::vector<Event>>> SqliteStore::events(std::string id, std::int64_t after, std::uint32_t most) {
+  return read([id = std::move(id), after, most](Reader& reader) { return reader.rows.events(id, after, most); });
+}
+
+Task<Result<FeedPage>> SqliteStore::feed(std::string cursor, std::uint32_t most) {
+  return read([cursor = std::move(cursor), most](Reader& reader) { return reader.rows.feed(cursor, most); });
+}
+
+Task<Result<std::vector<Why>>> SqliteStore::why(std::string id) {
+  return read([id = std::move(id)](Reader& reader) -> Result<std::vector<Why>> {
+    STINT_TRY(const auto place, reader.rows.place(id, kPlaceMax));
+    return reader.ledger.why(id, place);
+  });
+}
+
+Task<Result<Output>> SqliteStore::output(std::string id) {
+  return read([id = std::move(id)](Reader& reader) { return reader.rows.output(id); });
+}
+
+Task<Result<Stats>> SqliteStore::stats() {
+  return read([](Reader& reader) { return reader.rows.stats(); });
+}
+
+Task<Result<std::uint64_t>> SqliteStore::prune(WallTime before, std::uint32_t most) {
+  return write([before, most](Ledger& ledger) { return ledger.prune(before, most); });
+}
+
+Task<Result<>> SqliteStore::drop_lease(WorkerNumber worker) {
+  return write([this, worker](Ledger&) -> Result<> {
+    writer_->rows().drop_lease(worker);
+    return {};
+  });
+}
+
+}  // namespace stint::store

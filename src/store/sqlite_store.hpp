@@ -1,0 +1,76 @@
+/// The store in a SQLite file: the default. Durable (WAL, synchronous=FULL), for all processes of one machine. One
+/// thread writes, with group commit; another reads.
+///
+/// Beside the database: `<file>.gate`, a lock file that makes the writers of several processes take turns, and
+/// `<file>.workers/`, the leases of their workers. Not for network file systems.
+#pragma once
+
+#include "store/side_thread.hpp"
+#include "store/sqlite_writer.hpp"
+#include "store/store.hpp"
+
+namespace stint::store {
+
+class SqliteStore final : public Store {
+ public:
+  /// Makes the file and its tables, or brings them up to date. Blocks: before the reactor runs. `ambient` is asked on
+  /// other threads, and must outlive the store.
+  static Result<std::unique_ptr<SqliteStore>> blocking_open(std::string path, const domain::Ambient& ambient);
+  ~SqliteStore() override;
+
+  Task<Result<>> define(std::vector<AgentEntry> agents) override;
+  Task<Result<>> resize(std::string limit, std::optional<std::uint32_t> capacity) override;
+  Task<Result<>> pause(std::string limit, std::optional<WallTime> until) override;
+  Task<Result<std::uint64_t>> resume(std::string limit) override;
+  Task<Result<std::vector<LimitState>>> limits() override;
+  Task<Result<WorkerNumber>> enrol(std::string label) override;
+  Task<Result<Beat>> beat(WorkerNumber worker) override;
+  Task<Result<>> drain(WorkerNumber worker) override;
+  Task<Result<>> leave(WorkerNumber worker) override;
+  Task<Result<std::vector<Result<Accepted>>>> enqueue(std::vector<NewRun> runs) override;
+  Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> cancel(std::string id) override;
+  Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
+  Task<Result<>> answer(std::string id) override;
+  Task<Result<std::vector<Claim>>> claim(WorkerNumber worker, std::string agent, std::uint32_t most) override;
+  Task<Result<std::vector<Claim>>> owned(WorkerNumber worker) override;
+  Task<Result<std::vector<std::optional<domain::RunState>>>> settle(WorkerNumber worker,
+                                                                    std::vector<Settlement> settlements) override;
+  Task<Result<bool>> mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) override;
+  Task<Result<bool>> note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
+                          std::string data) override;
+  Task<Result<bool>> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string text) override;
+  Task<Result<Ticked>> tick() override;
+  Task<Result<std::optional<Run>>> find(std::string id) override;
+  Task<Result<std::vector<Run>>> list(Filter filter) override;
+  Task<Result<std::vector<Event>>> events(std::string id, std::int64_t after, std::uint32_t most) override;
+  Task<Result<FeedPage>> feed(std::string cursor, std::uint32_t most) override;
+  Task<Result<std::vector<Why>>> why(std::string id) override;
+  Task<Result<Output>> output(std::string id) override;
+  Task<Result<Stats>> stats() override;
+  Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) override;
+
+  /// For tests: as if the process that enrolled it were gone.
+  Task<Result<>> drop_lease(WorkerNumber worker);
+
+ private:
+  /// What the reading thread has.
+  struct Reader {
+    Reader(Database from, const std::string& leases, const domain::Ambient& ambient)
+        : database(std::move(from)), rows(database, leases), ledger(rows, ambient) {}
+    Database database;
+    SqliteRows rows;
+    Ledger ledger;
+  };
+  explicit SqliteStore(const domain::Ambient& ambient) : ambient_(ambient) {}
+  template <class Step>
+  auto write(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>>;
+  template <class Look>
+  auto read(Look look) -> Task<std::invoke_result_t<Look&, Reader&>>;
+
+  const domain::Ambient& ambient_;
+  std::unique_ptr<SqliteWriter> writer_;  // used on the writing thread …
+  std::unique_ptr<Reader> reader_;        // … and on the reading one
+  SideThread writing_, reading_;          // end before what they use
+};
+
+}  // namespace stint::store

@@ -1,0 +1,95 @@
+/// The one writer of a SQLite store, on its thread: steps that are there together are committed together, so that many
+/// share the price of one sync, and nobody has an answer before what it stands for is on the disk.
+#pragma once
+
+#include "stint/detail/intrusive_list.hpp"
+#include "stint/scope.hpp"
+#include "store/ledger.hpp"
+#include "store/sqlite_rows.hpp"
+
+namespace stint::store {
+
+/// Locks the gate; fails if a process that does not run holds it.
+[[nodiscard]] Result<> blocking_take(const os::Fd& gate);
+
+class SqliteWriter {
+ public:
+  static constexpr std::uint32_t kGroupMax = 256;  // steps of one commit
+  static constexpr Duration kGroupTime = std::chrono::milliseconds(2);
+
+  /// `gate`: a file that the processes which share the database lock before they write, so that none is starved.
+  SqliteWriter(Executor& executor, Database database, std::string leases, os::Fd gate, const domain::Ambient& ambient);
+  SqliteWriter(const SqliteWriter&) = delete;
+  SqliteWriter& operator=(const SqliteWriter&) = delete;
+
+  /// `step` is called with the ledger. If it fails, what it has written is taken back. Awaited on the writer's thread.
+  template <class Step>
+  auto write(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>> {
+    STINT_CO_CHECK(begin());
+    auto result = run(step);
+    ++steps_;
+    STINT_CO_CHECK(co_await Committed(*this));
+    co_return result;
+  }
+  /// The same for many, each of which may fail alone. One answer for each, in their order.
+  template <class Item, class Step>
+  auto write_each(std::vector<Item> items, Step step)
+      -> Task<Result<std::vector<std::invoke_result_t<Step&, Ledger&, const Item&>>>> {
+    STINT_CO_CHECK(begin());
+    std::vector<std::invoke_result_t<Step&, Ledger&, const Item&>> results;
+    for (const Item& item : items) {
+      auto one = [&](Ledger& ledger) { return step(ledger, item); };
+      results.push_back(run(one));
+      ++steps_;
+    }
+    STINT_CO_CHECK(co_await Committed(*this));
+    co_return results;
+  }
+  SqliteRows& rows() noexcept { return rows_; }
+
+ private:
+  /// The wait for the commit of the group. Can't be cancelled: what was asked for is done.
+  class Committed final : public Leaf, public stint::detail::Link<Committed> {
+   public:
+    explicit Committed(SqliteWriter& writer) noexcept : writer_(writer) {}
+    void await_suspend(std::coroutine_handle<>);
+    Result<> await_resume() { return std::move(outcome_); }
+
+   private:
+    friend class SqliteWriter;
+    void cancel() noexcept override {}
+    SqliteWriter& writer_;
+    Result<> outcome_;
+  };
+  struct Closer final : Runnable {
+    explicit Closer(SqliteWriter& owner) noexcept : writer(owner) {}
+    void run() noexcept override { writer.close_in_turn(); }
+    SqliteWriter& writer;
+  };
+
+  template <class Step>
+  auto run(Step& step) -> std::invoke_result_t<Step&, Ledger&> {
+    STINT_CHECK(begin_step());
+    auto result = step(ledger_);
+    STINT_CHECK(end_step(result.has_value()));
+    return result;
+  }
+  Result<> begin();
+  Result<> begin_step();
+  Result<> end_step(bool keep);
+  void close_in_turn() noexcept;
+  void close() noexcept;
+
+  Executor& executor_;
+  Database database_;
+  os::Fd gate_;
+  SqliteRows rows_;
+  Ledger ledger_;
+  Closer closer_{*this};
+  bool open_ = false;
+  std::uint32_t steps_ = 0, seen_ = 0;  // of the group; when the closer looked last
+  TimePoint since_;
+  stint::detail::List<Committed> waiting_;
+};
+
+}  // namespace stint::store

@@ -1,0 +1,237 @@
+/// Where runs live: one interface; in memory, in a SQLite file, in PostgreSQL. All follow the rules of
+/// domain/run_state.hpp and pass one suite of tests.
+///
+/// Whoever carries runs enrols as a worker and beats; what it owned when it died is lost, and goes back, or in doubt.
+/// A claim gives a fence with the run, and whatever the owner later says of the run carries it: what comes from a
+/// former owner is stale and changes nothing. Times are the store's own. An answer that did not come leaves open
+/// whether the thing was done (Retry::unknown): everything here may be asked again without harm, except claim(), after
+/// which owned() tells.
+///
+/// One instance is used from one executor.
+#pragma once
+
+#include "domain/ambient.hpp"
+#include "domain/run_state.hpp"
+#include "stint/error.hpp"
+#include "stint/task.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stint::store {
+
+using RunNumber = std::int64_t;  ///< inside of a store; people see the id
+using WorkerNumber = std::int64_t;
+
+struct LimitUse {
+  std::string limit;
+  std::uint32_t weight = 1;
+
+  friend bool operator==(const LimitUse&, const LimitUse&) = default;
+};
+
+/// What a store has to know of an agent. A run keeps the limits with which it was claimed.
+struct AgentEntry {
+  std::string name;
+  std::vector<LimitUse> limits;  ///< counted and paused by the store, in addition to those of the host
+  std::uint32_t queued_max = 200;
+  std::uint32_t attempts_max = 3;
+  std::uint32_t lost_max = 3;
+  Duration backoff_base = std::chrono::milliseconds(500);
+  Duration backoff_cap = std::chrono::seconds(8);
+
+  friend bool operator==(const AgentEntry&, const AgentEntry&) = default;
+};
+
+struct NewRun {
+  std::string id;  ///< made by the caller, so that a submit without an answer can be repeated
+  std::string agent;
+  std::string session;  ///< runs of a session go one after the other; empty: none
+  std::string parent;   ///< the id of a running run, whose cancel reaches this one; empty: none
+  std::string key;      ///< of idempotency, per agent; empty: none
+  int priority = 0;
+  Duration delay{};
+  std::optional<WallTime> deadline;
+  std::optional<Duration> budget;  ///< of time, from the first start; stands still while parked
+  domain::OnCrash on_crash = domain::OnCrash::doubt;
+  std::string input;  ///< JSON; not looked into
+};
+struct Accepted {
+  std::string id;
+  bool created = true;  ///< false: it was there, by its id or key
+};
+
+struct Claim {
+  RunNumber run = 0;
+  std::string id;
+  std::int64_t fence = 0;
+  std::uint32_t attempt = 1;
+  std::uint32_t lost = 0;
+  std::optional<WallTime> expires_at;
+  std::string input;
+};
+
+struct Settlement {
+  RunNumber run = 0;
+  std::int64_t fence = 0;
+  domain::Settle settle = domain::Settle::failed;
+  std::string error;
+  std::string result;                  ///< JSON; kept if not empty
+  Duration retry_after{};              ///< of a retry: at least so long
+  std::string park_on;                 ///< of a park: the limit that is paused with it; empty: none
+  std::optional<WallTime> park_until;  ///< none: until a person resumes it
+};
+
+struct StopAsked {
+  RunNumber run = 0;
+  std::int64_t fence = 0;
+  domain::Stop stop = domain::Stop::cancelled;
+};
+struct Beat {
+  bool alive = false;  ///< false: others have taken its runs. It must end all work now
+  std::vector<StopAsked> stops;
+};
+
+struct Run {
+  RunNumber number = 0;
+  std::string id, agent, session, parent, key;
+  domain::RunState state = domain::RunState::queued;
+  domain::Hold hold = domain::Hold::none;
+  domain::Stop stop = domain::Stop::none;
+  std::string error, input, result;
+  std::uint32_t attempt = 0, lost = 0;
+  std::int64_t fence = 0, seq = 0;
+  bool unsafe = false;
+  domain::OnCrash on_crash = domain::OnCrash::doubt;
+  std::optional<WorkerNumber> worker;
+  WallTime created_at{};
+  std::optional<WallTime> not_before, deadline, expires_at, started_at, finished_at;
+};
+
+struct Event {
+  std::string run;  ///< id; empty: of the fleet
+  std::int64_t seq = 0, fence = 0;
+  std::string cause;
+  std::optional<domain::RunState> state;
+  domain::Hold hold = domain::Hold::none;
+  std::optional<WorkerNumber> worker;
+  std::string error;  ///< of the attempt that ended
+  std::string data;   ///< JSON of a note, or empty
+  WallTime at{};
+};
+struct FeedPage {
+  std::vector<Event> events;
+  std::string cursor;  ///< opaque; the next page begins there
+};
+
+/// One reason why a run waits.
+struct Why {
+  std::string reason;  ///< session, delay, backoff, quota, person, paused, limit, turn, place
+  std::string detail;
+  std::optional<WallTime> until;
+};
+
+struct Filter {
+  std::optional<domain::RunState> state;
+  std::string agent, session;
+  RunNumber before = 0;  ///< only older ones; 0: from the newest
+  std::uint32_t most = 100;
+};
+
+struct Ticked {
+  std::uint64_t woken = 0, expired = 0, lost = 0;
+  std::vector<WorkerNumber> buried;
+  std::optional<WallTime> next;  ///< when the next delay or expiry is due
+};
+
+struct LimitState {
+  std::string name;
+  std::optional<std::uint32_t> capacity;
+  std::int64_t units = 0, runs = 0;
+  bool paused = false;
+  std::optional<WallTime> paused_until;  ///< none although paused: until somebody resumes it
+  std::optional<std::uint32_t> ramp;
+};
+
+struct Stats {
+  std::map<domain::RunState, std::uint64_t> runs;
+  std::uint64_t ready = 0;  ///< of the queued: could be claimed now
+  std::uint64_t events = 0, workers = 0;
+};
+
+/// Both ends of an output are kept; the middle of a long one is not.
+struct Output {
+  std::string head, tail;
+  std::uint64_t bytes = 0;  ///< all that was written; head and tail are less if something is missing
+};
+inline constexpr std::size_t kOutputHeadMax = 64 << 10, kOutputTailMax = 192 << 10;
+
+class Store {
+ public:
+  Store() = default;
+  virtual ~Store() = default;
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  // Agents and limits.
+  /// Adds or changes. Limits that are new have no capacity: resize() gives them one.
+  virtual Task<Result<>> define(std::vector<AgentEntry> agents) = 0;
+  virtual Task<Result<>> resize(std::string limit, std::optional<std::uint32_t> capacity) = 0;
+  /// None: until resume().
+  virtual Task<Result<>> pause(std::string limit, std::optional<WallTime> until) = 0;
+  /// Ends a pause, and wakes what was parked on it. How many were.
+  virtual Task<Result<std::uint64_t>> resume(std::string limit) = 0;
+  virtual Task<Result<std::vector<LimitState>>> limits() = 0;
+
+  // Workers.
+  virtual Task<Result<WorkerNumber>> enrol(std::string label) = 0;
+  virtual Task<Result<Beat>> beat(WorkerNumber worker) = 0;
+  /// It claims no more.
+  virtual Task<Result<>> drain(WorkerNumber worker) = 0;
+  /// It has nothing left and ends.
+  virtual Task<Result<>> leave(WorkerNumber worker) = 0;
+
+  // Runs: from outside.
+  /// One answer for each, in their order.
+  virtual Task<Result<std::vector<Result<Accepted>>>> enqueue(std::vector<NewRun> runs) = 0;
+  /// The run and all below it. Those it reached, with their states: running ones end when their owner has ended them.
+  virtual Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> cancel(std::string id) = 0;
+  /// Conflict: it is not in doubt.
+  virtual Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) = 0;
+  /// One that is parked for a person. Conflict: it is not.
+  virtual Task<Result<>> answer(std::string id) = 0;
+
+  // Runs: from their owner.
+  virtual Task<Result<std::vector<Claim>>> claim(WorkerNumber worker, std::string agent, std::uint32_t most) = 0;
+  virtual Task<Result<std::vector<Claim>>> owned(WorkerNumber worker) = 0;
+  /// The new state of each, in their order; none: stale, its result counts for nothing.
+  virtual Task<Result<std::vector<std::optional<domain::RunState>>>> settle(WorkerNumber worker,
+                                                                            std::vector<Settlement> settlements) = 0;
+  /// Before a call that may not be repeated is begun, and when its outcome is known. False: stale, do not begin it.
+  virtual Task<Result<bool>> mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) = 0;
+  /// An event of the owner's. False: stale.
+  virtual Task<Result<bool>> note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
+                                  std::string data) = 0;
+  virtual Task<Result<bool>> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence,
+                                           std::string text) = 0;
+
+  /// What is due: wakes, expires, buries workers whose lease is over. Any process, often.
+  virtual Task<Result<Ticked>> tick() = 0;
+
+  // Looking.
+  virtual Task<Result<std::optional<Run>>> find(std::string id) = 0;  ///< or a prefix that only one has
+  virtual Task<Result<std::vector<Run>>> list(Filter filter) = 0;     ///< newest first; without input and result
+  virtual Task<Result<std::vector<Event>>> events(std::string id, std::int64_t after, std::uint32_t most) = 0;
+  virtual Task<Result<FeedPage>> feed(std::string cursor, std::uint32_t most) = 0;  ///< empty: from the beginning
+  virtual Task<Result<std::vector<Why>>> why(std::string id) = 0;
+  virtual Task<Result<Output>> output(std::string id) = 0;
+  virtual Task<Result<Stats>> stats() = 0;
+
+  /// Forgets runs that ended before, with their events and output. How many.
+  virtual Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) = 0;
+};
+
+}  // namespace stint::store

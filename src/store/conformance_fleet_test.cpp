@@ -184,6 +184,25 @@ TEST_P(StoreTest, a_heavy_request_is_not_starved_and_starves_nobody) {
   EXPECT_GE(served["light"], 5);
 }
 
+TEST_P(StoreTest, after_its_turn_a_heavy_request_lets_another_go_first) {
+  define("light", [](AgentEntry& agent) { agent.limits = {{"gpu", 1}}; });
+  define("heavy", [](AgentEntry& agent) { agent.limits = {{"gpu", 2}}; });
+  get(store().resize("gpu", 2));
+  for (int i = 0; i < 3; ++i) {
+    submit("light");
+    submit("heavy");
+  }
+  const WorkerNumber worker = enrol();
+  const Claim light = claim_one(worker, "light");
+  EXPECT_TRUE(claim(worker, "heavy").empty()) << "it takes the turn";
+  EXPECT_TRUE(claim(worker, "light").empty()) << "which the light one respects";
+  settle(worker, light, Settle::succeeded);
+  const Claim heavy = claim_one(worker, "heavy");
+  EXPECT_TRUE(claim(worker, "heavy").empty()) << "and does not take it again at once";
+  settle(worker, heavy, Settle::succeeded);
+  EXPECT_EQ(claim(worker, "light").size(), 1U);
+}
+
 // ---- events --------------------------------------------------------------------------------------------------------
 
 TEST_P(StoreTest, events_tell_a_run_without_gaps) {

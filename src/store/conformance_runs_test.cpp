@@ -533,6 +533,19 @@ TEST_P(StoreTest, what_holds_a_session_and_what_lets_it_go_on) {
   }
 }
 
+TEST_P(StoreTest, two_of_a_session_may_expire_at_once) {
+  define("a");
+  const auto brief = [&](NewRun& run) {
+    run.session = "s";
+    run.deadline = world().now() + 1s;
+  };
+  const std::string first = submit("a", brief), second = submit("a", brief);
+  world().advance(2s);
+  EXPECT_EQ(tick().expired, 2U);
+  EXPECT_EQ(causes(first), (Ids{"enqueued", "expired"}));
+  EXPECT_EQ(causes(second), (Ids{"enqueued", "promoted", "expired"}));
+}
+
 TEST_P(StoreTest, a_delay_in_a_session_counts_from_the_submit) {
   define("a");
   const std::string head = submit("a", [](NewRun& run) { run.session = "s"; });

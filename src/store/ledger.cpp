@@ -520,8 +520,11 @@ Result<Ticked> Ledger::tick() {
   STINT_TRY(std::vector<RunRow> asleep, rows_.asleep(now(), kBatchMax));
   for (RunRow& row : asleep) STINT_CHECK(wake(row, "woken"));
   ticked.woken = asleep.size();
-  STINT_TRY(std::vector<RunRow> expiring, rows_.expiring(now(), kBatchMax));
-  for (RunRow& row : expiring) STINT_CHECK(stop(row, Stop::expired));
+  STINT_TRY(const std::vector<RunRow> expiring, rows_.expiring(now(), kBatchMax));
+  for (const RunRow& due : expiring) {
+    STINT_TRY(std::optional<RunRow> row, rows_.run(due.run.number));  // the end of another may have promoted it
+    if (row) STINT_CHECK(stop(*row, Stop::expired));
+  }
   ticked.expired = expiring.size();
   STINT_TRY(std::vector<WorkerRow> workers, rows_.workers());
   for (WorkerRow& worker : workers) {

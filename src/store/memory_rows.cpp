@@ -2,6 +2,8 @@
 // it with its new one.
 #include "store/memory_rows.hpp"
 
+#include "stint/assert.hpp"
+
 #include <algorithm>
 #include <charconv>
 
@@ -278,7 +280,11 @@ Result<> MemoryRows::put_result(RunNumber run, const std::string& result) {
 }
 
 Result<> MemoryRows::add_event(RunNumber run, const Event& event) {
-  if (run != 0) runs_.at(run).events.push_back(next_event_);
+  if (run != 0) {
+    std::vector<std::int64_t>& events = runs_.at(run).events;
+    STINT_ASSERT(event.seq == std::ssize(events) + 1);  // without gaps, and none twice
+    events.push_back(next_event_);
+  }
   events_.emplace(next_event_++, event);
   return {};
 }

@@ -8,7 +8,6 @@
 namespace stint::store {
 namespace {
 
-constexpr int kBusyMs = 5000;  // the gate file keeps ours apart; another tool may still hold the database
 constexpr std::size_t kSqlShown = 60;
 
 std::string first_words(std::string_view sql) {
@@ -44,14 +43,15 @@ Error Database::error(std::string_view doing) const {
   }
 }
 
-Result<Database> Database::open(const std::string& path, Access access) {
+Result<Database> Database::open(const std::string& path, Access access, Duration patience) {
   Database database(path);
   sqlite3* raw = nullptr;
   const int flags = access == Access::write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
   const int code = sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   database.database_.reset(raw);
   if (code != SQLITE_OK) return fail(database.error("cannot be opened"));
-  sqlite3_busy_timeout(raw, kBusyMs);
+  // The gate file keeps ours apart; another tool may still hold the database.
+  sqlite3_busy_timeout(raw, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(patience).count()));
   sqlite3_extended_result_codes(raw, 1);
   STINT_CHECK(database.run(sqlite::query::settings));
   if (access == Access::write) STINT_CHECK(database.run(sqlite::query::settings_of_writer));

@@ -3,6 +3,7 @@
 
 #include "stint/error.hpp"
 #include "stint/retry_after.hpp"
+#include "stint/time.hpp"
 
 #include <cstdint>
 #include <map>
@@ -20,7 +21,7 @@ class Database {
  public:
   enum class Access : std::uint8_t { write, read };
   /// Makes the file if it may write and there is none. The error names the file and what to do.
-  static Result<Database> open(const std::string& path, Access access);
+  static Result<Database> open(const std::string& path, Access access, Duration patience);
 
   /// One or more statements without an answer.
   [[nodiscard]] Result<> run(std::string_view sql);

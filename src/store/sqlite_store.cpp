@@ -53,7 +53,8 @@ Result<> migrate(Database& database, const std::string& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path, const domain::Ambient& ambient) {
+Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path, const domain::Ambient& ambient,
+                                                                Duration patience) {
   const std::string leases = path + ".workers";
   std::error_code error;
   std::filesystem::create_directories(leases, error);
@@ -62,18 +63,18 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path
                 "cannot make " + leases + ": " + error.message() + ". Make its directory writable for you");
   }
   STINT_TRY(os::Fd gate, os::open_shared_file(path + ".gate", kFileMode));
-  STINT_CHECK(blocking_take(gate));
+  STINT_CHECK(blocking_take(gate, patience));
   auto opened = [&]() -> Result<Database> {
-    STINT_TRY(Database database, Database::open(path, Database::Access::write));
+    STINT_TRY(Database database, Database::open(path, Database::Access::write, patience));
     STINT_CHECK(migrate(database, path));
     return database;
   }();
   os::unlock_slot(gate.get());
   STINT_TRY(Database database, std::move(opened));
-  STINT_TRY(Database for_reading, Database::open(path, Database::Access::read));
+  STINT_TRY(Database for_reading, Database::open(path, Database::Access::read, patience));
   std::unique_ptr<SqliteStore> store(new SqliteStore(ambient));
-  store->writer_ =
-      std::make_unique<SqliteWriter>(store->writing_.reactor(), std::move(database), leases, std::move(gate), ambient);
+  store->writer_ = std::make_unique<SqliteWriter>(store->writing_.reactor(), std::move(database), leases,
+                                                  std::move(gate), ambient, patience);
   store->reader_ = std::make_unique<Reader>(std::move(for_reading), leases, ambient);
   return store;
 }

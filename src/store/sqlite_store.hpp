@@ -15,7 +15,9 @@ class SqliteStore final : public Store {
  public:
   /// Makes the file and its tables, or brings them up to date. Blocks: before the reactor runs. `ambient` is asked on
   /// other threads, and must outlive the store.
-  static Result<std::unique_ptr<SqliteStore>> blocking_open(std::string path, const domain::Ambient& ambient);
+  /// `patience`: with other programs that hold the file.
+  static Result<std::unique_ptr<SqliteStore>> blocking_open(std::string path, const domain::Ambient& ambient,
+                                                            Duration patience = std::chrono::seconds(10));
   ~SqliteStore() override;
 
   Task<Result<>> define(std::vector<AgentEntry> agents) override;
@@ -49,6 +51,8 @@ class SqliteStore final : public Store {
   Task<Result<Stats>> stats() override;
   Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) override;
 
+  /// How many groups of steps were committed so far.
+  [[nodiscard]] std::uint64_t commits() const noexcept { return writer_->commits(); }
   /// For tests: as if the process that enrolled it were gone.
   Task<Result<>> drop_lease(WorkerNumber worker);
 

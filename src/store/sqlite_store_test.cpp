@@ -1,7 +1,13 @@
 #include "store/sqlite_store.hpp"
 
+#include "os/slot_file.hpp"
 #include "os/test_folder.hpp"
 #include "store/conformance.hpp"
+
+#include <csignal>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace stint::store {
 namespace {
@@ -30,6 +36,284 @@ class SqliteWorld final : public World {
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreTest,
                          testing::Values(WorldMaker{"sqlite", [] { return std::make_unique<SqliteWorld>(); }}),
                          world_name);
+
+// ---- the file ------------------------------------------------------------------------------------------------------
+
+/// A store of its own on a path, as another process has it.
+class Opened {
+ public:
+  explicit Opened(const std::string& path, Duration patience = 10s)
+      : store_(SqliteStore::blocking_open(path, ambient_, patience)) {}
+  [[nodiscard]] bool ok() const { return store_.has_value(); }
+  [[nodiscard]] const Error& error() const { return store_.error(); }
+  SqliteStore& store() { return **store_; }
+  template <class T>
+  Result<T> run(Task<Result<T>> task) {
+    std::optional<Result<T>> result;
+    auto body = [&]() -> Task<> { result.emplace(co_await std::move(task)); };
+    RootScope scope(reactor_);
+    scope.spawn(body());
+    reactor_.run(scope);
+    return std::move(*result);
+  }
+  Result<Accepted> submit(std::uint64_t number) {
+    const domain::Ambient numbers{.wall_now = {}, .random = [n = number]() mutable {
+                                    const std::uint64_t digit = n % 32;
+                                    n /= 32;
+                                    return digit;
+                                  }};
+    NewRun run;
+    run.id = domain::new_run_id(numbers);
+    run.agent = "a";
+    run.input = std::string(300, 'x');
+    auto answers = this->run(store().enqueue({run}));
+    if (!answers) return fail(answers.error());
+    return answers->front();
+  }
+  void define() {
+    AgentEntry agent;
+    agent.name = "a";
+    agent.queued_max = 1'000'000;
+    EXPECT_TRUE(run(store().define({agent})));
+  }
+
+ private:
+  domain::Ambient ambient_{.wall_now = [] { return WallTime(1'800'000'000'000ms); },
+                           .random = [] { return std::uint64_t{7}; }};
+  Reactor reactor_;
+  Result<std::unique_ptr<SqliteStore>> store_;
+};
+
+void run_sql(const std::string& path, std::string_view sql) {
+  auto database = Database::open(path, Database::Access::write, 1s);
+  ASSERT_TRUE(database) << database.error().describe();
+  const Result<> done = database->run(sql);
+  ASSERT_TRUE(done) << done.error().describe();
+}
+
+/// In a process of its own, which ends with the answer. No thread of ours runs when it is forked.
+template <class Body>
+pid_t start(Body body) {
+  const pid_t pid = ::fork();
+  if (pid == 0) ::_exit(body());
+  return pid;
+}
+
+TEST(SqliteFile, what_was_accepted_is_there_after_a_restart_and_what_ran_is_lost_at_once) {
+  const os::TestFolder folder;
+  const std::string path = folder / "x.db";
+  std::string waiting, running;
+  {
+    Opened first(path);
+    first.define();
+    running = first.submit(1)->id;
+    waiting = first.submit(2)->id;
+    const WorkerNumber worker = first.run(first.store().enrol("w")).value();
+    EXPECT_EQ(first.run(first.store().claim(worker, "a", 1))->size(), 1U);
+  }
+  Opened second(path);
+  EXPECT_EQ(second.run(second.store().find(waiting)).value()->input, std::string(300, 'x'));
+  EXPECT_EQ(second.run(second.store().find(running)).value()->state, domain::RunState::running);
+  EXPECT_EQ(second.run(second.store().tick())->lost, 1U);
+  EXPECT_EQ(second.run(second.store().find(running)).value()->state, domain::RunState::in_doubt);
+}
+
+TEST(SqliteFile, what_was_answered_survives_a_kill_at_any_moment) {
+  const os::TestFolder folder;
+  const std::string path = folder / "x.db";
+  {
+    Opened(path).define();
+  }
+  std::uint64_t next = 1;
+  for (int round = 0; round < 8; ++round) {
+    int answers[2];
+    ASSERT_EQ(::pipe(answers), 0);
+    const pid_t child = start([&] {
+      Opened store(path);
+      for (std::uint64_t number = next;; ++number) {
+        if (!store.submit(number)) return 1;
+        (void)!::write(answers[1], &number, sizeof number);
+      }
+    });
+    ::close(answers[1]);
+    std::uint64_t last = 0;
+    for (int i = 0; i < 5 + 7 * round; ++i) ASSERT_EQ(::read(answers[0], &last, sizeof last), 8);
+    ::kill(child, SIGKILL);
+    while (::read(answers[0], &last, sizeof last) == sizeof last) {
+    }
+    ::close(answers[0]);
+    ::waitpid(child, nullptr, 0);
+    Opened after(path);
+    ASSERT_TRUE(after.ok());
+    for (std::uint64_t number = 1; number <= last; ++number) {
+      ASSERT_FALSE(after.submit(number)->created) << number << " was answered, and is not there";
+    }
+    next = last + 1;  // which may have been committed without an answer
+  }
+}
+
+TEST(SqliteFile, several_processes_share_it_and_none_starves) {
+  const os::TestFolder folder;
+  const std::string path = folder / "x.db";
+  {
+    Opened(path).define();
+  }
+  constexpr std::uint64_t kProcesses = 4, kEach = 60;
+  std::vector<pid_t> children;
+  for (std::uint64_t self = 0; self < kProcesses; ++self) {
+    children.push_back(start([&] {
+      Opened store(path);
+      const auto worker = store.run(store.store().enrol("w"));
+      if (!worker) return 1;
+      std::uint64_t done = 0;
+      for (std::uint64_t i = 0; i < kEach; ++i) {
+        if (!store.submit(1 + self * kEach + i)) return 2;
+        const auto claims = store.run(store.store().claim(*worker, "a", 1));
+        if (!claims) return 3;
+        for (const Claim& claim : *claims) {
+          Settlement end;
+          end.run = claim.run;
+          end.fence = claim.fence;
+          end.settle = domain::Settle::succeeded;
+          const auto states = store.run(store.store().settle(*worker, {end}));
+          if (!states || !states->front()) return 4;
+          ++done;
+        }
+      }
+      return done == kEach ? 0 : 5;  // one was there each time: its own at least
+    }));
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  Opened after(path);
+  EXPECT_EQ(after.run(after.store().stats())->runs.at(domain::RunState::succeeded), kProcesses * kEach);
+  EXPECT_EQ(after.run(after.store().stats())->events, kProcesses * kEach * 3);
+}
+
+TEST(SqliteFile, steps_that_come_together_are_committed_together) {
+  const os::TestFolder folder;
+  Opened opened(folder / "x.db");
+  opened.define();
+  std::vector<NewRun> runs(200);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    runs[i].id = std::string(10, 'a') + static_cast<char>('a' + i / 26) + static_cast<char>('a' + i % 26);
+    runs[i].agent = i == 100 ? "nobody" : "a";
+  }
+  int accepted = 0, refused = 0;
+  auto all = [&](Scope& scope) -> Task<> {
+    for (const NewRun& run : runs) {
+      auto one = [&](NewRun mine) -> Task<> {
+        const auto answers = co_await opened.store().enqueue({std::move(mine)});
+        EXPECT_TRUE(answers);
+        ++(answers->front() ? accepted : refused);
+      };
+      scope.spawn(one(run));
+    }
+    co_return;
+  };
+  Reactor reactor;
+  RootScope scope(reactor);
+  scope.spawn(all(scope));
+  reactor.run(scope);
+  EXPECT_EQ(accepted, 199);
+  EXPECT_EQ(refused, 1) << "alone: it does not sink the others";
+  EXPECT_LT(opened.store().commits(), 60U);
+}
+
+// ---- bad files -----------------------------------------------------------------------------------------------------
+
+TEST(SqliteFile, garbage_is_named_with_a_remedy) {
+  const os::TestFolder folder;
+  folder.write("x.db", "this is no database, and it is long enough to have a header of its own, which is not one: " +
+                           std::string(4096, 'y'));
+  const Opened opened(folder / "x.db");
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error(), Errc::failed);
+  EXPECT_NE(opened.error().describe().find("x.db"), std::string::npos);
+  EXPECT_NE(opened.error().describe().find("move it away"), std::string::npos);
+}
+
+TEST(SqliteFile, a_place_that_can_not_be_written_is_named) {
+  const os::TestFolder folder;
+  folder.write("file", "");
+  const Opened opened(folder / "file/x.db");
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error(), Errc::denied);
+  EXPECT_NE(opened.error().describe().find("writable"), std::string::npos);
+}
+
+TEST(SqliteFile, a_database_of_another_program_is_left_alone) {
+  const os::TestFolder folder;
+  const std::string path = folder / "x.db";
+  run_sql(path, "CREATE TABLE theirs (x)");
+  const Opened opened(path);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error(), Errc::denied);
+}
+
+TEST(SqliteFile, a_newer_schema_is_refused_unless_it_says_that_we_may) {
+  const os::TestFolder folder;
+  const std::string path = folder / "x.db";
+  {
+    ASSERT_TRUE(Opened(path).ok());
+  }
+  run_sql(path, "PRAGMA user_version = 2");
+  EXPECT_TRUE(Opened(path).ok()) << "versions N and N - 1 share a schema";
+  run_sql(path, "UPDATE meta SET value = 2 WHERE key = 'oldest_program'");
+  const Opened refused(path);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().describe().find("newer Stint"), std::string::npos);
+}
+
+TEST(SqliteFile, a_holder_that_does_not_run_is_an_error_and_no_hang) {
+  const os::TestFolder folder;
+  const std::string path = folder / "x.db";
+  Opened opened(path, 50ms);
+  opened.define();
+  {
+    const os::Fd gate = os::open_shared_file(path + ".gate", 0600).value();
+    ASSERT_TRUE(os::try_lock_slot(gate.get()));
+    const auto refused = opened.submit(1);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error(), Errc::unavailable);
+    EXPECT_EQ(refused.error().retry(), Retry::safe);
+  }
+  EXPECT_TRUE(opened.submit(1)) << "and goes on when it is gone";
+  auto tool = Database::open(path, Database::Access::write, 1s);
+  ASSERT_TRUE(tool->run("BEGIN IMMEDIATE"));
+  EXPECT_EQ(opened.submit(2).error(), Errc::unavailable) << "another tool that writes";
+  ASSERT_TRUE(tool->run("ROLLBACK"));
+  EXPECT_TRUE(opened.submit(2));
+}
+
+TEST(SqliteFile, a_full_disk_refuses_what_does_not_fit_and_loses_nothing) {
+  const os::TestFolder folder;
+  const std::string path = folder / "x.db";
+  {
+    Opened(path).define();
+  }
+  const pid_t child = start([&] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    Opened store(path);
+    const rlimit tight = {.rlim_cur = 400'000, .rlim_max = RLIM_INFINITY};
+    ::setrlimit(RLIMIT_FSIZE, &tight);
+    std::uint64_t accepted = 0;
+    while (store.submit(accepted + 1) && accepted < 10'000) ++accepted;
+    if (accepted == 0 || accepted == 10'000) return 1;
+    const rlimit wide = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+    ::setrlimit(RLIMIT_FSIZE, &wide);
+    for (std::uint64_t i = 1; i <= accepted; ++i) {
+      if (const auto again = store.submit(i); !again || again->created) return 2;
+    }
+    return store.submit(accepted + 1) ? 0 : 3;
+  });
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
 
 }  // namespace
 }  // namespace stint::store

@@ -14,16 +14,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kGateMax = 10s;
 constexpr Duration kGateNapMax = 2ms;
 
 }  // namespace
 
 /// Another process writes for some milliseconds at most; one that is frozen meanwhile is an error for us, no hang.
-Result<> blocking_take(const os::Fd& gate) {
+Result<> blocking_take(const os::Fd& gate, Duration patience) {
   Duration waited{};
   for (Duration nap = 50us; !os::try_lock_slot(gate.get()); nap = std::min<Duration>(nap * 2, kGateNapMax)) {
-    if (waited >= kGateMax) {
+    if (waited >= patience) {
       return fail(Error(Errc::unavailable, Retry::safe, "another process holds the database's gate and does not run"));
     }
     std::this_thread::sleep_for(nap);
@@ -33,10 +32,11 @@ Result<> blocking_take(const os::Fd& gate) {
 }
 
 SqliteWriter::SqliteWriter(Executor& executor, Database database, std::string leases, os::Fd gate,
-                           const domain::Ambient& ambient)
+                           const domain::Ambient& ambient, Duration patience)
     : executor_(executor),
       database_(std::move(database)),
       gate_(std::move(gate)),
+      patience_(patience),
       rows_(database_, std::move(leases)),
       ledger_(rows_, ambient) {}
 
@@ -47,7 +47,7 @@ void SqliteWriter::Committed::await_suspend(std::coroutine_handle<>) {
 
 Result<> SqliteWriter::begin() {
   if (open_) return {};
-  STINT_CHECK(blocking_take(gate_));
+  STINT_CHECK(blocking_take(gate_, patience_));
   if (Result<> begun = database_.run(sqlite::query::begin); !begun) {
     os::unlock_slot(gate_.get());
     return begun;
@@ -80,6 +80,7 @@ void SqliteWriter::close() noexcept {
   if (!committed && database_.in_transaction()) (void)database_.run(sqlite::query::roll_back);
   os::unlock_slot(gate_.get());
   open_ = false;
+  ++commits_;
   while (!waiting_.empty()) {
     Committed& waiter = waiting_.front();
     waiter.Link::unlink();

@@ -7,10 +7,12 @@
 #include "store/ledger.hpp"
 #include "store/sqlite_rows.hpp"
 
+#include <atomic>
+
 namespace stint::store {
 
 /// Locks the gate; fails if a process that does not run holds it.
-[[nodiscard]] Result<> blocking_take(const os::Fd& gate);
+[[nodiscard]] Result<> blocking_take(const os::Fd& gate, Duration patience);
 
 class SqliteWriter {
  public:
@@ -18,7 +20,8 @@ class SqliteWriter {
   static constexpr Duration kGroupTime = std::chrono::milliseconds(2);
 
   /// `gate`: a file that the processes which share the database lock before they write, so that none is starved.
-  SqliteWriter(Executor& executor, Database database, std::string leases, os::Fd gate, const domain::Ambient& ambient);
+  SqliteWriter(Executor& executor, Database database, std::string leases, os::Fd gate, const domain::Ambient& ambient,
+               Duration patience);
   SqliteWriter(const SqliteWriter&) = delete;
   SqliteWriter& operator=(const SqliteWriter&) = delete;
 
@@ -46,6 +49,8 @@ class SqliteWriter {
     co_return results;
   }
   SqliteRows& rows() noexcept { return rows_; }
+  /// Any thread.
+  [[nodiscard]] std::uint64_t commits() const noexcept { return commits_; }
 
  private:
   /// The wait for the commit of the group. Can't be cancelled: what was asked for is done.
@@ -83,12 +88,14 @@ class SqliteWriter {
   Executor& executor_;
   Database database_;
   os::Fd gate_;
+  Duration patience_;
   SqliteRows rows_;
   Ledger ledger_;
   Closer closer_{*this};
   bool open_ = false;
   std::uint32_t steps_ = 0, seen_ = 0;  // of the group; when the closer looked last
   TimePoint since_;
+  std::atomic<std::uint64_t> commits_ = 0;
   stint::detail::List<Committed> waiting_;
 };
 

@@ -312,7 +312,7 @@ class Line(Case):
         b = self.b
         demand(b.run("with", "x=1", "--", "true").returncode == 0, "plain run")
         slot = f"{b.limits}/x.0.lock"
-        holder = subprocess.Popen(["flock", slot, "sleep", "1"])
+        holder = subprocess.Popen(["flock", slot, "sleep", "1.6"])  # ends between two looks of the slow poll, far from either
         time.sleep(0.3)
         refused = b.run("with", "--timeout", "100ms", "x=1", "--", "true")
         demand(refused.returncode == 124 and "another tool" in refused.stderr, f"flock ignored: {refused}")

@@ -1,0 +1,293 @@
+// Every store does what the model does: the same random steps on both, and after each the same runs.
+#include "store/conformance.hpp"
+#include "store/memory_store.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <random>
+#include <set>
+
+namespace stint::store {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::RunState;
+using domain::Settle;
+
+constexpr int kSteps = 250;
+
+/// What may be compared: no times, which are each store's own.
+std::string describe(const store::Run& run) {
+  std::string text = run.id + " " + std::string(to_string(run.state)) + " " + std::string(to_string(run.hold)) +
+                     " stop " + std::string(to_string(run.stop));
+  text += " attempt " + std::to_string(run.attempt) + " lost " + std::to_string(run.lost);
+  text += " fence " + std::to_string(run.fence) + " seq " + std::to_string(run.seq);
+  text += run.unsafe ? " unsafe" : "";
+  return text + " error '" + run.error + "'";
+}
+
+template <class T>
+std::string outcome(const Result<T>& result) {
+  return result ? "ok" : std::string(to_string(result.error().code()));
+}
+
+/// One of the two that are compared: a store, and what it said so far.
+class Side {
+ public:
+  Side(World& world, Store& store) : world_(world), store_(store) {}
+
+  void prepare() {
+    std::vector<AgentEntry> agents(3);
+    for (std::size_t i = 0; i < agents.size(); ++i) {
+      agents[i].name = "a" + std::to_string(i);
+      agents[i].queued_max = 12;
+      agents[i].attempts_max = 3;
+      agents[i].backoff_base = agents[i].backoff_cap = Duration::zero();
+    }
+    agents[1].limits = {{"gpu", 1}, {"account", 1}};
+    agents[2].limits = {{"gpu", 2}};
+    EXPECT_TRUE(run(store_.define(agents)));
+    EXPECT_TRUE(run(store_.resize("gpu", 3)));
+    for (WorkerNumber& worker : workers_) worker = run(store_.enrol("w")).value();
+  }
+  template <class T>
+  Result<T> run(Task<Result<T>> task) {
+    return world_.run(std::move(task));
+  }
+
+  std::string submit(const NewRun& fresh) {
+    const auto answers = run(store_.enqueue({fresh}));
+    if (!answers) return outcome(answers);
+    const Result<Accepted>& answer = answers->front();
+    return answer ? answer->id + (answer->created ? " new" : " known") : outcome(answer);
+  }
+  std::string claim(std::size_t worker, const std::string& agent, std::uint32_t most) {
+    const auto claims = run(store_.claim(workers_[worker], agent, most));
+    std::string said = outcome(claims);
+    for (const Claim& claim : claims.value_or(std::vector<Claim>())) {
+      said += " " + claim.id + ":" + std::to_string(claim.fence) + ":" + std::to_string(claim.attempt);
+      held_.emplace_back(worker, claim);
+    }
+    return said;
+  }
+  [[nodiscard]] std::size_t held() const { return held_.size(); }
+  std::string settle(std::size_t which, Settlement settlement, bool forget) {
+    const auto [worker, claim] = held_[which];
+    settlement.run = claim.run;
+    settlement.fence = claim.fence;
+    if (forget) held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(which));  // else it is said twice
+    const auto states = run(store_.settle(workers_[worker], {settlement}));
+    if (!states) return outcome(states);
+    return states->front() ? std::string(to_string(*states->front())) : "stale";
+  }
+  std::string mark(std::size_t which, bool unsafe) {
+    const auto& [worker, claim] = held_[which];
+    const auto marked = run(store_.mark(workers_[worker], claim.run, claim.fence, unsafe));
+    return marked ? std::to_string(static_cast<int>(*marked)) : outcome(marked);
+  }
+  std::string cancel(const std::string& id) {
+    const auto reached = run(store_.cancel(id));
+    if (!reached) return outcome(reached);
+    std::set<std::string> names;
+    for (const auto& [name, state] : *reached) names.insert(name + std::string(to_string(state)));
+    std::string said;
+    for (const std::string& name : names) said += name + " ";
+    return said;
+  }
+  std::string tick() {
+    for (const WorkerNumber worker : workers_) EXPECT_TRUE(run(store_.beat(worker))->alive);
+    const auto ticked = run(store_.tick());
+    return ticked ? std::to_string(ticked->woken) + " " + std::to_string(ticked->expired) : outcome(ticked);
+  }
+  std::vector<std::string> look() {
+    Filter all;
+    all.most = 10'000;
+    std::vector<std::string> found;
+    for (const store::Run& one : run(store_.list(all)).value()) found.push_back(describe(one));
+    return found;
+  }
+  Store& store() { return store_; }
+
+ private:
+  World& world_;
+  Store& store_;
+  std::array<WorkerNumber, 2> workers_{};
+  std::vector<std::pair<std::size_t, Claim>> held_;
+};
+
+/// The same steps on both sides.
+class Pair {
+ public:
+  Pair(World& world, Store& model, std::uint32_t seed)
+      : world_(world), random_(seed), real_(world, world.store()), model_(world, model) {
+    real_.prepare();
+    model_.prepare();
+  }
+
+  void step(int number) {
+    std::string said_by_real, said_by_model, what;
+    const auto both = [&](std::string name, const auto& act) {
+      what = std::move(name);
+      said_by_real = act(real_);
+      said_by_model = act(model_);
+    };
+    switch (below(16)) {
+      case 0:
+      case 1:
+      case 2:
+      case 3: {
+        const NewRun run = fresh();
+        both("submit " + run.id, [&](Side& side) { return side.submit(run); });
+        break;
+      }
+      case 4:
+      case 5:
+      case 6: {
+        const std::size_t worker = below(2);
+        const std::string agent = "a" + std::to_string(below(3));
+        const auto most = static_cast<std::uint32_t>(1 + below(3));
+        both("claim " + agent, [&](Side& side) { return side.claim(worker, agent, most); });
+        break;
+      }
+      case 7:
+      case 8:
+      case 9:
+      case 10: settle(both); break;
+      case 11: {
+        if (real_.held() == 0 || ids_.empty()) break;
+        const std::size_t which = below(real_.held());
+        const bool unsafe = below(3) > 0;
+        both("mark", [&](Side& side) { return side.mark(which, unsafe); });
+        break;
+      }
+      case 12: person(both); break;
+      case 13: {
+        world_.advance(below(4) * 2s);
+        both("tick", [](Side& side) { return side.tick(); });
+        break;
+      }
+      case 14: limits(both); break;
+      default: {
+        if (ids_.empty()) break;
+        const std::string id = ids_[below(ids_.size())];
+        both("cancel " + id, [&](Side& side) { return side.cancel(id); });
+      }
+    }
+    ASSERT_EQ(said_by_real, said_by_model) << "step " << number << ", " << what;
+    ASSERT_EQ(real_.look(), model_.look()) << "step " << number << ", " << what;
+  }
+  [[nodiscard]] const std::vector<std::string>& ids() const { return ids_; }
+
+ private:
+  std::size_t below(std::size_t end) { return random_() % end; }
+
+  NewRun fresh() {
+    const domain::Ambient drawn{.wall_now = {}, .random = [this] { return std::uint64_t{random_()}; }};
+    NewRun run;
+    run.id = !ids_.empty() && below(12) == 0 ? ids_[below(ids_.size())] : domain::new_run_id(drawn);
+    run.agent = "a" + std::to_string(below(3));
+    if (below(3) == 0) run.session = "s" + std::to_string(below(2));
+    if (below(6) == 0) run.key = "k" + std::to_string(below(4));
+    if (below(6) == 0 && !ids_.empty()) run.parent = ids_[below(ids_.size())];
+    run.priority = static_cast<int>(below(3)) - 1;
+    if (below(6) == 0) run.delay = 5s;
+    if (below(8) == 0) run.deadline = world_.now() + 9s;
+    if (below(4) == 0) run.budget = 11s;
+    run.on_crash = below(2) == 0 ? domain::OnCrash::rerun : domain::OnCrash::doubt;
+    ids_.push_back(run.id);
+    return run;
+  }
+
+  template <class Both>
+  void settle(const Both& both) {
+    if (real_.held() == 0) return;
+    const std::size_t which = below(real_.held());
+    constexpr std::array kHow = {Settle::succeeded, Settle::succeeded, Settle::failed,    Settle::retry,
+                                 Settle::retry,     Settle::park,      Settle::hand_back, Settle::cancelled};
+    Settlement settlement;
+    settlement.settle = kHow[below(kHow.size())];
+    if (below(2) == 0) settlement.error = "e" + std::to_string(below(9));
+    if (below(2) == 0) settlement.retry_after = 5s;
+    if (settlement.settle == Settle::park && below(2) == 0) settlement.park_until = world_.now() + 5s;
+    if (settlement.settle == Settle::park && below(3) == 0) settlement.park_on = "account";
+    const bool forget = below(8) > 0;
+    both("settle as " + std::string(to_string(settlement.settle)),
+         [&](Side& side) { return side.settle(which, settlement, forget); });
+  }
+
+  /// What a person does: to a run in doubt, or one that waits for an answer.
+  template <class Both>
+  void person(const Both& both) {
+    if (ids_.empty()) return;
+    const std::string id = ids_[below(ids_.size())];
+    const auto how = domain::kResolutions[below(domain::kResolutions.size())];
+    if (below(2) == 0) {
+      both("resolve " + id, [&](Side& side) {
+        const auto state = side.run(side.store().resolve(id, how));
+        return state ? std::string(to_string(*state)) : outcome(state);
+      });
+    } else {
+      both("answer " + id, [&](Side& side) { return outcome(side.run(side.store().answer(id))); });
+    }
+  }
+
+  template <class Both>
+  void limits(const Both& both) {
+    const std::uint32_t capacity = static_cast<std::uint32_t>(1 + below(4));
+    switch (below(3)) {
+      case 0:
+        both("resize", [&](Side& side) { return outcome(side.run(side.store().resize("gpu", capacity))); });
+        break;
+      case 1: {
+        const WallTime until = world_.now() + 3s;
+        both("pause", [&](Side& side) { return outcome(side.run(side.store().pause("account", until))); });
+        break;
+      }
+      default:
+        both("resume", [&](Side& side) {
+          const auto woken = side.run(side.store().resume("account"));
+          return woken ? std::to_string(*woken) : outcome(woken);
+        });
+    }
+  }
+
+  World& world_;
+  std::mt19937 random_;
+  Side real_, model_;
+  std::vector<std::string> ids_;
+};
+
+/// Gapless, and nothing that the table of transitions does not know.
+void check_events(World& world, const std::string& id) {
+  const auto events = world.run(world.store().events(id, 0, 10'000));
+  if (!events) return;  // it was refused
+  std::optional<RunState> before;
+  for (std::size_t i = 0; i < events->size(); ++i) {
+    const Event& event = (*events)[i];
+    ASSERT_EQ(event.seq, static_cast<std::int64_t>(i) + 1) << id;
+    const RunState state = event.state.value();
+    ASSERT_TRUE(before ? domain::is_transition(event.cause, *before, state) : event.cause == domain::kEnqueued)
+        << id << ": " << event.cause << " to " << to_string(state);
+    before = state;
+  }
+}
+
+TEST_P(StoreTest, does_what_the_model_does) {
+  const char* const wanted = std::getenv("STINT_SEEDS");  // more of them, by hand
+  const int seeds = wanted != nullptr ? std::atoi(wanted) : GetParam().name == "memory" ? 1 : 3;
+  for (int seed = 1; seed <= seeds; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    const auto fresh = GetParam().make();
+    const domain::Ambient ambient{.wall_now = [&] { return fresh->now(); }, .random = [] { return std::uint64_t{0}; }};
+    MemoryStore model(ambient);
+    Pair pair(*fresh, model, static_cast<std::uint32_t>(seed));
+    for (int step = 0; step < kSteps && !HasFatalFailure(); ++step) pair.step(step);
+    for (const std::string& id : pair.ids()) {
+      if (!HasFatalFailure()) check_events(*fresh, id);
+    }
+    if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace stint::store

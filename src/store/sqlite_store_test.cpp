@@ -203,20 +203,14 @@ TEST(SqliteFile, steps_that_come_together_are_committed_together) {
     runs[i].agent = i == 100 ? "nobody" : "a";
   }
   int accepted = 0, refused = 0;
-  auto all = [&](Scope& scope) -> Task<> {
-    for (const NewRun& run : runs) {
-      auto one = [&](NewRun mine) -> Task<> {
-        const auto answers = co_await opened.store().enqueue({std::move(mine)});
-        EXPECT_TRUE(answers);
-        ++(answers->front() ? accepted : refused);
-      };
-      scope.spawn(one(run));
-    }
-    co_return;
+  auto one = [&](NewRun run) -> Task<> {
+    const auto answers = co_await opened.store().enqueue({std::move(run)});
+    EXPECT_TRUE(answers);
+    ++(answers->front() ? accepted : refused);
   };
   Reactor reactor;
   RootScope scope(reactor);
-  scope.spawn(all(scope));
+  for (const NewRun& run : runs) scope.spawn(one(run));
   reactor.run(scope);
   EXPECT_EQ(accepted, 199);
   EXPECT_EQ(refused, 1) << "alone: it does not sink the others";

@@ -11,7 +11,7 @@ namespace {
 /// A reactor on a thread of its own, with a pool on it.
 class PoolThread {
  public:
-  explicit PoolThread(PoolOptions options) {
+  explicit PoolThread(const PoolOptions& options) {
     thread_ = std::thread([this, options] {
       Reactor reactor;
       RootScope scope(reactor);

@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 using domain::Dialect;
 
-AgentFile parsed(std::string_view text, Dialect dialect = Dialect::stint, std::string stem = "review") {
+AgentFile parsed(std::string_view text, Dialect dialect = Dialect::stint, const std::string& stem = "review") {
   return parse_agent(text, {stem + ".md", stem, dialect});
 }
 
@@ -244,7 +244,7 @@ TEST(Frontmatter, what_has_none_or_no_end_is_told_so) {
 }
 
 TEST(Frontmatter, what_is_no_text_is_refused_with_the_line) {
-  EXPECT_EQ(said(parsed(std::string_view("---\ndescription: a\0b\n---\nx", 27))),
+  EXPECT_EQ(said(parsed(std::string_view("---\ndescription: a\0b\n---\nx", 26))),
             "review.md:2: error: a NUL byte: this is no text file; save it as UTF-8\n");
   EXPECT_EQ(said(parsed("---\ndescription: d\n---\n\nab\xff\n")),
             "review.md:5: error: not valid UTF-8; save it as UTF-8\n");

@@ -12,77 +12,77 @@ namespace fs = std::filesystem;
 class Trust : public ::testing::Test {
  protected:
   Trust() {
-    folder.write("repo/.git/HEAD", "x");
-    folder.write("repo/.git/worktrees/wt/HEAD", "x");
-    folder.write("repo/.git/worktrees/wt/commondir", "../..");
-    folder.write("wt/.git", "gitdir: " + (folder / "repo/.git/worktrees/wt").string());
-    folder.write("other/.git/HEAD", "x");
+    folder_.write("repo/.git/HEAD", "x");
+    folder_.write("repo/.git/worktrees/wt/HEAD", "x");
+    folder_.write("repo/.git/worktrees/wt/commondir", "../..");
+    folder_.write("wt/.git", "gitdir: " + (folder_ / "repo/.git/worktrees/wt").string());
+    folder_.write("other/.git/HEAD", "x");
   }
-  Project project(std::string_view name) const { return blocking_find_project(folder / name).value(); }
-  bool trusted(std::string_view name) const { return blocking_is_trusted(state, project(name)).value(); }
+  Project project(std::string_view name) const { return blocking_find_project(folder_ / name).value(); }
+  bool trusted(std::string_view name) const { return blocking_is_trusted(state_, project(name)).value(); }
 
-  TestFolder folder;
-  const fs::path state = folder / "state";
+  TestFolder folder_;
+  const fs::path state_ = folder_ / "state";
 };
 
 TEST_F(Trust, nothing_is_trusted_before_it_was_said) {
   EXPECT_FALSE(trusted("repo"));
-  EXPECT_TRUE(blocking_list_trust(state).value().empty());
-  EXPECT_FALSE(blocking_revoke_trust(state, project("repo")).value());
+  EXPECT_TRUE(blocking_list_trust(state_).value().empty());
+  EXPECT_FALSE(blocking_revoke_trust(state_, project("repo")).value());
 }
 
 TEST_F(Trust, covers_the_repository_and_its_worktrees_and_nothing_else) {
-  ASSERT_TRUE(blocking_trust(state, project("wt")));
+  ASSERT_TRUE(blocking_trust(state_, project("wt")));
   EXPECT_TRUE(trusted("repo"));
   EXPECT_TRUE(trusted("wt"));
   EXPECT_FALSE(trusted("other"));
-  ASSERT_TRUE(blocking_trust(state, project("repo")));  // again: no harm
-  ASSERT_EQ(blocking_list_trust(state).value().size(), 1U);
-  EXPECT_EQ(blocking_list_trust(state).value()[0].identity, folder / "repo/.git");
+  ASSERT_TRUE(blocking_trust(state_, project("repo")));  // again: no harm
+  ASSERT_EQ(blocking_list_trust(state_).value().size(), 1U);
+  EXPECT_EQ(blocking_list_trust(state_).value()[0].identity, folder_ / "repo/.git");
 }
 
 TEST_F(Trust, ends_when_it_is_revoked) {
-  ASSERT_TRUE(blocking_trust(state, project("repo")));
-  ASSERT_TRUE(blocking_trust(state, project("other")));
-  EXPECT_TRUE(blocking_revoke_trust(state, project("repo")).value());
+  ASSERT_TRUE(blocking_trust(state_, project("repo")));
+  ASSERT_TRUE(blocking_trust(state_, project("other")));
+  EXPECT_TRUE(blocking_revoke_trust(state_, project("repo")).value());
   EXPECT_FALSE(trusted("repo"));
   EXPECT_TRUE(trusted("other"));
 }
 
 TEST_F(Trust, ends_when_another_repository_stands_at_the_place) {
-  ASSERT_TRUE(blocking_trust(state, project("repo")));
-  fs::rename(folder / "repo", folder / "moved");  // kept, so that its inode is not given to the next
-  folder.write("repo/.git/HEAD", "x");
+  ASSERT_TRUE(blocking_trust(state_, project("repo")));
+  fs::rename(folder_ / "repo", folder_ / "moved");  // kept, so that its inode is not given to the next
+  folder_.write("repo/.git/HEAD", "x");
   EXPECT_FALSE(trusted("repo"));
   EXPECT_FALSE(trusted("moved"));
-  EXPECT_FALSE(blocking_list_trust(state).value().at(0).holds);
+  EXPECT_FALSE(blocking_list_trust(state_).value().at(0).holds);
 }
 
 TEST_F(Trust, a_record_that_others_may_write_is_not_believed) {
-  ASSERT_TRUE(blocking_trust(state, project("repo")));
-  const fs::path record = fs::directory_iterator(state / "trust")->path();
+  ASSERT_TRUE(blocking_trust(state_, project("repo")));
+  const fs::path record = fs::directory_iterator(state_ / "trust")->path();
   fs::permissions(record, fs::perms::others_write, fs::perm_options::add);
-  const auto answer = blocking_is_trusted(state, project("repo"));
+  const auto answer = blocking_is_trusted(state_, project("repo"));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error(), Errc::denied);
 }
 
 TEST_F(Trust, a_damaged_record_is_not_believed) {
-  ASSERT_TRUE(blocking_trust(state, project("repo")));
-  const fs::path record = fs::directory_iterator(state / "trust")->path();
+  ASSERT_TRUE(blocking_trust(state_, project("repo")));
+  const fs::path record = fs::directory_iterator(state_ / "trust")->path();
   for (const char* const text : {"", "12", "x /a", "12\n/a"}) {
     std::ofstream(record) << text;
-    EXPECT_FALSE(blocking_is_trusted(state, project("repo"))) << text;
+    EXPECT_FALSE(blocking_is_trusted(state_, project("repo"))) << text;
   }
   std::ofstream(record) << "1 /somewhere/else";
   EXPECT_FALSE(trusted("repo"));
 }
 
 TEST_F(Trust, a_record_of_another_project_does_not_count) {
-  ASSERT_TRUE(blocking_trust(state, project("repo")));
-  const fs::path record = fs::directory_iterator(state / "trust")->path();
-  ASSERT_TRUE(blocking_trust(state, project("other")));
-  for (const fs::directory_entry& entry : fs::directory_iterator(state / "trust")) {
+  ASSERT_TRUE(blocking_trust(state_, project("repo")));
+  const fs::path record = fs::directory_iterator(state_ / "trust")->path();
+  ASSERT_TRUE(blocking_trust(state_, project("other")));
+  for (const fs::directory_entry& entry : fs::directory_iterator(state_ / "trust")) {
     if (entry.path() != record) fs::copy_file(entry.path(), record, fs::copy_options::overwrite_existing);
   }
   EXPECT_FALSE(trusted("repo"));  // as if the names of both records were the same
@@ -90,9 +90,9 @@ TEST_F(Trust, a_record_of_another_project_does_not_count) {
 }
 
 TEST_F(Trust, outside_a_repository_it_belongs_to_the_folder) {
-  fs::create_directories(folder / "plain/.stint");
-  fs::create_directories(folder / "plain/sub");
-  ASSERT_TRUE(blocking_trust(state, project("plain/sub")));
+  fs::create_directories(folder_ / "plain/.stint");
+  fs::create_directories(folder_ / "plain/sub");
+  ASSERT_TRUE(blocking_trust(state_, project("plain/sub")));
   EXPECT_TRUE(trusted("plain"));
 }
 

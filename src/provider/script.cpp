@@ -86,7 +86,7 @@ Result<> set_field(Reply& reply, std::string_view key, const json::value& value)
   return set(reply, key, text_of(value));
 }
 
-Error in_rule(std::string_view where, Error error) {
+Error in_rule(std::string_view where, const Error& error) {
   return {Errc::invalid, fmt::format("{}: {}", where, error.what())};
 }
 

@@ -2,7 +2,7 @@
 
 namespace stint::store {
 
-void StoreTest::define(std::string name, std::function<void(AgentEntry&)> change) {
+void StoreTest::define(std::string name, const std::function<void(AgentEntry&)>& change) {
   AgentEntry entry;
   entry.name = std::move(name);
   if (change) change(entry);
@@ -66,7 +66,7 @@ std::optional<domain::RunState> StoreTest::settle(WorkerNumber worker, const Cla
   return states.front();
 }
 
-store::Run StoreTest::look(std::string id) {
+store::Run StoreTest::look(const std::string& id) {
   std::optional<store::Run> run = get(store().find(id));
   if (!run) ADD_FAILURE() << "no run " << id;
   return run.value_or(store::Run());

@@ -77,7 +77,7 @@ class StoreTest : public testing::TestWithParam<WorldMaker> {
     return result ? std::nullopt : std::optional(result.error().code());
   }
 
-  void define(std::string name, std::function<void(AgentEntry&)> change = {});
+  void define(std::string name, const std::function<void(AgentEntry&)>& change = {});
   NewRun fresh(std::string agent);
   /// Submits one; its id.
   std::string submit(std::string agent, const std::function<void(NewRun&)>& change = {});
@@ -91,9 +91,9 @@ class StoreTest : public testing::TestWithParam<WorldMaker> {
   std::vector<std::string> claimed_ids(WorkerNumber worker, std::string agent, std::uint32_t most);
   std::optional<domain::RunState> settle(WorkerNumber worker, const Claim& claim, domain::Settle settle,
                                          const std::function<void(Settlement&)>& change = {});
-  store::Run look(std::string id);  // GoogleTest has a Run of its own
-  domain::RunState state(std::string id) { return look(std::move(id)).state; }
-  domain::Hold hold(std::string id) { return look(std::move(id)).hold; }
+  store::Run look(const std::string& id);  // GoogleTest has a Run of its own
+  domain::RunState state(const std::string& id) { return look(id).state; }
+  domain::Hold hold(const std::string& id) { return look(id).hold; }
   Ticked tick() { return get(store().tick()); }
   std::vector<std::string> causes(std::string id);
   std::vector<std::string> reasons(std::string id);

@@ -407,7 +407,7 @@ Result<std::optional<WallTime>> SqliteRows::next_due() {
 Result<bool> SqliteRows::has_queued(AgentNumber agent, std::size_t least) {
   if (least == 0) return true;
   Query query(database_, query::has_queued);
-  query.bind(1, agent).bind(2, static_cast<std::int64_t>(least - 1));
+  query.bind(1, agent).bind(2, static_cast<std::int64_t>(least));
   const bool any = query.next();
   STINT_CHECK(query.end());
   return any;

@@ -56,6 +56,16 @@ CREATE INDEX run_child    ON run (parent_id)              WHERE parent_id IS NOT
 CREATE INDEX run_finished ON run (finished_at)            WHERE finished_at IS NOT NULL;
 CREATE UNIQUE INDEX run_idem ON run (agent_id, idem_key)  WHERE idem_key IS NOT NULL;
 
+-- How many are queued, for the bound of the queue: to count them would cost the bound. Kept by triggers, in the
+-- transaction of the change itself, so that no statement can forget it.
+CREATE TABLE queue_size (agent_id INTEGER PRIMARY KEY, n INT NOT NULL CHECK (n >= 0)) STRICT;
+CREATE TRIGGER run_came AFTER INSERT ON run WHEN new.state = 'queued' BEGIN
+  INSERT INTO queue_size VALUES (new.agent_id, 1) ON CONFLICT DO UPDATE SET n = n + 1; END;
+CREATE TRIGGER run_moved AFTER UPDATE OF state ON run WHEN (new.state = 'queued') <> (old.state = 'queued') BEGIN
+  UPDATE queue_size SET n = n + CASE new.state WHEN 'queued' THEN 1 ELSE -1 END WHERE agent_id = new.agent_id; END;
+CREATE TRIGGER run_went AFTER DELETE ON run WHEN old.state = 'queued' BEGIN
+  UPDATE queue_size SET n = n - 1 WHERE agent_id = old.agent_id; END;
+
 -- What is written once and read once does not make the hot rows longer.
 CREATE TABLE run_input (run_id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
 CREATE TABLE run_result (run_id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;

@@ -2,7 +2,7 @@
 -- columns: run_id, public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold, stop, error, not_before, budget_left, budget_until, expires_at, attempt, lost, fence, seq, unsafe, worker_id, set_id, parked_on, started_at, finished_at
 
 -- name: settings
-PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;
+PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000;
 -- name: settings_of_writer
 PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
 -- name: begin
@@ -100,8 +100,7 @@ SELECT min(x) FROM (
   SELECT min(not_before) AS x FROM run WHERE not_before IS NOT NULL AND hold IS NOT NULL AND hold <> 'session'
   UNION ALL SELECT min(expires_at) FROM run WHERE expires_at IS NOT NULL AND stop IS NULL AND state IN ('queued', 'running', 'parked'));
 -- name: has_queued
-SELECT 1 FROM (SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL
-  UNION ALL SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NOT NULL) LIMIT 1 OFFSET ?2;
+SELECT 1 FROM queue_size WHERE agent_id = ?1 AND n >= ?2;
 -- name: has_ready
 SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL LIMIT 1;
 -- name: add_run

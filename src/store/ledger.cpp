@@ -430,11 +430,10 @@ Result<std::vector<Claim>> Ledger::owned(WorkerNumber worker) {
 }
 
 Result<> Ledger::widen(SetNumber set) {
-  STINT_TRY(std::vector<GateUse> uses, rows_.gates_of(set));
-  for (GateUse& use : uses) {
-    if (!use.gate.ramp) continue;
-    use.gate.ramp = domain::wider_ramp(*use.gate.ramp, use.gate.capacity);
-    STINT_CHECK(rows_.put(use.gate));
+  STINT_TRY(std::vector<GateRow> gates, rows_.ramping(set));
+  for (GateRow& gate : gates) {
+    gate.ramp = domain::wider_ramp(*gate.ramp, gate.capacity);
+    STINT_CHECK(rows_.put(gate));
   }
   return {};
 }

@@ -82,6 +82,16 @@ Result<std::vector<GateUse>> MemoryRows::gates_of(SetNumber set) {
   return uses;
 }
 
+Result<std::vector<GateRow>> MemoryRows::ramping(SetNumber set) {
+  std::vector<GateRow> found;
+  if (set < 1) return found;
+  for (const auto& [number, weight] : sets_.at(static_cast<std::size_t>(set - 1))) {
+    const GateRow& row = gates_.at(number).row;
+    if (row.ramp) found.push_back(row);
+  }
+  return found;
+}
+
 Result<std::vector<GateUse>> MemoryRows::gates() {
   std::vector<GateUse> uses;
   for (const auto& [name, number] : gate_names_) uses.push_back(use_of(gates_.at(number), 1));

@@ -18,6 +18,7 @@ class MemoryRows final : public Rows {
   Result<SetNumber> make_set(const std::vector<std::pair<GateNumber, std::uint32_t>>& members) override;
   Result<GateRow> gate(std::string_view name) override;
   Result<std::vector<GateUse>> gates_of(SetNumber set) override;
+  Result<std::vector<GateRow>> ramping(SetNumber set) override;
   Result<std::vector<GateUse>> gates() override;
   Result<> put(const GateRow& gate) override;
   Result<WorkerNumber> add_worker(const std::string& label, WallTime now) override;

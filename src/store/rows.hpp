@@ -67,6 +67,8 @@ class Rows {
 
   virtual Result<GateRow> gate(std::string_view name) = 0;  ///< made if there is none
   virtual Result<std::vector<GateUse>> gates_of(SetNumber set) = 0;
+  /// Only those that are ramping up, as nearly never any is.
+  virtual Result<std::vector<GateRow>> ramping(SetNumber set) = 0;
   virtual Result<std::vector<GateUse>> gates() = 0;
   virtual Result<> put(const GateRow& gate) = 0;
 

@@ -91,32 +91,27 @@ Query::~Query() {
   sqlite3_clear_bindings(statement_);
 }
 
-void Query::check(int code, std::string_view doing) {
-  if (code != SQLITE_OK && !error_) error_ = database_.error(doing);
+void Query::check(int code) {
+  if (code != SQLITE_OK) error_ = database_.error(first_words(sql_));
 }
 
 Query& Query::bind(int at, std::int64_t value) {
-  if (!error_) check(sqlite3_bind_int64(statement_, at, value), first_words(sql_));
+  if (!error_) check(sqlite3_bind_int64(statement_, at, value));
   return *this;
 }
 
 Query& Query::bind(int at, std::string_view text) {
-  if (!error_) {
-    check(sqlite3_bind_text64(statement_, at, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8),
-          first_words(sql_));
-  }
+  if (!error_) check(sqlite3_bind_text64(statement_, at, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
   return *this;
 }
 
 Query& Query::bind_blob(int at, std::string_view bytes) {
-  if (!error_) {
-    check(sqlite3_bind_blob64(statement_, at, bytes.data(), bytes.size(), SQLITE_TRANSIENT), first_words(sql_));
-  }
+  if (!error_) check(sqlite3_bind_blob64(statement_, at, bytes.data(), bytes.size(), SQLITE_TRANSIENT));
   return *this;
 }
 
 Query& Query::bind_null(int at) {
-  if (!error_) check(sqlite3_bind_null(statement_, at), first_words(sql_));
+  if (!error_) check(sqlite3_bind_null(statement_, at));
   return *this;
 }
 

@@ -89,7 +89,7 @@ class Query {
   [[nodiscard]] std::optional<WallTime> time(int column) const;
 
  private:
-  void check(int code, std::string_view doing);
+  void check(int code);
 
   Database& database_;
   sqlite3_stmt* statement_ = nullptr;

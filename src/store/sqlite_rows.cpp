@@ -197,6 +197,15 @@ Result<std::vector<GateUse>> SqliteRows::gates_of(SetNumber set) {
   return read_uses(query);
 }
 
+Result<std::vector<GateRow>> SqliteRows::ramping(SetNumber set) {
+  Query query(database_, query::ramping);
+  query.bind(1, set);
+  std::vector<GateRow> found;
+  while (query.next()) found.push_back(read_gate(query));
+  STINT_CHECK(query.end());
+  return found;
+}
+
 Result<std::vector<GateUse>> SqliteRows::gates() {
   Query query(database_, query::gates);
   return read_uses(query);

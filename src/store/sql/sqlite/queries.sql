@@ -57,6 +57,9 @@ SELECT g.gate_id, g.name, g.capacity, g.paused, g.paused_until, g.ramp, g.turn_o
   (SELECT count(*) FROM limit_set_gate h CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.gate_id = g.gate_id),
   (SELECT count(*) FROM limit_set_gate h CROSS JOIN agent a ON a.set_id = h.set_id WHERE h.gate_id = g.gate_id)
 FROM limit_set_gate m CROSS JOIN gate g ON g.gate_id = m.gate_id WHERE m.set_id = ?1 ORDER BY g.gate_id;
+-- name: ramping
+SELECT g.gate_id, g.name, g.capacity, g.paused, g.paused_until, g.ramp, g.turn_of, g.last_turn_of, g.turn_until
+FROM limit_set_gate m CROSS JOIN gate g ON g.gate_id = m.gate_id WHERE m.set_id = ?1 AND g.ramp IS NOT NULL;
 -- name: gates
 SELECT g.gate_id, g.name, g.capacity, g.paused, g.paused_until, g.ramp, g.turn_of, g.last_turn_of, g.turn_until, 1,
   (SELECT coalesce(sum(h.weight), 0) FROM limit_set_gate h CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.gate_id = g.gate_id),

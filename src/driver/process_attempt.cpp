@@ -231,8 +231,10 @@ Task<> ProcessAttempt::watch_life() {
     const std::uint64_t before = std::exchange(ticks, now);
     if (now < before || now - before >= busy) note_life();  // less: one of its processes has ended
     if (wardens_.reactor().now() - last_life_ < options_.idle_timeout) continue;
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(options_.idle_timeout).count();
-    end(OutcomeKind::stalled, "no output and no work for " + std::to_string(seconds) + " s");
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(options_.idle_timeout).count();
+    const bool brief = ms < 1000;
+    end(OutcomeKind::stalled,
+        "no output and no work for " + std::to_string(brief ? ms : ms / 1000) + (brief ? " ms" : " s"));
   }
 }
 

@@ -10,8 +10,9 @@
 /// inheritance:* a holder's effective priority is that of its highest waiter; if the holder itself waits, in the line
 /// of another mutex or of a semaphore, it moves up there, and so on down the way, and moves back to its place when the
 /// reason is gone. It reaches waits of branches beneath the holder too. Thread-safe; waiters live in their frames and
-/// resume on their own executors. Uncontended, a lock and unlock cost some 100 ns: all mutexes share one lock
-/// (`stint/detail/owners.hpp`). The destructor asserts that the mutex is free and nobody waits.
+/// resume on their own executors. All mutexes share one lock (`stint/detail/owners.hpp`), so a lock and unlock cost
+/// more than those of a std::mutex even if nobody waits. The destructor asserts that the mutex is free and nobody
+/// waits.
 #pragma once
 
 #include "stint/detail/owners.hpp"

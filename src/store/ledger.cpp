@@ -125,7 +125,7 @@ Result<> Ledger::wake(RunRow& row, std::string_view cause) {
   return save(row, cause);
 }
 
-/// Ends it, or asks its owner to.
+/// Ends it, or asks its owner to. Sessions are promoted by the caller, when it has ended all that it ends in one step.
 Result<> Ledger::stop(RunRow& row, Stop stop) {
   Run& run = row.run;
   const bool running = run.state == RunState::running;
@@ -137,8 +137,7 @@ Result<> Ledger::stop(RunRow& row, Stop stop) {
     run.state = stop == Stop::expired ? RunState::expired : RunState::cancelled;
     run.finished_at = now();
   }
-  STINT_CHECK(save(row, running ? "cancel_asked" : to_string(stop)));
-  return running ? Result<>() : promote(run.session);
+  return save(row, running ? "cancel_asked" : to_string(stop));
 }
 
 // ---- agents and limits ---------------------------------------------------------------------------------------------
@@ -317,12 +316,15 @@ Result<std::vector<std::pair<std::string, RunState>>> Ledger::cancel(const std::
     tree.insert(tree.end(), children.begin(), children.end());
   }
   std::vector<std::pair<std::string, RunState>> reached;
+  std::set<std::string> sessions;
   for (const RunNumber number : tree) {
     STINT_TRY(std::optional<RunRow> row, rows_.run(number));
     if (!row || !is_open(row->run.state) || row->run.stop != Stop::none) continue;
     STINT_CHECK(stop(*row, Stop::cancelled));
     reached.emplace_back(row->run.id, row->run.state);
+    sessions.insert(row->run.session);
   }
+  for (const std::string& session : sessions) STINT_CHECK(promote(session));
   return reached;
 }
 
@@ -519,11 +521,13 @@ Result<Ticked> Ledger::tick() {
   STINT_TRY(std::vector<RunRow> asleep, rows_.asleep(now(), kBatchMax));
   for (RunRow& row : asleep) STINT_CHECK(wake(row, "woken"));
   ticked.woken = asleep.size();
-  STINT_TRY(const std::vector<RunRow> expiring, rows_.expiring(now(), kBatchMax));
-  for (const RunRow& due : expiring) {
-    STINT_TRY(std::optional<RunRow> row, rows_.run(due.run.number));  // the end of another may have promoted it
-    if (row) STINT_CHECK(stop(*row, Stop::expired));
+  STINT_TRY(std::vector<RunRow> expiring, rows_.expiring(now(), kBatchMax));
+  std::set<std::string> sessions;
+  for (RunRow& row : expiring) {
+    STINT_CHECK(stop(row, Stop::expired));
+    sessions.insert(row.run.session);
   }
+  for (const std::string& session : sessions) STINT_CHECK(promote(session));
   ticked.expired = expiring.size();
   STINT_TRY(std::vector<WorkerRow> workers, rows_.workers());
   for (WorkerRow& worker : workers) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <sys/types.h>
+#include <vector>
 
 namespace stint::store {
 
@@ -22,6 +23,8 @@ class PostgresServer {
   ~PostgresServer();
 
   [[nodiscard]] std::string url(const std::string& database) const;
+  [[nodiscard]] const std::string& folder() const noexcept { return folder_path_; }
+  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   [[nodiscard]] bool is_ours() const noexcept { return !folder_path_.empty(); }
   /// The server and all its processes at once, as by a power failure of its machine.
   void blocking_kill();
@@ -30,6 +33,7 @@ class PostgresServer {
  private:
   PostgresServer() = default;
   [[nodiscard]] Result<> blocking_make();
+  [[nodiscard]] Result<> blocking_initdb();
   /// As the user who owns the data: neither initdb nor the server runs as root. Ends with us.
   [[nodiscard]] Result<pid_t> spawn(std::string program, std::vector<std::string> arguments) const;
 

@@ -6,6 +6,7 @@
 #include "store/postgres_connection.hpp"
 
 #include "os/fd.hpp"
+#include "store/postgres_library.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 
@@ -57,9 +58,9 @@ std::string sentence(const char* text) {
 
 /// libpq gives no SQLSTATE for a connection that was refused. What can't get better by itself is `denied`.
 Error connect_error(PGconn* connection) {
-  const std::string what = sentence(PQerrorMessage(connection));
+  const std::string what = sentence(pq().PQerrorMessage(connection));
   const bool for_good =
-      PQconnectionNeedsPassword(connection) != 0 || PQconnectionUsedPassword(connection) != 0 ||
+      pq().PQconnectionNeedsPassword(connection) != 0 || pq().PQconnectionUsedPassword(connection) != 0 ||
       std::ranges::any_of(std::to_array<std::string_view>({"does not exist", "authentication failed", "pg_hba.conf"}),
                           [&](std::string_view part) { return what.contains(part) && what.contains("FATAL"); });
   if (for_good) return {Errc::denied, "PostgreSQL does not let us in: " + what};
@@ -72,7 +73,7 @@ Task<> wait(asio::posix::stream_descriptor& socket, asio::posix::stream_descript
 
 /// The answer of the last statement was read to its end.
 bool is_at_rest(const PGconn* connection) {
-  return PQstatus(connection) == CONNECTION_OK && PQtransactionStatus(connection) != PQTRANS_ACTIVE;
+  return pq().PQstatus(connection) == CONNECTION_OK && pq().PQtransactionStatus(connection) != PQTRANS_ACTIVE;
 }
 
 std::vector<std::string> split(const std::string& list) {
@@ -114,20 +115,20 @@ void take_values(PQconninfoOption* options, Settings& settings, bool only_where)
     if (option->val == nullptr || (only_where && key != "host" && key != "hostaddr" && key != "port")) continue;
     settings.set_default(key, option->val);
   }
-  PQconninfoFree(options);
+  pq().PQconninfoFree(options);
 }
 
 Result<Settings> parse_settings(const std::string& url) {
   char* message = nullptr;
-  PQconninfoOption* const options = PQconninfoParse(url.c_str(), &message);
+  PQconninfoOption* const options = pq().PQconninfoParse(url.c_str(), &message);
   if (options == nullptr) {
     const std::string what = sentence(message);
-    PQfreemem(message);
+    pq().PQfreemem(message);
     return fail(Errc::invalid, "this is no address of a PostgreSQL database: " + what);
   }
   Settings settings;
   take_values(options, settings, false);
-  take_values(PQconndefaults(), settings, true);  // PGHOST and its like
+  take_values(pq().PQconndefaults(), settings, true);  // PGHOST and its like
   settings.set_default("fallback_application_name", "stint");
   settings.set_default("tcp_user_timeout", "10000");  // a server that vanished is noticed within a lease
   settings.set_default("keepalives_idle", "10");
@@ -236,19 +237,22 @@ Parameters& Parameters::numbers(const std::vector<std::optional<std::int64_t>>& 
   return add(list + "}");
 }
 
-void PostgresRows::Clear::operator()(pg_result* result) const noexcept { PQclear(result); }
-int PostgresRows::size() const noexcept { return result_ == nullptr ? 0 : PQntuples(result_.get()); }
+void PostgresRows::Clear::operator()(pg_result* result) const noexcept { pq().PQclear(result); }
+int PostgresRows::size() const noexcept { return result_ == nullptr ? 0 : pq().PQntuples(result_.get()); }
 
-bool PostgresRows::is_null(int row, int column) const noexcept { return PQgetisnull(result_.get(), row, column) != 0; }
+bool PostgresRows::is_null(int row, int column) const noexcept {
+  return pq().PQgetisnull(result_.get(), row, column) != 0;
+}
 
 std::string PostgresRows::text(int row, int column) const {
-  return {PQgetvalue(result_.get(), row, column), static_cast<std::size_t>(PQgetlength(result_.get(), row, column))};
+  return {pq().PQgetvalue(result_.get(), row, column),
+          static_cast<std::size_t>(pq().PQgetlength(result_.get(), row, column))};
 }
 
 std::int64_t PostgresRows::number(int row, int column) const noexcept {
-  const char* const begin = PQgetvalue(result_.get(), row, column);
+  const char* const begin = pq().PQgetvalue(result_.get(), row, column);
   std::int64_t value = 0;
-  std::from_chars(begin, begin + PQgetlength(result_.get(), row, column), value);
+  std::from_chars(begin, begin + pq().PQgetlength(result_.get(), row, column), value);
   return value;
 }
 
@@ -256,7 +260,9 @@ std::optional<std::int64_t> PostgresRows::maybe(int row, int column) const noexc
   return is_null(row, column) ? std::nullopt : std::optional(number(row, column));
 }
 
-bool PostgresRows::flag(int row, int column) const noexcept { return *PQgetvalue(result_.get(), row, column) == 't'; }
+bool PostgresRows::flag(int row, int column) const noexcept {
+  return *pq().PQgetvalue(result_.get(), row, column) == 't';
+}
 
 std::optional<WallTime> PostgresRows::time(int row, int column) const noexcept {
   const auto ms = maybe(row, column);
@@ -267,11 +273,11 @@ std::string PostgresRows::bytes(int row, int column) const {
   std::string out;
   if (is_null(row, column)) return out;
   std::size_t length = 0;
-  unsigned char* const raw =
-      PQunescapeBytea(reinterpret_cast<const unsigned char*>(PQgetvalue(result_.get(), row, column)), &length);
+  unsigned char* const raw = pq().PQunescapeBytea(
+      reinterpret_cast<const unsigned char*>(pq().PQgetvalue(result_.get(), row, column)), &length);
   if (raw == nullptr) return out;
   out.assign(reinterpret_cast<const char*>(raw), length);
-  PQfreemem(raw);
+  pq().PQfreemem(raw);
   return out;
 }
 
@@ -292,23 +298,23 @@ class PostgresConnection::UnderWay {
   bool ended_ = false;
 };
 
-void PostgresConnection::Finish::operator()(pg_conn* connection) const noexcept { PQfinish(connection); }
+void PostgresConnection::Finish::operator()(pg_conn* connection) const noexcept { pq().PQfinish(connection); }
 
 void PostgresConnection::close() noexcept {
   socket_.reset();
   connection_.reset();
 }
 
-int PostgresConnection::server_version() const noexcept { return PQserverVersion(connection_.get()); }
+int PostgresConnection::server_version() const noexcept { return pq().PQserverVersion(connection_.get()); }
 
 Error PostgresConnection::lost(Retry retry) const {
-  const std::string why = connection_ ? sentence(PQerrorMessage(connection_.get())) : std::string("it is closed");
+  const std::string why = connection_ ? sentence(pq().PQerrorMessage(connection_.get())) : std::string("it is closed");
   return {Errc::unavailable, retry, "the connection to PostgreSQL is lost: " + why};
 }
 
 Result<> PostgresConnection::watch_socket() {
   socket_.reset();
-  os::Fd copy = os::duplicate(PQsocket(connection_.get()));
+  os::Fd copy = os::duplicate(pq().PQsocket(connection_.get()));
   if (!copy) return fail(Error(Errc::unavailable, Retry::safe, "no descriptor is left for a connection to PostgreSQL"));
   socket_.emplace(reactor_.io(), copy.release());
   return {};
@@ -321,13 +327,14 @@ Task<Result<>> PostgresConnection::handshake() {
     STINT_CO_CHECK(watch_socket());
     co_await wait(*socket_, state == PGRES_POLLING_READING ? asio::posix::stream_descriptor::wait_read
                                                            : asio::posix::stream_descriptor::wait_write);
-    state = PQconnectPoll(connection_.get());
+    state = pq().PQconnectPoll(connection_.get());
   }
-  if (PQsetnonblocking(connection_.get(), 1) != 0) co_return fail(lost(Retry::safe));
+  if (pq().PQsetnonblocking(connection_.get(), 1) != 0) co_return fail(lost(Retry::safe));
   co_return watch_socket();
 }
 
 Task<Result<std::unique_ptr<PostgresConnection>>> PostgresConnection::open(Reactor& reactor, std::string url) {
+  STINT_CO_CHECK(load_libpq());
   STINT_CO_TRY(Settings settings, parse_settings(url));
   STINT_CO_CHECK(co_await look_up(reactor, settings));
   std::vector<const char*> keys, values;
@@ -338,10 +345,11 @@ Task<Result<std::unique_ptr<PostgresConnection>>> PostgresConnection::open(React
   keys.push_back(nullptr);
   values.push_back(nullptr);
   std::unique_ptr<PostgresConnection> fresh(new PostgresConnection(reactor));
-  fresh->connection_.reset(PQconnectStartParams(keys.data(), values.data(), 0));
+  fresh->connection_.reset(pq().PQconnectStartParams(keys.data(), values.data(), 0));
   if (!fresh->connection_) co_return fail(Errc::full, "no memory is left for a connection to PostgreSQL");
-  PQsetNoticeProcessor(fresh->connection_.get(), [](void*, const char*) {}, nullptr);
-  if (PQstatus(fresh->connection_.get()) == CONNECTION_BAD) co_return fail(connect_error(fresh->connection_.get()));
+  pq().PQsetNoticeProcessor(fresh->connection_.get(), [](void*, const char*) {}, nullptr);
+  if (pq().PQstatus(fresh->connection_.get()) == CONNECTION_BAD)
+    co_return fail(connect_error(fresh->connection_.get()));
   STINT_CO_CHECK(co_await fresh->handshake());
   co_return std::move(fresh);
 }
@@ -349,8 +357,8 @@ Task<Result<std::unique_ptr<PostgresConnection>>> PostgresConnection::open(React
 /// Whatever the other side has said without being asked is read first: a server that went away has said so.
 bool PostgresConnection::is_usable() {
   if (!connection_) return false;
-  if (PQconsumeInput(connection_.get()) == 0 || PQstatus(connection_.get()) != CONNECTION_OK ||
-      PQtransactionStatus(connection_.get()) == PQTRANS_UNKNOWN) {
+  if (pq().PQconsumeInput(connection_.get()) == 0 || pq().PQstatus(connection_.get()) != CONNECTION_OK ||
+      pq().PQtransactionStatus(connection_.get()) == PQTRANS_UNKNOWN) {
     close();
     return false;
   }
@@ -361,11 +369,11 @@ bool PostgresConnection::is_usable() {
 Task<Result<>> PostgresConnection::flush() {
   using Socket = asio::posix::stream_descriptor;
   while (true) {
-    const int left = PQflush(connection_.get());
+    const int left = pq().PQflush(connection_.get());
     if (left == 0) co_return Result<>();
     if (left < 0) co_return fail(lost(Retry::unknown));
     const auto ready = co_await race(wait(*socket_, Socket::wait_write), wait(*socket_, Socket::wait_read));
-    if (ready.index() == 1 && PQconsumeInput(connection_.get()) == 0) co_return fail(lost(Retry::unknown));
+    if (ready.index() == 1 && pq().PQconsumeInput(connection_.get()) == 0) co_return fail(lost(Retry::unknown));
   }
 }
 
@@ -373,23 +381,23 @@ Task<Result<PostgresRows>> PostgresConnection::receive() {
   PostgresRows rows;
   std::optional<Error> error;
   while (true) {
-    while (PQisBusy(connection_.get()) != 0) {
+    while (pq().PQisBusy(connection_.get()) != 0) {
       co_await wait(*socket_, asio::posix::stream_descriptor::wait_read);
-      if (PQconsumeInput(connection_.get()) == 0) co_return fail(lost(Retry::unknown));
+      if (pq().PQconsumeInput(connection_.get()) == 0) co_return fail(lost(Retry::unknown));
     }
-    PGresult* const raw = PQgetResult(connection_.get());
+    PGresult* const raw = pq().PQgetResult(connection_.get());
     if (raw == nullptr) break;
     PostgresRows part(raw);
-    const ExecStatusType status = PQresultStatus(raw);
+    const ExecStatusType status = pq().PQresultStatus(raw);
     if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
       rows = std::move(part);
     } else if (!error) {
-      const char* const state = PQresultErrorField(raw, PG_DIAG_SQLSTATE);
+      const char* const state = pq().PQresultErrorField(raw, PG_DIAG_SQLSTATE);
       if (state == nullptr) co_return fail(lost(Retry::unknown));
-      error = postgres_error(state, sentence(PQresultErrorField(raw, PG_DIAG_MESSAGE_PRIMARY)));
+      error = postgres_error(state, sentence(pq().PQresultErrorField(raw, PG_DIAG_MESSAGE_PRIMARY)));
     }
   }
-  if (PQstatus(connection_.get()) != CONNECTION_OK && !error) co_return fail(lost(Retry::unknown));
+  if (pq().PQstatus(connection_.get()) != CONNECTION_OK && !error) co_return fail(lost(Retry::unknown));
   if (error) co_return fail(std::move(*error));
   co_return std::move(rows);
 }
@@ -407,8 +415,8 @@ Task<Result<PostgresRows>> PostgresConnection::run(std::string_view sql, const P
     formats.push_back(value.is_bytes ? 1 : 0);
     types.push_back(value.is_bytes ? kBytea : 0);
   }
-  if (PQsendQueryParams(connection_.get(), std::string(sql).c_str(), static_cast<int>(values.size()), types.data(),
-                        values.data(), lengths.data(), formats.data(), 0) == 0) {
+  if (pq().PQsendQueryParams(connection_.get(), std::string(sql).c_str(), static_cast<int>(values.size()), types.data(),
+                             values.data(), lengths.data(), formats.data(), 0) == 0) {
     co_return fail(lost(Retry::safe));
   }
   STINT_CO_CHECK(co_await flush());
@@ -420,7 +428,7 @@ Task<Result<PostgresRows>> PostgresConnection::run(std::string_view sql, const P
 Task<Result<>> PostgresConnection::run_script(std::string sql) {
   if (!is_usable()) co_return fail(lost(Retry::safe));
   UnderWay under_way(*this);
-  if (PQsendQuery(connection_.get(), sql.c_str()) == 0) co_return fail(lost(Retry::safe));
+  if (pq().PQsendQuery(connection_.get(), sql.c_str()) == 0) co_return fail(lost(Retry::safe));
   STINT_CO_CHECK(co_await flush());
   const auto rows = co_await receive();
   if (is_at_rest(connection_.get())) under_way.end();

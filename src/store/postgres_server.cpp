@@ -46,8 +46,7 @@ const passwd* owner() {
   return postgres != nullptr ? postgres : getpwnam("nobody");
 }
 
-Result<> give_to_owner(const std::string& path) {
-  const passwd* const user = owner();
+Result<> give_to(const passwd* user, const std::string& path) {
   if (user == nullptr || ::lchown(path.c_str(), user->pw_uid, user->pw_gid) == 0) return {};
   return fail(os::system_error("cannot give away " + path));
 }
@@ -115,7 +114,8 @@ Result<> PostgresServer::blocking_initdb() {
 Result<> PostgresServer::blocking_make() {
   folder_ = std::make_unique<os::TestFolder>();
   folder_path_ = folder_->path();
-  STINT_CHECK(give_to_owner(folder_path_));
+  const passwd* const user = owner();
+  STINT_CHECK(give_to(user, folder_path_));
   const fs::path program = fs::read_symlink("/proc/self/exe");
   const std::string kept =
       program.parent_path() / ("postgres-" + fs::path(programs()).parent_path().filename().string());
@@ -133,8 +133,8 @@ Result<> PostgresServer::blocking_make() {
   fs::copy(kept, data, fs::copy_options::recursive, error);
   if (error) return fail(Errc::failed, "cannot copy " + kept + ": " + error.message());
   fs::permissions(data, fs::perms::owner_all, error);
-  STINT_CHECK(give_to_owner(data));
-  for (const auto& entry : fs::recursive_directory_iterator(data)) STINT_CHECK(give_to_owner(entry.path()));
+  STINT_CHECK(give_to(user, data));
+  for (const auto& entry : fs::recursive_directory_iterator(data)) STINT_CHECK(give_to(user, entry.path()));
   return {};
 }
 

@@ -59,10 +59,10 @@ std::string sentence(const char* text) {
 /// libpq gives no SQLSTATE for a connection that was refused. What can't get better by itself is `denied`.
 Error connect_error(PGconn* connection) {
   const std::string what = sentence(pq().PQerrorMessage(connection));
+  constexpr auto kForGood = std::to_array<std::string_view>({"does not exist", "authentication failed", "pg_hba.conf"});
   const bool for_good =
-      pq().PQconnectionNeedsPassword(connection) != 0 || pq().PQconnectionUsedPassword(connection) != 0 ||
-      std::ranges::any_of(std::to_array<std::string_view>({"does not exist", "authentication failed", "pg_hba.conf"}),
-                          [&](std::string_view part) { return what.contains(part) && what.contains("FATAL"); });
+      pq().PQconnectionNeedsPassword(connection) != 0 ||
+      (what.contains("FATAL") && std::ranges::any_of(kForGood, [&](auto part) { return what.contains(part); }));
   if (for_good) return {Errc::denied, "PostgreSQL does not let us in: " + what};
   return {Errc::unavailable, Retry::safe, "cannot reach PostgreSQL: " + what};
 }

@@ -14,7 +14,6 @@ namespace stint::store {
   STINT_EACH(PQconnectPoll)             \
   STINT_EACH(PQconnectStartParams)      \
   STINT_EACH(PQconnectionNeedsPassword) \
-  STINT_EACH(PQconnectionUsedPassword)  \
   STINT_EACH(PQconninfoFree)            \
   STINT_EACH(PQconninfoParse)           \
   STINT_EACH(PQconsumeInput)            \

@@ -346,7 +346,7 @@ Task<Result<std::vector<Result<Accepted>>>> PostgresStore::enqueue(std::vector<N
 
 Task<Result<std::vector<std::pair<std::string, RunState>>>> PostgresStore::cancel(std::string id) {
   std::vector<std::pair<std::string, RunState>> reached;
-  while (true) {
+  while (true) {  // ends: what has been asked to stop takes no more children
     STINT_CO_TRY(const PostgresRows rows,
                  co_await writing_.run(query::cancel, Parameters().text(id), PostgresLane::Repeat::if_not_done));
     if (rows.empty()) co_return reached;

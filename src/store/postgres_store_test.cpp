@@ -328,6 +328,7 @@ TEST_F(PostgresStoreTest, who_can_not_be_let_in_is_told_at_once) {
   EXPECT_EQ(open(world().url() + " dbname=nowhere"), Errc::denied);
   EXPECT_EQ(open("postgresql://[broken"), Errc::invalid);
   EXPECT_EQ(open("host=/nowhere-at-all dbname=x"), Errc::unavailable);
+  EXPECT_EQ(open("postgresql://localhost:1/x"), Errc::unavailable) << "a name that has to be looked up";
 }
 
 }  // namespace

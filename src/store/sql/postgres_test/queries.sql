@@ -25,6 +25,13 @@ SELECT * FROM stint_v1.claim($1, 0, $2, 1)
 SELECT * FROM stint_v1.enqueue(ARRAY[$1], ARRAY[$2], ARRAY[$3], '{""}', '{""}', '{0}', '{0}', '{NULL}', '{NULL}', '{rerun}', '{""}')
 -- name: lock_gate
 SELECT gate_id FROM stint.gate WHERE name = $1 FOR UPDATE
+-- name: count_deadlocks
+SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()
+-- name: gapless
+SELECT count(*) FROM stint.run r WHERE r.seq <> (SELECT count(*) FROM stint.event e WHERE e.run_id = r.run_id)
+-- name: ends
+SELECT count(*) FROM (SELECT e.run_id FROM stint.event e WHERE e.state IN ('succeeded', 'failed', 'cancelled', 'expired')
+  GROUP BY e.run_id HAVING count(*) > 1) x
 -- name: heads
 SELECT count(*) FROM stint.run WHERE finished_at IS NULL AND hold IS NULL
 

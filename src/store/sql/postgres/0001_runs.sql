@@ -100,8 +100,9 @@ CREATE UNIQUE INDEX event_of_run ON event (run_id, seq);
 CREATE INDEX event_feed ON event (xid, id);
 
 -- Each change of a run that raises seq is an event: no statement can forget it. Once for a statement, however many rows.
--- A note writes its own, with its data.
-CREATE FUNCTION run_event() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+-- A note writes its own, with its data. No nested loop: a plan from when one row was changed would compare a thousand
+-- with a thousand.
+CREATE FUNCTION run_event() RETURNS trigger LANGUAGE plpgsql SET enable_nestloop = off AS $$ BEGIN
   IF TG_OP = 'INSERT' THEN
     INSERT INTO stint.event (run_id, seq, fence, cause, state, hold, at)
       SELECT run_id, seq, fence, cause, state, hold, changed_at FROM fresh ORDER BY run_id;

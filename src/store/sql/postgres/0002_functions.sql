@@ -170,13 +170,13 @@ LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
 
 -- ---- submit --------------------------------------------------------------------------------------------------------
 
--- Whether the agent has as many queued as it may. Soft by the number of those who submit at once: an exact bound would
--- make all submits of an agent wait for each other. Its cost is the bound.
-CREATE FUNCTION is_full(a agent) RETURNS boolean LANGUAGE sql STABLE AS $$
-  SELECT a.queued_max < 1 OR EXISTS (
-    SELECT FROM (SELECT FROM run WHERE agent_id = a.agent_id AND state = 'queued' AND hold IS NULL
-      UNION ALL SELECT FROM run WHERE agent_id = a.agent_id AND state = 'queued' AND hold IS NOT NULL) q
-    OFFSET greatest(a.queued_max, 1) - 1 LIMIT 1) $$;
+-- How many more may be queued. Soft by the number of those who submit at once: an exact bound would make all submits of
+-- an agent wait for each other. Its cost is the bound.
+CREATE FUNCTION room(a agent) RETURNS bigint LANGUAGE sql STABLE AS $$
+  SELECT a.queued_max - count(*) FROM (
+    (SELECT FROM run WHERE agent_id = a.agent_id AND state = 'queued' AND hold IS NULL LIMIT a.queued_max)
+    UNION ALL
+    (SELECT FROM run WHERE agent_id = a.agent_id AND state = 'queued' AND hold IS NOT NULL LIMIT a.queued_max)) q $$;
 
 -- One answer for each, in their order; a NULL `error` is success. Sessions and parents are locked for all of them before
 -- the first is written. The share lock on a parent orders its children against its end and its cancel.
@@ -185,7 +185,8 @@ CREATE FUNCTION enqueue(p_ids text[], p_agents text[], p_sessions text[], p_pare
 RETURNS TABLE (id text, created boolean, error text, message text)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
-DECLARE n record; a agent; v_parent run; v_session bigint; v_behind boolean; v_run bigint; v_keys text[]; t timestamptz; BEGIN
+DECLARE n record; a agent; v_parent run; v_session bigint; v_behind boolean; v_run bigint; v_keys text[];
+  v_room jsonb := '{}'; t timestamptz; BEGIN             -- the room of each agent is counted once
   SELECT array_agg(DISTINCT s) INTO v_keys FROM unnest(p_sessions) s WHERE s <> '';
   IF v_keys IS NOT NULL THEN PERFORM open_sessions(v_keys); END IF;
   PERFORM FROM run WHERE public_id = ANY (p_parents) ORDER BY run_id FOR SHARE;
@@ -203,7 +204,8 @@ DECLARE n record; a agent; v_parent run; v_session bigint; v_behind boolean; v_r
     IF NOT FOUND AND n.key <> '' THEN SELECT public_id INTO id FROM run WHERE agent_id = a.agent_id AND idem_key = n.key; END IF;
     IF id IS NOT NULL THEN RETURN NEXT; CONTINUE; END IF;
     id := n.id;
-    IF is_full(a) THEN
+    IF NOT v_room ? n.agent THEN v_room := v_room || jsonb_build_object(n.agent, room(a)); END IF;
+    IF (v_room ->> n.agent)::bigint < 1 THEN
       error := 'ST503'; message := format('the queue of ''%s'' is full', n.agent); RETURN NEXT; CONTINUE;
     END IF;
     IF n.session <> '' THEN
@@ -227,6 +229,7 @@ DECLARE n record; a agent; v_parent run; v_session bigint; v_behind boolean; v_r
       ON CONFLICT DO NOTHING RETURNING run_id INTO v_run;
     IF FOUND THEN
       created := true;
+      v_room := v_room || jsonb_build_object(n.agent, (v_room ->> n.agent)::bigint - 1);
       IF n.input <> '' THEN INSERT INTO run_input (run_id, body) VALUES (v_run, n.input); END IF;
     ELSE                                 -- a twin was quicker, and has committed
       SELECT public_id INTO id FROM run
@@ -400,12 +403,12 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; t timestamptz; BEGI
       budget_until = CASE WHEN n.next <> 'parked' THEN u.budget_until END,
       unsafe = n.next = 'in_doubt' AND u.unsafe,
       finished_at = CASE WHEN n.next IN ('succeeded', 'failed', 'cancelled', 'expired') THEN t END
-    FROM decided n WHERE u.run_id = n.run_id RETURNING u.run_id),
+    FROM decided n WHERE u.run_id = n.run_id),
   kept AS (
     INSERT INTO run_result (run_id, body) SELECT n.run_id, n.result FROM decided n WHERE n.result <> ''
       ON CONFLICT (run_id) DO UPDATE SET body = excluded.body)
   SELECT array_agg(n.at ORDER BY n.at), array_agg(n.next ORDER BY n.at) INTO v_at, v_states
-    FROM decided n JOIN ended USING (run_id);
+    FROM decided n;
   IF v_at IS NULL THEN RETURN; END IF;
   IF v_sessions IS NOT NULL THEN PERFORM promote(v_sessions); END IF;
   PERFORM settle_gates(array_agg(p_runs[i]), array_agg(p_settles[i]), array_agg(p_park_on[i]), array_agg(p_park_until_ms[i]))

@@ -1,0 +1,55 @@
+#include "store/postgres_lane.hpp"
+
+#include "stint/combinators.hpp"
+
+namespace stint::store {
+
+/// Doubles; between half and the whole of it, so that a fleet does not come back at once.
+Duration PostgresLane::backoff(int failures) const {
+  const Duration whole = std::min(kBackoffCap, kBackoffBase * (1 << std::min(failures, 10)));
+  if (!options_.random) return whole;
+  const double share = static_cast<double>(options_.random() >> 11U) * 0x1p-53;
+  return whole / 2 + Duration(static_cast<Duration::rep>(static_cast<double>((whole / 2).count()) * share));
+}
+
+/// Tries until there is one; who waits has a deadline. What can't get better is told at once.
+Task<Result<>> PostgresLane::connect() {
+  connection_.reset();
+  for (int failures = 0;; ++failures) {
+    auto fresh = co_await PostgresConnection::open(reactor_, url_);
+    if (fresh) {
+      connection_ = std::move(*fresh);
+      last_error_.reset();
+      co_return Result<>();
+    }
+    last_error_ = fresh.error();
+    if (fresh.error() != Errc::unavailable) co_return fail(std::move(fresh.error()));
+    co_await sleep_for(backoff(failures));
+  }
+}
+
+Task<Result<PostgresRows>> PostgresLane::attempt(std::string_view sql, const Parameters& parameters, Repeat repeat,
+                                                 bool& begun) {
+  STINT_CO_TRY(const Permit turn, co_await turn_.acquire());
+  for (int repeats = 0;; ++repeats) {
+    if (!connection_ || !connection_->is_usable()) STINT_CO_CHECK(co_await connect());
+    begun = true;
+    auto rows = co_await connection_->run(sql, parameters);
+    if (rows || rows.error() != Errc::unavailable || repeats >= kRepeatsMax) co_return std::move(rows);
+    if (rows.error().retry() != Retry::safe && repeat != Repeat::always) co_return std::move(rows);
+    begun = false;
+  }
+}
+
+Task<Result<PostgresRows>> PostgresLane::run(std::string_view sql, Parameters parameters, Repeat repeat) {
+  bool begun = false;
+  auto rows = co_await with_deadline(Deadline::after(reactor_.now(), options_.patience),
+                                     attempt(sql, parameters, repeat, begun));
+  if (rows || rows.error() != Errc::timed_out) co_return std::move(rows);
+  Error late(Errc::unavailable, begun && repeat != Repeat::always ? Retry::unknown : Retry::safe,
+             begun ? "PostgreSQL did not answer in time" : "there was no connection to PostgreSQL in time");
+  if (last_error_ && !begun) late = std::move(late).because(*last_error_);
+  co_return fail(std::move(late));
+}
+
+}  // namespace stint::store

@@ -1,0 +1,50 @@
+/// A connection to PostgreSQL that is made anew when it is lost; statements take turns on it, first come, first served.
+/// Each has a bounded time in all, for its turn, a connection and the answer: `patience`. Own thread only; must be at
+/// rest when it is destroyed.
+#pragma once
+
+#include "stint/semaphore.hpp"
+#include "store/postgres_connection.hpp"
+
+#include <functional>
+
+namespace stint::store {
+
+struct PostgresOptions {
+  Duration lease = std::chrono::seconds(15);     ///< of a worker, from its last beat
+  Duration patience = std::chrono::seconds(10);  ///< for one statement
+  Duration migration = std::chrono::minutes(5);  ///< for all that open() does
+  std::function<std::uint64_t()> random;         ///< for the back-off of a fleet that lost its server; none: no jitter
+};
+
+class PostgresLane {
+ public:
+  static constexpr Duration kBackoffBase = std::chrono::milliseconds(50), kBackoffCap = std::chrono::seconds(2);
+  static constexpr int kRepeatsMax = 3;
+
+  /// When a statement may be repeated by itself.
+  enum class Repeat : std::uint8_t {
+    if_not_done,  ///< it was rolled back, or never began
+    always,       ///< it only looks, or twice is as good as once
+  };
+
+  PostgresLane(Reactor& reactor, std::string name, std::string url, PostgresOptions options)
+      : reactor_(reactor), url_(std::move(url)), options_(std::move(options)), turn_(std::move(name), 1) {}
+
+  /// `sql` is a literal.
+  Task<Result<PostgresRows>> run(std::string_view sql, Parameters parameters, Repeat repeat = Repeat::if_not_done);
+
+ private:
+  Task<Result<PostgresRows>> attempt(std::string_view sql, const Parameters& parameters, Repeat repeat, bool& begun);
+  Task<Result<>> connect();
+  Duration backoff(int failures) const;
+
+  Reactor& reactor_;
+  const std::string url_;
+  const PostgresOptions options_;
+  Semaphore turn_;
+  std::unique_ptr<PostgresConnection> connection_;
+  std::optional<Error> last_error_;  // why there is no connection
+};
+
+}  // namespace stint::store

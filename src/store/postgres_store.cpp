@@ -1,0 +1,555 @@
+#include "store/postgres_store.hpp"
+
+#include "domain/run_id.hpp"
+#include "stint/combinators.hpp"
+#include "store_sql_postgres.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace stint::store {
+namespace {
+
+using domain::Hold;
+using domain::RunState;
+using domain::Stop;
+using std::chrono::milliseconds;
+using Numbers = std::vector<std::optional<std::int64_t>>;
+using Texts = std::vector<std::string>;
+namespace query = postgres::query;
+
+constexpr int kVersionUnit = 10'000;  // of libpq's number of a server's version
+
+std::int64_t to_ms(Duration duration) { return std::chrono::ceil<milliseconds>(duration).count(); }
+std::optional<std::uint32_t> small(std::optional<std::int64_t> value) {
+  return value ? std::optional(static_cast<std::uint32_t>(*value)) : std::nullopt;
+}
+std::optional<std::int64_t> wide(std::optional<std::uint32_t> value) {
+  return value ? std::optional(std::int64_t{*value}) : std::nullopt;
+}
+std::optional<std::int64_t> to_unix_ms(std::optional<WallTime> time) {
+  return time ? std::optional(domain::to_unix_ms(*time)) : std::nullopt;
+}
+
+Error strange(std::string_view what, const std::string& value) {
+  return {Errc::failed, "the database has the " + std::string(what) + " '" + value + "': a newer Stint wrote it"};
+}
+
+Result<RunState> read_state(const std::string& name) {
+  const auto state = domain::parse_run_state(name);
+  if (!state) return fail(strange("state", name));
+  return *state;
+}
+
+Result<Hold> read_hold(const std::string& name) {
+  if (name.empty()) return Hold::none;
+  const auto hold = domain::parse_hold(name);
+  if (!hold) return fail(strange("hold", name));
+  return *hold;
+}
+
+Stop read_stop(const std::string& name) {
+  return name.empty() ? Stop::none : name == to_string(Stop::expired) ? Stop::expired : Stop::cancelled;
+}
+
+domain::OnCrash read_on_crash(const std::string& name) {
+  using domain::OnCrash;
+  return name == to_string(OnCrash::rerun)    ? OnCrash::rerun
+         : name == to_string(OnCrash::resume) ? OnCrash::resume
+                                              : OnCrash::doubt;
+}
+
+Claim read_claim(const PostgresRows& rows, int row) {
+  Claim claim;
+  claim.run = rows.number(row, 0);
+  claim.id = rows.text(row, 1);
+  claim.fence = rows.number(row, 2);
+  claim.attempt = static_cast<std::uint32_t>(rows.number(row, 3));
+  claim.lost = static_cast<std::uint32_t>(rows.number(row, 4));
+  claim.expires_at = rows.time(row, 5);
+  claim.input = rows.text(row, 6);
+  return claim;
+}
+
+std::vector<Claim> read_claims(const PostgresRows& rows) {
+  std::vector<Claim> claims;
+  for (int row = 0; row < rows.size(); ++row) claims.push_back(read_claim(rows, row));
+  return claims;
+}
+
+/// In the order of `columns` in sql/postgres/queries.sql.
+Result<Run> read_run(const PostgresRows& rows, int row) {
+  int column = 0;
+  const auto text = [&] { return rows.text(row, column++); };
+  const auto number = [&] { return rows.number(row, column++); };
+  const auto time = [&] { return rows.time(row, column++); };
+  Run run;
+  run.number = number();
+  run.id = text();
+  run.agent = text();
+  run.session = text();
+  run.parent = text();
+  run.key = text();
+  STINT_TRY(run.state, read_state(text()));
+  STINT_TRY(run.hold, read_hold(text()));
+  run.stop = read_stop(text());
+  run.error = text();
+  run.attempt = static_cast<std::uint32_t>(number());
+  run.lost = static_cast<std::uint32_t>(number());
+  run.fence = number();
+  run.seq = number();
+  run.unsafe = rows.flag(row, column++);
+  run.on_crash = read_on_crash(text());
+  run.worker = rows.maybe(row, column++);
+  run.created_at = time().value_or(WallTime());
+  run.not_before = time();
+  run.deadline = time();
+  run.expires_at = time();
+  run.started_at = time();
+  run.finished_at = time();
+  return run;
+}
+constexpr int kInputColumn = 23, kResultColumn = 24;  // behind those of a run
+
+/// In the order of the view `told`.
+Result<Event> read_event(const PostgresRows& rows, int row) {
+  Event event;
+  event.run = rows.text(row, 0);
+  event.seq = rows.number(row, 2);
+  event.fence = rows.number(row, 3);
+  event.cause = rows.text(row, 4);
+  if (!rows.is_null(row, 5)) {
+    STINT_TRY(event.state, read_state(rows.text(row, 5)));
+  }
+  STINT_TRY(event.hold, read_hold(rows.text(row, 6)));
+  event.worker = rows.maybe(row, 7);
+  event.error = rows.text(row, 8);
+  event.data = rows.text(row, 9);
+  event.at = rows.time(row, 10).value_or(WallTime());
+  return event;
+}
+constexpr int kXidColumn = 11, kEventColumn = 12;
+
+/// "xid-id".
+struct Cursor {
+  std::uint64_t xid = 0;
+  std::int64_t event = 0;
+
+  [[nodiscard]] std::string text() const { return std::to_string(xid) + "-" + std::to_string(event); }
+};
+Result<Cursor> read_cursor(const std::string& text) {
+  Cursor cursor;
+  if (text.empty()) return cursor;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, cursor.xid);
+  if (first.ec == std::errc() && first.ptr != end && *first.ptr == '-') {
+    const auto second = std::from_chars(first.ptr + 1, end, cursor.event);
+    if (second.ec == std::errc() && second.ptr == end) return cursor;
+  }
+  return fail(Errc::invalid, "'" + text + "' is no cursor of this feed");
+}
+
+// ---- opening -------------------------------------------------------------------------------------------------------
+
+/// In one transaction, under a lock of its own, so that processes that start at once do not both do it.
+Task<Result<>> migrate_locked(PostgresConnection& connection) {
+  constexpr auto kNewest = static_cast<std::int64_t>(postgres::kMigrations.size());
+  STINT_CO_CHECK(co_await connection.run(query::lock_migrations, {}));
+  STINT_CO_TRY(const PostgresRows tables, co_await connection.run(query::has_tables, {}));
+  std::int64_t version = 0;
+  if (tables.flag(0, 0)) {
+    STINT_CO_TRY(const PostgresRows found, co_await connection.run(query::version, {}));
+    version = found.number(0, 0);
+    if (version > kNewest && found.number(0, 1) > kNewest) {
+      co_return fail(Errc::denied, "the database was made by a newer Stint (schema " + std::to_string(version) +
+                                       ", this one knows " + std::to_string(kNewest) + "). Install that one");
+    }
+  }
+  if (version >= kNewest) co_return Result<>();
+  for (std::int64_t next = version; next < kNewest; ++next) {
+    STINT_CO_CHECK(co_await connection.run_script(postgres::kMigrations[static_cast<std::size_t>(next)]));
+  }
+  STINT_CO_CHECK(co_await connection.run(query::set_version, Parameters().number(kNewest)));
+  co_return Result<>();
+}
+
+Task<Result<>> migrate(Reactor& reactor, std::string url) {
+  STINT_CO_TRY(const auto connection, co_await PostgresConnection::open(reactor, std::move(url)));
+  if (connection->server_version() < PostgresStore::kServerMin * kVersionUnit) {
+    co_return fail(Errc::denied, "this is PostgreSQL " + std::to_string(connection->server_version() / kVersionUnit) +
+                                     "; Stint needs " + std::to_string(PostgresStore::kServerMin) + " or newer");
+  }
+  STINT_CO_CHECK(co_await connection->run(query::begin, {}));
+  auto done = co_await migrate_locked(*connection);
+  if (!done) {
+    if (done.error() == Errc::denied && !done.error().what().contains("newer")) {
+      co_return fail(std::move(Error(Errc::denied,
+                                     "the tables of Stint can't be made: connect as a user who may create "
+                                     "schemas in this database")
+                                   .because(std::move(done.error()))));
+    }
+    co_return std::move(done);  // the connection goes, and the transaction with it
+  }
+  STINT_CO_CHECK(co_await connection->run(query::commit, {}));
+  co_return Result<>();
+}
+
+}  // namespace
+
+Task<Result<std::unique_ptr<PostgresStore>>> PostgresStore::open(Reactor& reactor, std::string url,
+                                                                 PostgresOptions options) {
+  STINT_CO_CHECK(co_await with_deadline(Deadline::after(reactor.now(), options.migration), migrate(reactor, url)));
+  co_return std::unique_ptr<PostgresStore>(new PostgresStore(reactor, url, options));
+}
+
+Task<Result<>> PostgresStore::write(std::string_view sql, Parameters parameters) {
+  STINT_CO_CHECK(co_await writing_.run(sql, std::move(parameters)));
+  co_return Result<>();
+}
+
+Task<Result<std::int64_t>> PostgresStore::write_number(std::string_view sql, Parameters parameters) {
+  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(sql, std::move(parameters)));
+  co_return rows.number(0, 0);
+}
+
+Task<Result<PostgresRows>> PostgresStore::read(std::string_view sql, Parameters parameters) {
+  return reading_.run(sql, std::move(parameters), PostgresLane::Repeat::always);
+}
+
+// ---- agents and limits ---------------------------------------------------------------------------------------------
+
+Task<Result<>> PostgresStore::define(std::vector<AgentEntry> agents) {
+  for (const AgentEntry& agent : agents) {
+    Texts limits;
+    Numbers weights;
+    for (const LimitUse& use : agent.limits) {
+      if (use.weight == 0) co_return fail(Errc::invalid, agent.name + ": a weight is at least 1");
+      if (std::ranges::find(limits, use.limit) != limits.end()) {
+        co_return fail(Errc::invalid, agent.name + ": names the limit '" + use.limit + "' twice");
+      }
+      limits.push_back(use.limit);
+      weights.emplace_back(use.weight);
+    }
+    Parameters parameters;
+    parameters.text(agent.name).texts(limits).numbers(weights).number(std::int64_t{agent.queued_max});
+    parameters.number(std::int64_t{agent.attempts_max}).number(std::int64_t{agent.lost_max});
+    parameters.number(to_ms(agent.backoff_base)).number(to_ms(agent.backoff_cap));
+    STINT_CO_CHECK(co_await writing_.run(query::define, std::move(parameters), PostgresLane::Repeat::always));
+  }
+  co_return Result<>();
+}
+
+Task<Result<>> PostgresStore::resize(std::string limit, std::optional<std::uint32_t> capacity) {
+  if (capacity == 0U) co_return fail(Errc::invalid, limit + ": a capacity is at least 1");
+  co_return co_await write(query::resize, Parameters().text(limit).number(wide(capacity)));
+}
+
+Task<Result<>> PostgresStore::pause(std::string limit, std::optional<WallTime> until) {
+  return write(query::pause, Parameters().text(limit).time(until));
+}
+
+Task<Result<std::uint64_t>> PostgresStore::resume(std::string limit) {
+  STINT_CO_TRY(const std::int64_t woken, co_await write_number(query::resume, Parameters().text(limit)));
+  co_return static_cast<std::uint64_t>(woken);
+}
+
+Task<Result<std::vector<LimitState>>> PostgresStore::limits() {
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::limits, {}));
+  std::vector<LimitState> found;
+  for (int row = 0; row < rows.size(); ++row) {
+    LimitState state;
+    state.name = rows.text(row, 0);
+    state.capacity = small(rows.maybe(row, 1));
+    state.units = rows.number(row, 2);
+    state.runs = rows.number(row, 3);
+    state.paused = rows.flag(row, 4);
+    state.paused_until = rows.time(row, 5);
+    state.ramp = small(rows.maybe(row, 6));
+    found.push_back(std::move(state));
+  }
+  co_return found;
+}
+
+// ---- workers -------------------------------------------------------------------------------------------------------
+
+Task<Result<WorkerNumber>> PostgresStore::enrol(std::string label) {
+  return write_number(query::enrol, Parameters().text(label).number(to_ms(options_.lease)));
+}
+
+Task<Result<Beat>> PostgresStore::beat(WorkerNumber worker) {
+  Parameters parameters;
+  parameters.number(worker).number(to_ms(options_.lease));
+  STINT_CO_TRY(const PostgresRows rows,
+               co_await beating_.run(query::beat, std::move(parameters), PostgresLane::Repeat::always));
+  Beat beat;
+  for (int row = 0; row < rows.size(); ++row) {
+    beat.alive = rows.flag(row, 0);
+    if (rows.is_null(row, 1) || !beat.alive) continue;
+    beat.stops.push_back({rows.number(row, 1), rows.number(row, 2), read_stop(rows.text(row, 3))});
+  }
+  co_return beat;
+}
+
+Task<Result<>> PostgresStore::drain(WorkerNumber worker) { return write(query::drain, Parameters().number(worker)); }
+
+Task<Result<>> PostgresStore::leave(WorkerNumber worker) {
+  STINT_CO_CHECK(co_await write(query::leave, Parameters().number(worker)));
+  claims_.erase(worker);
+  co_return Result<>();
+}
+
+// ---- from outside --------------------------------------------------------------------------------------------------
+
+Task<Result<std::vector<Result<Accepted>>>> PostgresStore::enqueue(std::vector<NewRun> runs) {
+  Texts ids, agents, sessions, parents, keys, on_crash, inputs;
+  Numbers priorities, delays, deadlines, budgets;
+  std::vector<Result<Accepted>> answers(runs.size(), fail(Errc::failed, "there was no answer"));
+  std::vector<std::size_t> asked;  // what has an answer already is not asked
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    NewRun& run = runs[i];
+    if (!domain::is_run_id(run.id)) {
+      answers[i] = fail(Errc::invalid, "'" + run.id + "' is no id of a run");
+      continue;
+    }
+    if (std::abs(run.priority) > domain::kPriorityMax) {
+      answers[i] = fail(Errc::invalid, "a priority is from -1000 to 1000");
+      continue;
+    }
+    asked.push_back(i);
+    ids.push_back(std::move(run.id));
+    agents.push_back(std::move(run.agent));
+    sessions.push_back(std::move(run.session));
+    parents.push_back(std::move(run.parent));
+    keys.push_back(std::move(run.key));
+    on_crash.emplace_back(to_string(run.on_crash));
+    inputs.push_back(std::move(run.input));
+    priorities.emplace_back(run.priority);
+    delays.emplace_back(to_ms(std::max(run.delay, Duration::zero())));
+    deadlines.push_back(to_unix_ms(run.deadline));
+    budgets.push_back(run.budget ? std::optional(to_ms(*run.budget)) : std::nullopt);
+  }
+  if (asked.empty()) co_return answers;
+  Parameters parameters;
+  parameters.texts(ids).texts(agents).texts(sessions).texts(parents).texts(keys).numbers(priorities);
+  parameters.numbers(delays).numbers(deadlines).numbers(budgets).texts(on_crash).texts(inputs);
+  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::enqueue, std::move(parameters)));
+  for (int row = 0; row < rows.size(); ++row) {
+    Result<Accepted>& answer = answers[asked[static_cast<std::size_t>(row)]];
+    if (rows.is_null(row, 2)) {
+      answer = Accepted{rows.text(row, 0), rows.flag(row, 1)};
+    } else {
+      answer = fail(postgres_error(rows.text(row, 2), rows.text(row, 3)));
+    }
+  }
+  co_return answers;
+}
+
+Task<Result<std::vector<std::pair<std::string, RunState>>>> PostgresStore::cancel(std::string id) {
+  std::vector<std::pair<std::string, RunState>> reached;
+  while (true) {  // ends: what has been asked to stop takes no more children
+    STINT_CO_TRY(const PostgresRows rows,
+                 co_await writing_.run(query::cancel, Parameters().text(id), PostgresLane::Repeat::if_not_done));
+    if (rows.empty()) co_return reached;
+    for (int row = 0; row < rows.size(); ++row) {
+      STINT_CO_TRY(const RunState state, read_state(rows.text(row, 1)));
+      reached.emplace_back(rows.text(row, 0), state);
+    }
+  }
+}
+
+Task<Result<RunState>> PostgresStore::resolve(std::string id, domain::Resolution how) {
+  const RunState state = domain::after_resolution(how);
+  STINT_CO_CHECK(co_await write(query::resolve, Parameters().text(id).text(to_string(how)).text(to_string(state))));
+  co_return state;
+}
+
+Task<Result<>> PostgresStore::answer(std::string id) { return write(query::answer, Parameters().text(id)); }
+
+// ---- from the owner ------------------------------------------------------------------------------------------------
+
+Task<Result<std::vector<Claim>>> PostgresStore::claim(WorkerNumber worker, std::string agent, std::uint32_t most) {
+  const std::int64_t round = claims_[worker].round;
+  ++claims_[worker].unanswered;
+  Parameters parameters;
+  parameters.number(worker).number(round).text(agent).number(std::int64_t{most});
+  auto rows = co_await writing_.run(query::claim, std::move(parameters));
+  Claims& claims = claims_[worker];
+  if (claims.round == round && (rows || rows.error().retry() != Retry::unknown)) --claims.unanswered;
+  if (!rows && rows.error() == Errc::conflict) co_return std::vector<Claim>();  // a shared limit is busy: later
+  if (!rows) co_return fail(std::move(rows.error()));
+  co_return read_claims(*rows);
+}
+
+Task<Result<std::vector<Claim>>> PostgresStore::owned(WorkerNumber worker) {
+  if (const auto found = claims_.find(worker); found != claims_.end() && found->second.unanswered > 0) {
+    STINT_CO_TRY(const std::int64_t round, co_await write_number(query::new_round, Parameters().number(worker)));
+    claims_[worker] = {.round = round, .unanswered = 0};
+  }
+  STINT_CO_TRY(const PostgresRows rows,
+               co_await writing_.run(query::owned, Parameters().number(worker), PostgresLane::Repeat::always));
+  co_return read_claims(rows);
+}
+
+Task<Result<std::vector<std::optional<RunState>>>> PostgresStore::settle(WorkerNumber worker,
+                                                                         std::vector<Settlement> settlements) {
+  Texts settles, errors, results, park_on;
+  Numbers runs, fences, retries, park_until;
+  for (Settlement& settlement : settlements) {
+    runs.emplace_back(settlement.run);
+    fences.emplace_back(settlement.fence);
+    settles.emplace_back(to_string(settlement.settle));
+    errors.push_back(std::move(settlement.error));
+    results.push_back(std::move(settlement.result));
+    retries.emplace_back(to_ms(settlement.retry_after));
+    park_on.push_back(std::move(settlement.park_on));
+    park_until.push_back(to_unix_ms(settlement.park_until));
+  }
+  Parameters parameters;
+  parameters.number(worker).numbers(runs).numbers(fences).texts(settles).texts(errors).texts(results);
+  parameters.numbers(retries).texts(park_on).numbers(park_until);
+  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::settle, std::move(parameters)));
+  std::vector<std::optional<RunState>> states(settlements.size());
+  for (int row = 0; row < rows.size(); ++row) {
+    STINT_CO_TRY(const RunState state, read_state(rows.text(row, 1)));
+    states.at(static_cast<std::size_t>(rows.number(row, 0) - 1)) = state;
+  }
+  co_return states;
+}
+
+Task<Result<bool>> PostgresStore::mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) {
+  Parameters parameters;
+  parameters.number(worker).number(run).number(fence).flag(unsafe);
+  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::mark, std::move(parameters)));
+  co_return rows.flag(0, 0);
+}
+
+Task<Result<bool>> PostgresStore::note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
+                                       std::string data) {
+  Parameters parameters;
+  parameters.number(worker).number(run).number(fence).text(cause).text(data);
+  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::note, std::move(parameters)));
+  co_return rows.flag(0, 0);
+}
+
+Task<Result<bool>> PostgresStore::append_output(WorkerNumber worker, RunNumber run, std::int64_t fence,
+                                                std::string text) {
+  Parameters parameters;
+  parameters.number(worker).number(run).number(fence).bytes(std::move(text));
+  parameters.number(std::int64_t{kOutputHeadMax}).number(std::int64_t{kOutputTailMax});
+  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::append_output, std::move(parameters)));
+  co_return rows.flag(0, 0);
+}
+
+// ---- what is due ---------------------------------------------------------------------------------------------------
+
+Task<Result<Ticked>> PostgresStore::tick() {
+  Ticked ticked;
+  STINT_CO_TRY(const std::int64_t woken, co_await write_number(query::wake, Parameters().number(kBatchMax)));
+  STINT_CO_TRY(const std::int64_t expired, co_await write_number(query::expire, Parameters().number(kBatchMax)));
+  ticked.woken = static_cast<std::uint64_t>(woken);
+  ticked.expired = static_cast<std::uint64_t>(expired);
+  while (std::ssize(ticked.buried) < kBuriedMax) {
+    STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::bury, {}));
+    if (rows.empty()) break;
+    ticked.buried.push_back(rows.number(0, 0));
+    ticked.lost += static_cast<std::uint64_t>(rows.number(0, 1));
+  }
+  STINT_CO_TRY(const PostgresRows next, co_await read(query::next_due, {}));
+  ticked.next = next.time(0, 0);
+  co_return ticked;
+}
+
+// ---- looking -------------------------------------------------------------------------------------------------------
+
+Task<Result<std::optional<Run>>> PostgresStore::find(std::string id) {
+  if (id.empty()) co_return std::nullopt;
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::by_prefix, Parameters().text(id)));
+  if (rows.empty()) co_return std::nullopt;
+  STINT_CO_TRY(Run run, read_run(rows, 0));
+  if (rows.size() > 1 && run.id != id) co_return fail(Errc::invalid, "more than one run begins with '" + id + "'");
+  run.input = rows.text(0, kInputColumn);
+  run.result = rows.text(0, kResultColumn);
+  co_return std::move(run);
+}
+
+Task<Result<std::vector<Run>>> PostgresStore::list(Filter filter) {
+  Parameters parameters;
+  parameters.text(filter.state ? to_string(*filter.state) : std::string_view()).text(filter.agent);
+  parameters.text(filter.session).number(filter.before).number(std::int64_t{filter.most});
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::list, std::move(parameters)));
+  std::vector<Run> runs;
+  for (int row = 0; row < rows.size(); ++row) {
+    STINT_CO_TRY(Run run, read_run(rows, row));
+    runs.push_back(std::move(run));
+  }
+  co_return runs;
+}
+
+Task<Result<std::vector<Event>>> PostgresStore::events(std::string id, std::int64_t after, std::uint32_t most) {
+  Parameters parameters;
+  parameters.text(id).number(after).number(std::int64_t{most});
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::events, std::move(parameters)));
+  std::vector<Event> events;
+  for (int row = 0; row < rows.size(); ++row) {
+    STINT_CO_TRY(Event event, read_event(rows, row));
+    events.push_back(std::move(event));
+  }
+  co_return events;
+}
+
+Task<Result<FeedPage>> PostgresStore::feed(std::string cursor, std::uint32_t most) {
+  STINT_CO_TRY(Cursor at, read_cursor(cursor));
+  Parameters parameters;
+  parameters.text(std::to_string(at.xid)).number(at.event).number(std::int64_t{most});
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::feed, std::move(parameters)));
+  FeedPage page;
+  for (int row = 0; row < rows.size(); ++row) {
+    STINT_CO_TRY(Event event, read_event(rows, row));
+    page.events.push_back(std::move(event));
+    at = {.xid = static_cast<std::uint64_t>(rows.number(row, kXidColumn)), .event = rows.number(row, kEventColumn)};
+  }
+  page.cursor = at.text();
+  co_return page;
+}
+
+Task<Result<std::vector<Why>>> PostgresStore::why(std::string id) {
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::why, Parameters().text(id)));
+  std::vector<Why> reasons;
+  for (int row = 0; row < rows.size(); ++row) {
+    reasons.push_back({rows.text(row, 0), rows.text(row, 1), rows.time(row, 2)});
+  }
+  co_return reasons;
+}
+
+Task<Result<Output>> PostgresStore::output(std::string id) {
+  STINT_CO_TRY(const PostgresRows rows,
+               co_await read(query::output, Parameters().text(id).number(std::int64_t{kOutputHeadMax})));
+  Output output;
+  output.bytes = static_cast<std::uint64_t>(rows.number(0, 0));
+  output.head = rows.bytes(0, 1);
+  output.tail = rows.bytes(0, 2);
+  if (output.tail.size() > kOutputTailMax) output.tail.erase(0, output.tail.size() - kOutputTailMax);
+  co_return output;
+}
+
+Task<Result<Stats>> PostgresStore::stats() {
+  STINT_CO_TRY(const PostgresRows sums, co_await read(query::sums, {}));
+  STINT_CO_TRY(const PostgresRows counts, co_await read(query::counts, {}));
+  Stats stats;
+  for (int row = 0; row < sums.size(); ++row) {
+    STINT_CO_TRY(const RunState state, read_state(sums.text(row, 0)));
+    stats.runs[state] = static_cast<std::uint64_t>(sums.number(row, 1));
+  }
+  stats.ready = static_cast<std::uint64_t>(counts.number(0, 0));
+  stats.events = static_cast<std::uint64_t>(counts.number(0, 1));
+  stats.workers = static_cast<std::uint64_t>(counts.number(0, 2));
+  co_return stats;
+}
+
+Task<Result<std::uint64_t>> PostgresStore::prune(WallTime before, std::uint32_t most) {
+  STINT_CO_TRY(const std::int64_t forgotten,
+               co_await write_number(query::prune, Parameters().time(before).number(std::int64_t{most})));
+  co_return static_cast<std::uint64_t>(forgotten);
+}
+
+}  // namespace stint::store

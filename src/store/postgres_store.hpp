@@ -1,0 +1,78 @@
+/// The store of a fleet, in PostgreSQL 13 or newer: for all processes of all machines. What a call does is one function
+/// of the database (sql/postgres/0002_functions.sql), in one transaction, by the database's own clock.
+///
+/// Three connections, made when they are needed and again when they were lost: one to write, one to look, and one for
+/// beats alone, so that nothing else can cost a lease. No session state: a pooler in transaction mode may stand
+/// between.
+#pragma once
+
+#include "store/postgres_lane.hpp"
+#include "store/store.hpp"
+
+namespace stint::store {
+
+class PostgresStore final : public Store {
+ public:
+  static constexpr int kServerMin = 13;
+  static constexpr std::int64_t kBatchMax = 1000;  // runs woken or expired in one step
+  static constexpr int kBuriedMax = 100;           // workers buried by one tick()
+
+  /// Connects, makes the tables or brings them up to date. `denied`: the server is too old, the tables were made by a
+  /// newer Stint, or we may not.
+  static Task<Result<std::unique_ptr<PostgresStore>>> open(Reactor& reactor, std::string url,
+                                                           PostgresOptions options = {});
+
+  Task<Result<>> define(std::vector<AgentEntry> agents) override;
+  Task<Result<>> resize(std::string limit, std::optional<std::uint32_t> capacity) override;
+  Task<Result<>> pause(std::string limit, std::optional<WallTime> until) override;
+  Task<Result<std::uint64_t>> resume(std::string limit) override;
+  Task<Result<std::vector<LimitState>>> limits() override;
+  Task<Result<WorkerNumber>> enrol(std::string label) override;
+  Task<Result<Beat>> beat(WorkerNumber worker) override;
+  Task<Result<>> drain(WorkerNumber worker) override;
+  Task<Result<>> leave(WorkerNumber worker) override;
+  Task<Result<std::vector<Result<Accepted>>>> enqueue(std::vector<NewRun> runs) override;
+  Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> cancel(std::string id) override;
+  Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
+  Task<Result<>> answer(std::string id) override;
+  Task<Result<std::vector<Claim>>> claim(WorkerNumber worker, std::string agent, std::uint32_t most) override;
+  Task<Result<std::vector<Claim>>> owned(WorkerNumber worker) override;
+  Task<Result<std::vector<std::optional<domain::RunState>>>> settle(WorkerNumber worker,
+                                                                    std::vector<Settlement> settlements) override;
+  Task<Result<bool>> mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) override;
+  Task<Result<bool>> note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
+                          std::string data) override;
+  Task<Result<bool>> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string text) override;
+  Task<Result<Ticked>> tick() override;
+  Task<Result<std::optional<Run>>> find(std::string id) override;
+  Task<Result<std::vector<Run>>> list(Filter filter) override;
+  Task<Result<std::vector<Event>>> events(std::string id, std::int64_t after, std::uint32_t most) override;
+  Task<Result<FeedPage>> feed(std::string cursor, std::uint32_t most) override;
+  Task<Result<std::vector<Why>>> why(std::string id) override;
+  Task<Result<Output>> output(std::string id) override;
+  Task<Result<Stats>> stats() override;
+  Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) override;
+
+ private:
+  /// A worker's claims. A claim that was not answered, or whose asker was stopped, may still be carried out: owned()
+  /// then begins a new round, in which it is either seen or refused.
+  struct Claims {
+    std::int64_t round = 0;
+    int unanswered = 0;  // of this round
+  };
+
+  PostgresStore(Reactor& reactor, const std::string& url, const PostgresOptions& options)
+      : options_(options),
+        writing_(reactor, "postgres writing", url, options),
+        reading_(reactor, "postgres reading", url, options),
+        beating_(reactor, "postgres beating", url, options) {}
+  Task<Result<>> write(std::string_view sql, Parameters parameters);
+  Task<Result<PostgresRows>> read(std::string_view sql, Parameters parameters);
+  Task<Result<std::int64_t>> write_number(std::string_view sql, Parameters parameters);
+
+  const PostgresOptions options_;
+  PostgresLane writing_, reading_, beating_;
+  std::map<WorkerNumber, Claims> claims_;  // of the workers that claimed here
+};
+
+}  // namespace stint::store

@@ -1,0 +1,335 @@
+#include "store/postgres_store.hpp"
+
+#include "stint/combinators.hpp"
+#include "store/postgres_world.hpp"
+#include "store_sql_postgres_test.hpp"
+
+namespace stint::store {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::RunState;
+using domain::Settle;
+using domain::Stop;
+namespace query = postgres_test::query;
+
+std::vector<WorldMaker> makers() {
+  if (!PostgresServer::why_not().empty()) return {};
+  return {WorldMaker{"postgres", [] { return std::make_unique<PostgresWorld>(); }}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Postgres, StoreTest, testing::ValuesIn(makers()), world_name);
+
+/// Tests of this store alone.
+class PostgresStoreTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = PostgresServer::why_not(); !reason.empty()) {
+      GTEST_SKIP() << "the store in PostgreSQL is not tested: " << reason;
+    }
+    world_ = std::make_unique<PostgresWorld>();
+  }
+  PostgresWorld& world() { return *world_; }
+  PostgresStore& store() { return world_->store(); }
+  template <class T>
+  T get(Task<Result<T>> task) {
+    Result<T> result = world_->run(std::move(task));
+    if (!result) ADD_FAILURE() << result.error().describe();
+    if constexpr (!std::is_void_v<T>) return result ? std::move(*result) : T();
+  }
+
+  void define(const std::string& name, std::vector<LimitUse> limits = {}) {
+    AgentEntry entry;
+    entry.name = name;
+    entry.limits = std::move(limits);
+    get(store().define({entry}));
+  }
+  static std::string id_of(int number) {
+    std::string id = "aaaaaaaaaaaa";
+    for (std::size_t i = id.size(); number > 0; number /= 26) id[--i] = static_cast<char>('a' + number % 26);
+    return id;
+  }
+  std::string submit(const std::string& agent, const std::string& session = {}) {
+    NewRun run;
+    run.id = id_of(++ids_);
+    run.agent = agent;
+    run.session = session;
+    run.on_crash = domain::OnCrash::rerun;
+    const auto answers = get(store().enqueue({run}));
+    EXPECT_TRUE(answers.size() == 1 && answers.front());
+    return run.id;
+  }
+
+  std::optional<RunState> succeed(WorkerNumber worker, const Claim& claim) {
+    Settlement end;
+    end.run = claim.run;
+    end.fence = claim.fence;
+    end.settle = Settle::succeeded;
+    const auto states = get(store().settle(worker, {end}));
+    return states.empty() ? std::nullopt : states.front();
+  }
+
+  /// Both at once: the second is asked while the first has not committed, which it does when the second waits for it or
+  /// has ended.
+  std::pair<int, int> overlap(std::string_view sql, const Parameters& first, const Parameters& second) {
+    const auto one = world().connect(), other = world().connect();
+    world().sql(*one, "BEGIN");
+    const int of_one = world().sql(*one, sql, first).size();
+    int of_other = 0;
+    bool ended = false;
+    auto ask = [&]() -> Task<Result<>> {
+      STINT_CO_TRY(const PostgresRows rows, co_await other->run(sql, second));
+      of_other = rows.size();
+      ended = true;
+      co_return Result<>();
+    };
+    auto commit = [&]() -> Task<Result<>> {
+      STINT_CO_CHECK(co_await until_blocked(ended));
+      STINT_CO_CHECK(co_await one->run("COMMIT", {}));
+      co_return Result<>();
+    };
+    auto both = [&]() -> Task<Result<>> {
+      STINT_CO_CHECK(co_await all(ask(), commit()));
+      co_return Result<>();
+    };
+    get(both());
+    return {of_one, of_other};
+  }
+  /// So many statements wait for a lock.
+  Task<Result<>> until_blocked(const bool& or_ended, std::int64_t count = 1) {
+    while (!or_ended) {
+      STINT_CO_TRY(const PostgresRows rows, co_await world().admin().run(query::count_blocked, {}));
+      if (rows.number(0, 0) >= count) break;
+      co_await sleep_for(1ms);
+    }
+    co_return Result<>();
+  }
+
+ private:
+  std::unique_ptr<PostgresWorld> world_;
+  int ids_ = 0;
+};
+
+// ---- the rules, and what breaks them -------------------------------------------------------------------------------
+
+TEST_F(PostgresStoreTest, its_rule_of_the_next_state_is_the_domains) {
+  std::vector<domain::SettleFacts> all_facts;
+  domain::SettleFacts facts;
+  facts.attempts_max = facts.lost_max = 2;
+  using domain::OnCrash;
+  for (const Settle settle : domain::kSettles) {
+    facts.settle = settle;
+    for (const Stop stop : domain::kStops) {
+      facts.stop = stop;
+      for (const OnCrash on_crash : {OnCrash::resume, OnCrash::rerun, OnCrash::doubt}) {
+        facts.on_crash = on_crash;
+        for (unsigned bits = 0; bits < 32; ++bits) {
+          facts.unsafe = (bits & 1U) != 0;
+          facts.attempt = (bits & 2U) != 0 ? 2 : 1;
+          facts.lost = (bits & 4U) != 0 ? 1 : 0;
+          facts.expires_first = (bits & 8U) != 0;
+          facts.deadline_first = (bits & 16U) != 0;
+          all_facts.push_back(facts);
+        }
+      }
+    }
+  }
+  std::vector<std::string> settles, stops, unsafe, on_crash, expires, deadline;
+  std::vector<std::optional<std::int64_t>> attempts, lost;
+  const auto flag = [](bool value) { return std::string(value ? "t" : "f"); };
+  for (const domain::SettleFacts& each : all_facts) {
+    settles.emplace_back(to_string(each.settle));
+    stops.emplace_back(to_string(each.stop));
+    on_crash.emplace_back(to_string(each.on_crash));
+    unsafe.push_back(flag(each.unsafe));
+    expires.push_back(flag(each.expires_first));
+    deadline.push_back(flag(each.deadline_first));
+    attempts.emplace_back(each.attempt);
+    lost.emplace_back(each.lost);
+  }
+  Parameters parameters;
+  parameters.texts(settles).texts(stops).texts(unsafe).texts(on_crash).numbers(attempts).numbers(lost);
+  parameters.texts(expires).texts(deadline);
+  const PostgresRows rows = world().sql(query::next_states, parameters);
+  ASSERT_EQ(rows.size(), std::ssize(all_facts));
+  for (int i = 0; i < rows.size(); ++i) {
+    const domain::SettleFacts& each = all_facts[static_cast<std::size_t>(i)];
+    EXPECT_EQ(rows.text(i, 0), to_string(domain::after_settle(each)))
+        << to_string(each.settle) << ' ' << to_string(each.stop) << " case " << i;
+  }
+}
+
+TEST_F(PostgresStoreTest, a_limit_holds_when_two_claim_at_once_and_breaks_with_each_known_mistake) {
+  world().script(query::patient_claims);
+  define("a", {{"gpu", 1}});
+  define("b", {{"gpu", 1}});
+  get(store().resize("gpu", 1));
+  const auto claimed_at_once = [&] {
+    submit("a");
+    submit("b");
+    const WorkerNumber one = get(store().enrol("one")), other = get(store().enrol("other"));
+    Parameters first, second;
+    first.number(one).text("a");
+    second.number(other).text("b");
+    const auto [of_one, of_other] = overlap(query::claim_of, first, second);
+    for (const WorkerNumber worker : {one, other}) {
+      for (const Claim& claim : get(store().owned(worker))) {
+        succeed(worker, claim);
+      }
+    }
+    return of_one + of_other;
+  };
+  EXPECT_EQ(claimed_at_once(), 1);
+  world().script(query::count_then_claim);
+  EXPECT_EQ(claimed_at_once(), 2) << "must fail: the count is stale before the claim";
+  world().script(query::lock_and_count_in_one_statement);
+  EXPECT_EQ(claimed_at_once(), 2) << "must fail: the count is older than the lock";
+}
+
+TEST_F(PostgresStoreTest, a_session_has_one_head_when_two_submit_at_once_and_two_without_its_gate) {
+  define("a");
+  const WorkerNumber worker = get(store().enrol("w"));
+  submit("a", "s");
+  for (const Claim& claim : get(store().claim(worker, "a", 1))) {
+    succeed(worker, claim);
+  }
+  int ids = 1000;
+  const auto heads_at_once = [&] {
+    Parameters first, second;
+    const std::string one = id_of(++ids), other = id_of(++ids);
+    first.text(one).text("a").text("s");
+    second.text(other).text("a").text("s");
+    overlap(query::enqueue_one, first, second);
+    const std::int64_t heads = world().sql(query::heads).number(0, 0);
+    get(store().cancel(other));
+    get(store().cancel(one));
+    return heads;
+  };
+  EXPECT_EQ(heads_at_once(), 1);
+  world().script(query::session_without_gate);
+  EXPECT_EQ(heads_at_once(), 2) << "must fail: neither sees the other";
+}
+
+TEST_F(PostgresStoreTest, a_zombie_is_refused_by_its_fence_and_by_nothing_else) {
+  define("a");
+  const auto zombie_wins = [&] {
+    submit("a");
+    const WorkerNumber zombie = get(store().enrol("zombie"));
+    const std::vector<Claim> claims = get(store().claim(zombie, "a", 1));
+    world().kill(zombie);
+    const WorkerNumber next = get(store().enrol("next"));
+    get(store().tick());
+    const std::vector<Claim> again = get(store().claim(next, "a", 1));
+    EXPECT_EQ(again.size(), 1U);
+    const bool won = succeed(zombie, claims.front()).has_value();
+    succeed(next, again.front());
+    return won;
+  };
+  EXPECT_FALSE(zombie_wins());
+  world().script(query::settle_without_fence);
+  EXPECT_TRUE(zombie_wins()) << "must fail: its result is taken for another's";
+}
+
+TEST_F(PostgresStoreTest, an_unsafe_run_whose_owner_died_is_not_repeated_unless_the_rule_is_broken) {
+  define("a");
+  const auto after_death = [&] {
+    const std::string id = submit("a");
+    const WorkerNumber worker = get(store().enrol("w"));
+    const std::vector<Claim> claims = get(store().claim(worker, "a", 1));
+    EXPECT_EQ(claims.size(), 1U);
+    get(store().mark(worker, claims.front().run, claims.front().fence, true));
+    world().kill(worker);
+    get(store().tick());
+    return get(store().find(id))->state;
+  };
+  EXPECT_EQ(after_death(), RunState::in_doubt);
+  world().script(query::repeat_unsafe);
+  EXPECT_EQ(after_death(), RunState::queued) << "must fail: it is started twice";
+}
+
+// ---- a lost claim --------------------------------------------------------------------------------------------------
+
+TEST_F(PostgresStoreTest, owned_sees_a_claim_that_is_still_under_way_when_its_asker_is_gone) {
+  world().script(query::patient_claims);
+  define("a", {{"gpu", 1}});
+  define("b", {{"gpu", 1}});
+  get(store().resize("gpu", 1));
+  const WorkerNumber worker = get(store().enrol("w"));
+  const auto found_after_loss = [&] {
+    submit("a");
+    const auto blocker = world().connect();
+    world().sql(*blocker, "BEGIN");
+    world().sql(*blocker, query::lock_gate, Parameters().text("gpu"));
+    std::vector<Claim> found;
+    auto body = [&]() -> Task<Result<>> {
+      bool ended = false;
+      const auto first = co_await race(store().claim(worker, "a", 1), until_blocked(ended));
+      EXPECT_EQ(first.index(), 1U) << "the asker is stopped; the server is not";
+      auto ask = [&]() -> Task<Result<>> {
+        STINT_CO_TRY(found, co_await store().owned(worker));
+        ended = true;
+        co_return Result<>();
+      };
+      auto let_go = [&]() -> Task<Result<>> {
+        STINT_CO_CHECK(co_await until_blocked(ended, 2));
+        STINT_CO_CHECK(co_await blocker->run("COMMIT", {}));
+        co_return Result<>();
+      };
+      STINT_CO_CHECK(co_await all(ask(), let_go()));
+      co_return Result<>();
+    };
+    get(body());
+    return found;
+  };
+  const std::vector<Claim> found = found_after_loss();
+  ASSERT_EQ(found.size(), 1U);
+  succeed(worker, found[0]);
+  submit("a");
+  EXPECT_EQ(get(store().claim(worker, "a", 1)).size(), 1U) << "in the new round";
+  Parameters late;
+  late.number(worker).text("a");
+  EXPECT_TRUE(world().sql(query::claim_of, late).empty()) << "of the old round";
+  for (const Claim& claim : get(store().owned(worker))) {
+    succeed(worker, claim);
+  }
+  world().script(query::owned_without_round);
+  EXPECT_TRUE(found_after_loss().empty()) << "must fail: nobody knows of it";
+}
+
+// ---- opening -------------------------------------------------------------------------------------------------------
+
+TEST_F(PostgresStoreTest, two_that_open_it_at_once_make_its_tables_once) {
+  world().script("DROP SCHEMA stint_v1 CASCADE; DROP SCHEMA stint CASCADE");
+  auto both = [&]() -> Task<Result<>> {
+    STINT_CO_CHECK(co_await all(PostgresStore::open(world().reactor(), world().url()),
+                                PostgresStore::open(world().reactor(), world().url())));
+    co_return Result<>();
+  };
+  get(both());
+  define("a");
+  submit("a");
+}
+
+TEST_F(PostgresStoreTest, a_newer_schema_is_used_if_it_says_so_and_refused_otherwise) {
+  const auto open = [&] { return world().run(PostgresStore::open(world().reactor(), world().url())); };
+  world().sql(query::set_schema_version, Parameters().text("version").number(99));
+  EXPECT_TRUE(open());
+  world().sql(query::set_schema_version, Parameters().text("oldest_program").number(98));
+  const auto refused = open();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), Errc::denied);
+  EXPECT_TRUE(refused.error().what().contains("newer Stint")) << refused.error().describe();
+}
+
+TEST_F(PostgresStoreTest, who_can_not_be_let_in_is_told_at_once) {
+  const auto open = [&](const std::string& url) {
+    return world().run(PostgresStore::open(world().reactor(), url)).error();
+  };
+  EXPECT_EQ(open(world().url() + " dbname=nowhere"), Errc::denied);
+  EXPECT_EQ(open("postgresql://[broken"), Errc::invalid);
+  EXPECT_EQ(open("host=/nowhere-at-all dbname=x"), Errc::unavailable);
+  EXPECT_EQ(open("postgresql://localhost:1/x"), Errc::unavailable) << "a name that has to be looked up";
+}
+
+}  // namespace
+}  // namespace stint::store

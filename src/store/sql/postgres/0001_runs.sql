@@ -1,0 +1,119 @@
+-- Tables of the store of a fleet. Versions of the program that are next to each other share them; each has its functions
+-- in a schema of its own (0002_functions.sql). What is added later comes with a default.
+-- Times are whole milliseconds of the database's clock; durations are milliseconds.
+CREATE SCHEMA stint;
+SET LOCAL search_path = stint;
+
+CREATE TABLE meta (key text PRIMARY KEY, value bigint NOT NULL);
+INSERT INTO meta VALUES ('version', 0), ('oldest_program', 1);  -- the oldest version of the schema that a program may know
+
+-- A gate is the row of one limit. A claim locks it; nothing counts in it. The rows of run decide what is held.
+CREATE TABLE gate (
+  gate_id      int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name         text COLLATE "C" UNIQUE NOT NULL,
+  capacity     bigint CHECK (capacity > 0),           -- NULL: no cap, the gate is there to be paused
+  shared       boolean NOT NULL DEFAULT false,        -- several agents use it: a claim waits for it. Else it skips it
+  paused_until timestamptz,                           -- 'infinity': until somebody resumes it
+  ramp         bigint,                                -- after a pause: runs allowed at once; 1 is the probe
+  turn_of      int, turn_until timestamptz,           -- whose turn it is, while a heavy request waits for units
+  last_turn_of int                                    -- not again before another agent was served
+) WITH (fillfactor = 50);
+
+-- A set never changes: new limits or weights of an agent make a new one. A run keeps the one it was claimed with.
+CREATE TABLE limit_set (set_id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
+CREATE TABLE limit_set_gate (
+  set_id int NOT NULL REFERENCES limit_set, gate_id int NOT NULL REFERENCES gate,
+  weight bigint NOT NULL CHECK (weight > 0), PRIMARY KEY (set_id, gate_id));
+CREATE INDEX limit_set_gate_by_gate ON limit_set_gate (gate_id, set_id, weight);
+
+CREATE TABLE agent (
+  agent_id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "C" UNIQUE NOT NULL,
+  set_id int NOT NULL REFERENCES limit_set, queued_max bigint NOT NULL, attempts_max bigint NOT NULL, lost_max bigint NOT NULL,
+  backoff_base_ms bigint NOT NULL, backoff_cap_ms bigint NOT NULL);
+CREATE INDEX agent_by_set ON agent (set_id);
+
+-- One row for each process that carries runs: its lease.
+CREATE TABLE worker (
+  worker_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, label text NOT NULL,
+  state text NOT NULL DEFAULT 'live' CHECK (state IN ('live', 'draining', 'dead')), lease_until timestamptz NOT NULL,
+  round bigint NOT NULL DEFAULT 0                      -- a claim of an earlier round is refused: see owned()
+) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
+CREATE INDEX worker_lease ON worker (lease_until) WHERE state <> 'dead';
+
+-- The row is the session's gate: a submit and every end lock it, so that there is one head.
+CREATE TABLE session (session_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text COLLATE "C" UNIQUE NOT NULL);
+
+CREATE TABLE run (
+  run_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  public_id text COLLATE "C" UNIQUE NOT NULL CHECK (public_id ~ '^[a-z2-7]{12}$'),
+  agent_id int NOT NULL, session_id bigint, parent_id bigint, parent text, idem_key text COLLATE "C",
+  on_crash text NOT NULL CHECK (on_crash IN ('resume', 'rerun', 'doubt')),
+  state text NOT NULL CHECK (state IN
+    ('queued', 'running', 'parked', 'succeeded', 'failed', 'cancelled', 'expired', 'in_doubt')),
+  hold text CHECK (hold IN ('session', 'delay', 'backoff', 'quota', 'person')),  -- queued and NULL: ready
+  stop text CHECK (stop IN ('cancelled', 'expired')),  -- asked of the owner; names the state in which it will end
+  cause text NOT NULL,                                 -- of its last change, and when that was: they become the event's
+  changed_at timestamptz NOT NULL,
+  error text,
+  rank timestamptz NOT NULL,                           -- when it is due, less 10 minutes for each step of priority
+  created_at timestamptz NOT NULL, not_before timestamptz, deadline timestamptz,
+  budget_ms bigint, budget_left_ms bigint, budget_until timestamptz,  -- from the first start; stands still while parked
+  expires_at timestamptz GENERATED ALWAYS AS (least(deadline, budget_until)) STORED,
+  attempt bigint NOT NULL DEFAULT 0, lost bigint NOT NULL DEFAULT 0,
+  fence bigint NOT NULL DEFAULT 0, seq bigint NOT NULL DEFAULT 1,
+  unsafe boolean NOT NULL DEFAULT false,               -- a call that may not be repeated was begun, its outcome is not known
+  worker_id bigint, set_id int, parked_on text COLLATE "C",
+  started_at timestamptz, finished_at timestamptz,
+  CHECK ((state = 'running') = (worker_id IS NOT NULL)),
+  CHECK ((state IN ('succeeded', 'failed', 'cancelled', 'expired')) = (finished_at IS NOT NULL)),
+  CHECK (hold IS NULL OR state IN ('queued', 'parked'))
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+        autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
+-- Predicates are literal, so that what is blocked is in no index that a claim reads. No index begins with agent_id but
+-- those two: a claim would take it, and sort, while the queue is short.
+CREATE INDEX run_ready    ON run (agent_id, rank, run_id) WHERE state = 'queued' AND hold IS NULL;
+CREATE INDEX run_waiting  ON run (agent_id)               WHERE state = 'queued' AND hold IS NOT NULL;
+CREATE INDEX run_held     ON run (set_id)                 WHERE state = 'running';
+CREATE INDEX run_owned    ON run (worker_id)              WHERE state = 'running';
+CREATE INDEX run_asleep   ON run (not_before)             WHERE not_before IS NOT NULL AND hold <> 'session';
+CREATE INDEX run_expiry   ON run (expires_at)             WHERE expires_at IS NOT NULL AND stop IS NULL
+                                                                AND state IN ('queued', 'running', 'parked');
+CREATE INDEX run_session  ON run (session_id, run_id)     WHERE finished_at IS NULL AND session_id IS NOT NULL;
+CREATE INDEX run_of_old_session ON run (session_id)       WHERE finished_at IS NOT NULL AND session_id IS NOT NULL;
+CREATE INDEX run_parked   ON run (parked_on)              WHERE state = 'parked';
+CREATE INDEX run_child    ON run (parent_id)              WHERE parent_id IS NOT NULL;
+CREATE INDEX run_finished ON run (finished_at)            WHERE finished_at IS NOT NULL;
+CREATE UNIQUE INDEX run_idem ON run (agent_id, idem_key)  WHERE idem_key IS NOT NULL;
+
+-- What is written once and read once does not make the hot rows longer. Text, not jsonb: it comes back as it was given.
+CREATE TABLE run_input (run_id bigint PRIMARY KEY, body text NOT NULL);
+CREATE TABLE run_result (run_id bigint PRIMARY KEY, body text NOT NULL);
+CREATE TABLE output (run_id bigint PRIMARY KEY, bytes bigint NOT NULL) WITH (fillfactor = 50);
+CREATE TABLE output_chunk (run_id bigint NOT NULL, at bigint NOT NULL, body bytea NOT NULL, PRIMARY KEY (run_id, at));
+
+-- The feed goes by (xid, id): ids alone are not in the order of commits, and a late one would be missed.
+CREATE TABLE event (
+  id bigint GENERATED ALWAYS AS IDENTITY, xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  run_id bigint, seq bigint NOT NULL, fence bigint NOT NULL, worker_id bigint, set_id int,
+  cause text NOT NULL, state text, hold text, error text, data text, at timestamptz NOT NULL);
+CREATE UNIQUE INDEX event_of_run ON event (run_id, seq);
+CREATE INDEX event_feed ON event (xid, id);
+
+-- Each change of a run that raises seq is an event: no statement can forget it. Once for a statement, however many rows.
+-- A note writes its own, with its data. No nested loop: a plan from when one row was changed would compare a thousand
+-- with a thousand.
+CREATE FUNCTION run_event() RETURNS trigger LANGUAGE plpgsql SET enable_nestloop = off AS $$ BEGIN
+  IF TG_OP = 'INSERT' THEN
+    INSERT INTO stint.event (run_id, seq, fence, cause, state, hold, at)
+      SELECT run_id, seq, fence, cause, state, hold, changed_at FROM fresh ORDER BY run_id;
+  ELSE
+    INSERT INTO stint.event (run_id, seq, fence, worker_id, set_id, cause, state, hold, error, at)
+      SELECT n.run_id, n.seq, n.fence, coalesce(n.worker_id, o.worker_id), n.set_id, n.cause, n.state, n.hold,
+             CASE WHEN n.state <> 'running' THEN n.error END, n.changed_at
+      FROM fresh n JOIN old o USING (run_id) WHERE n.seq > o.seq AND n.cause <> 'note' ORDER BY n.run_id;
+  END IF;
+  RETURN NULL; END $$;
+CREATE TRIGGER run_insert AFTER INSERT ON run REFERENCING NEW TABLE AS fresh
+  FOR EACH STATEMENT EXECUTE FUNCTION run_event();
+CREATE TRIGGER run_update AFTER UPDATE ON run REFERENCING NEW TABLE AS fresh OLD TABLE AS old
+  FOR EACH STATEMENT EXECUTE FUNCTION run_event();

@@ -1,0 +1,624 @@
+-- The statements of the store of a fleet, as functions: one round trip and one transaction each, READ COMMITTED, also
+-- behind a pooler that gives each transaction another connection. They behave as store/ledger.cpp does on one machine.
+--
+-- Locks are taken in this order: worker, sessions, runs, gates, each by id. Only a claim takes gates before runs, and it
+-- skips runs that are locked. So nothing waits in a circle.
+-- In READ COMMITTED each statement of a volatile function has a snapshot of its own. Wherever a lock decides, what it
+-- protects is read by a later statement than the one that locks.
+--
+-- SQLSTATE: ST400 invalid, ST401 the lease is over, ST409 conflict, ST503 full.
+CREATE SCHEMA stint_v1;
+SET LOCAL search_path = stint_v1, stint;
+
+-- ---- time ----------------------------------------------------------------------------------------------------------
+
+-- The only clock. Asked after the locks: a time from before a wait could be past already.
+CREATE FUNCTION clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
+  SELECT date_trunc('milliseconds', clock_timestamp()) $$;
+CREATE FUNCTION later(p_time timestamptz, p_ms bigint) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$
+  SELECT p_time + p_ms * interval '1 millisecond' $$;
+CREATE FUNCTION from_ms(p_ms bigint) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$
+  SELECT timestamptz '1970-01-01 00:00:00+00' + p_ms * interval '1 millisecond' $$;
+CREATE FUNCTION to_ms(p_time timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$   -- NULL: never
+  SELECT CASE WHEN isfinite(p_time) THEN (extract(epoch FROM p_time) * 1000)::bigint END $$;
+
+-- ---- what all share ------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION must_find(p_id text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE v bigint; BEGIN
+  SELECT run_id INTO v FROM run WHERE public_id = p_id;
+  IF NOT FOUND THEN RAISE EXCEPTION USING ERRCODE = 'ST400', MESSAGE = format('there is no run ''%s''', p_id); END IF;
+  RETURN v; END $$;
+
+CREATE FUNCTION lock_sessions(p_sessions bigint[]) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+  PERFORM FROM session WHERE session_id = ANY (p_sessions) ORDER BY session_id FOR NO KEY UPDATE; END $$;
+
+-- Whatever changes the state of a run comes through here, except a claim. Answers the sessions touched, for promote().
+CREATE FUNCTION lock_runs(p_runs bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE v bigint[]; BEGIN
+  SELECT array_agg(DISTINCT session_id) INTO v FROM run WHERE run_id = ANY (p_runs) AND session_id IS NOT NULL;
+  IF v IS NOT NULL THEN PERFORM lock_sessions(v); END IF;
+  PERFORM FROM run WHERE run_id = ANY (p_runs) ORDER BY run_id FOR NO KEY UPDATE;
+  RETURN v; END $$;
+
+-- The oldest unfinished run of a session is its head, whatever its state; if it still waits for that, its turn has come.
+CREATE FUNCTION promote(p_sessions bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE t timestamptz := clock(); BEGIN
+  UPDATE run u SET hold = CASE WHEN u.not_before > t THEN 'delay' END, cause = 'promoted', changed_at = t, seq = u.seq + 1,
+                   not_before = CASE WHEN u.not_before > t THEN u.not_before END
+  FROM unnest(p_sessions) s CROSS JOIN LATERAL (
+    SELECT r.run_id FROM run r WHERE r.session_id = s AND r.finished_at IS NULL ORDER BY r.run_id LIMIT 1) h
+  WHERE u.run_id = h.run_id AND u.state = 'queued' AND u.hold = 'session'; END $$;
+
+-- Makes and locks them. Made in the order of their keys and locked in that of their ids, so that two submits never wait
+-- for each other; again, if one of them was pruned meanwhile.
+CREATE FUNCTION open_sessions(p_keys text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE v_locked bigint; BEGIN
+  LOOP
+    INSERT INTO session (key) SELECT k FROM unnest(p_keys) k
+      WHERE NOT EXISTS (SELECT FROM session s WHERE s.key = k) ORDER BY k COLLATE "C" ON CONFLICT DO NOTHING;
+    SELECT count(*) INTO v_locked FROM (
+      SELECT FROM session s WHERE s.key = ANY (p_keys) ORDER BY s.session_id FOR NO KEY UPDATE) x;
+    EXIT WHEN v_locked = cardinality(p_keys);
+  END LOOP; END $$;
+
+CREATE FUNCTION make_gates(p_names text[]) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+  INSERT INTO gate (name) SELECT DISTINCT n COLLATE "C" FROM unnest(p_names) n
+    WHERE NOT EXISTS (SELECT FROM gate g WHERE g.name = n) ORDER BY 1 ON CONFLICT DO NOTHING; END $$;
+
+CREATE FUNCTION held(p_gate int, OUT units bigint, OUT runs bigint) LANGUAGE sql STABLE AS $$
+  SELECT coalesce(sum(c.n * m.weight), 0)::bigint, coalesce(sum(c.n), 0)::bigint FROM limit_set_gate m
+    CROSS JOIN LATERAL (SELECT count(*) AS n FROM run r WHERE r.state = 'running' AND r.set_id = m.set_id) c
+    WHERE m.gate_id = p_gate $$;
+
+CREATE FUNCTION owns(r run, p_worker bigint, p_fence bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT r.state = 'running' AND r.fence = p_fence AND r.worker_id = p_worker $$;
+
+-- ---- agents and limits ---------------------------------------------------------------------------------------------
+
+-- One agent of define(): its limits are given as two lists. One definer at a time: `shared` depends on all agents.
+CREATE FUNCTION define(p_name text, p_limits text[], p_weights bigint[], p_queued_max bigint, p_attempts_max bigint,
+  p_lost_max bigint, p_backoff_base_ms bigint, p_backoff_cap_ms bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE v_set int; v_before int; v_gates int[]; BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('stint.define', 0));
+  PERFORM make_gates(p_limits);
+  SELECT set_id INTO v_before FROM agent WHERE name = p_name;
+  v_set := v_before;
+  IF v_before IS NULL OR EXISTS (
+      SELECT FROM (SELECT g.gate_id, l.weight FROM unnest(p_limits, p_weights) l (name, weight) JOIN gate g USING (name)) n
+        FULL JOIN (SELECT gate_id, weight FROM limit_set_gate WHERE set_id = v_before) o USING (gate_id, weight)
+        WHERE n.gate_id IS NULL OR o.gate_id IS NULL) THEN
+    INSERT INTO limit_set DEFAULT VALUES RETURNING set_id INTO v_set;
+    INSERT INTO limit_set_gate (set_id, gate_id, weight)
+      SELECT v_set, g.gate_id, l.weight FROM unnest(p_limits, p_weights) l (name, weight) JOIN gate g USING (name);
+  END IF;
+  INSERT INTO agent AS a (name, set_id, queued_max, attempts_max, lost_max, backoff_base_ms, backoff_cap_ms)
+    VALUES (p_name, v_set, p_queued_max, p_attempts_max, p_lost_max, p_backoff_base_ms, p_backoff_cap_ms)
+    ON CONFLICT (name) DO UPDATE SET set_id = excluded.set_id, queued_max = excluded.queued_max,
+      attempts_max = excluded.attempts_max, lost_max = excluded.lost_max,
+      backoff_base_ms = excluded.backoff_base_ms, backoff_cap_ms = excluded.backoff_cap_ms;
+  IF v_set IS NOT DISTINCT FROM v_before THEN RETURN; END IF;
+  SELECT array_agg(DISTINCT gate_id) INTO v_gates FROM limit_set_gate WHERE set_id IN (v_set, v_before);
+  PERFORM FROM gate WHERE gate_id = ANY (v_gates) ORDER BY gate_id FOR NO KEY UPDATE;
+  UPDATE gate g SET shared = n.many FROM (
+    SELECT m.gate_id, count(*) > 1 AS many FROM limit_set_gate m JOIN agent USING (set_id) GROUP BY m.gate_id) n
+    WHERE n.gate_id = g.gate_id AND g.gate_id = ANY (v_gates) AND g.shared <> n.many; END $$;
+
+CREATE FUNCTION resize(p_limit text, p_capacity bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
+  PERFORM make_gates(ARRAY[p_limit]);
+  UPDATE gate SET capacity = p_capacity WHERE name = p_limit;
+  INSERT INTO event (seq, fence, cause, data, at) VALUES (0, 0, 'resized',
+    format('{"limit":%s,"capacity":%s}', to_json(p_limit), coalesce(p_capacity::text, 'null')), clock()); END $$;
+
+CREATE FUNCTION pause(p_limit text, p_until_ms bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
+  PERFORM make_gates(ARRAY[p_limit]);
+  UPDATE gate SET paused_until = greatest(paused_until, coalesce(from_ms(p_until_ms), 'infinity')), ramp = 1
+    WHERE name = p_limit; END $$;
+
+-- What was parked on it keeps its rank; the first to be claimed is the probe.
+CREATE FUNCTION resume(p_limit text) RETURNS bigint
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE t timestamptz := clock(); v_woken bigint; BEGIN
+  UPDATE run u SET state = 'queued', hold = NULL, not_before = NULL, parked_on = NULL, cause = 'resumed', changed_at = t,
+         seq = u.seq + 1, budget_until = later(t, u.budget_left_ms), budget_left_ms = NULL
+  FROM (SELECT run_id FROM run WHERE parked_on = p_limit AND state = 'parked' ORDER BY run_id FOR NO KEY UPDATE) l
+  WHERE u.run_id = l.run_id;
+  GET DIAGNOSTICS v_woken = ROW_COUNT;
+  PERFORM make_gates(ARRAY[p_limit]);
+  UPDATE gate SET paused_until = NULL WHERE name = p_limit;
+  RETURN v_woken; END $$;
+
+CREATE FUNCTION limits() RETURNS TABLE (name text, capacity bigint, units bigint, runs bigint, paused boolean,
+  paused_until_ms bigint, ramp bigint) LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE t timestamptz := clock(); BEGIN
+  RETURN QUERY SELECT g.name, g.capacity, h.units, h.runs, coalesce(g.paused_until > t, false),
+      CASE WHEN g.paused_until > t THEN to_ms(g.paused_until) END, g.ramp
+    FROM gate g CROSS JOIN LATERAL held(g.gate_id) h ORDER BY g.name; END $$;
+
+-- ---- workers -------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION enrol(p_label text, p_lease_ms bigint) RETURNS bigint
+LANGUAGE sql SET search_path = stint_v1, stint, pg_temp AS $$
+  INSERT INTO worker (label, lease_until) VALUES (p_label, later(clock(), p_lease_ms)) RETURNING worker_id $$;
+
+-- At least one row. Not alive: the runs have been taken back. Stops travel here, so that nothing needs to listen.
+CREATE FUNCTION beat(p_worker bigint, p_lease_ms bigint) RETURNS TABLE (alive boolean, run_id bigint, fence bigint, stop text)
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+#variable_conflict use_column
+DECLARE v_alive boolean; BEGIN
+  UPDATE worker w SET lease_until = later(clock(), p_lease_ms) WHERE w.worker_id = p_worker AND w.state <> 'dead';
+  v_alive := FOUND;
+  RETURN QUERY SELECT v_alive, r.run_id, r.fence, r.stop FROM (VALUES (1)) one
+    LEFT JOIN run r ON r.worker_id = p_worker AND r.state = 'running' AND r.stop IS NOT NULL ORDER BY r.run_id; END $$;
+
+CREATE FUNCTION drain(p_worker bigint) RETURNS void
+LANGUAGE sql SET search_path = stint_v1, stint, pg_temp AS $$
+  UPDATE worker SET state = 'draining' WHERE worker_id = p_worker AND state = 'live' $$;
+
+-- For update: no claim is under way.
+CREATE FUNCTION leave(p_worker bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
+  PERFORM FROM worker WHERE worker_id = p_worker AND state <> 'dead' FOR UPDATE;
+  IF NOT FOUND THEN RETURN; END IF;
+  IF EXISTS (SELECT FROM run WHERE worker_id = p_worker AND state = 'running') THEN
+    RAISE EXCEPTION USING ERRCODE = 'ST409', MESSAGE = 'the worker still owns runs';
+  END IF;
+  UPDATE worker SET state = 'dead' WHERE worker_id = p_worker; END $$;
+
+-- ---- submit --------------------------------------------------------------------------------------------------------
+
+-- How many more may be queued. Soft by the number of those who submit at once: an exact bound would make all submits of
+-- an agent wait for each other. Its cost is the bound.
+CREATE FUNCTION room(a agent) RETURNS bigint LANGUAGE sql STABLE AS $$
+  SELECT a.queued_max - count(*) FROM (
+    (SELECT FROM run WHERE agent_id = a.agent_id AND state = 'queued' AND hold IS NULL LIMIT a.queued_max)
+    UNION ALL
+    (SELECT FROM run WHERE agent_id = a.agent_id AND state = 'queued' AND hold IS NOT NULL LIMIT a.queued_max)) q $$;
+
+-- One answer for each, in their order; a NULL `error` is success. Sessions and parents are locked for all of them before
+-- the first is written. The share lock on a parent orders its children against its end and its cancel.
+CREATE FUNCTION enqueue(p_ids text[], p_agents text[], p_sessions text[], p_parents text[], p_keys text[], p_priorities int[],
+  p_delays_ms bigint[], p_deadlines_ms bigint[], p_budgets_ms bigint[], p_on_crash text[], p_inputs text[])
+RETURNS TABLE (id text, created boolean, error text, message text)
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+#variable_conflict use_column
+DECLARE n record; a agent; v_parent run; v_session bigint; v_behind boolean; v_run bigint; v_keys text[];
+  v_room jsonb := '{}'; t timestamptz; BEGIN             -- the room of each agent is counted once
+  SELECT array_agg(DISTINCT s) INTO v_keys FROM unnest(p_sessions) s WHERE s <> '';
+  IF v_keys IS NOT NULL THEN PERFORM open_sessions(v_keys); END IF;
+  PERFORM FROM run WHERE public_id = ANY (p_parents) ORDER BY run_id FOR SHARE;
+  t := clock();
+  FOR n IN SELECT * FROM unnest(p_ids, p_agents, p_sessions, p_parents, p_keys, p_priorities, p_delays_ms, p_deadlines_ms,
+        p_budgets_ms, p_on_crash, p_inputs)
+      WITH ORDINALITY AS u (id, agent, session, parent, key, priority, delay_ms, deadline_ms, budget_ms, on_crash, input, at)
+      ORDER BY u.at LOOP
+    created := false; error := NULL; message := NULL; v_parent := NULL; v_session := NULL; v_behind := false;
+    SELECT * INTO a FROM agent WHERE name = n.agent;
+    IF NOT FOUND THEN
+      error := 'ST400'; message := format('there is no agent ''%s''', n.agent); RETURN NEXT; CONTINUE;
+    END IF;
+    SELECT public_id INTO id FROM run WHERE public_id = n.id;
+    IF NOT FOUND AND n.key <> '' THEN SELECT public_id INTO id FROM run WHERE agent_id = a.agent_id AND idem_key = n.key; END IF;
+    IF id IS NOT NULL THEN RETURN NEXT; CONTINUE; END IF;
+    id := n.id;
+    IF NOT v_room ? n.agent THEN v_room := v_room || jsonb_build_object(n.agent, room(a)); END IF;
+    IF (v_room ->> n.agent)::bigint < 1 THEN
+      error := 'ST503'; message := format('the queue of ''%s'' is full', n.agent); RETURN NEXT; CONTINUE;
+    END IF;
+    IF n.session <> '' THEN
+      SELECT session_id INTO v_session FROM session WHERE key = n.session;
+      v_behind := EXISTS (SELECT FROM run WHERE session_id = v_session AND finished_at IS NULL);
+    END IF;
+    IF n.parent <> '' THEN
+      SELECT * INTO v_parent FROM run WHERE public_id = n.parent AND state = 'running' AND stop IS NULL;
+      IF NOT FOUND THEN
+        error := 'ST409'; message := format('its parent ''%s'' does not run', n.parent); RETURN NEXT; CONTINUE;
+      ELSIF v_parent.session_id = v_session THEN
+        error := 'ST400'; message := 'in the session of its parent it would wait for itself'; RETURN NEXT; CONTINUE;
+      END IF;
+    END IF;
+    INSERT INTO run (public_id, agent_id, session_id, parent_id, parent, idem_key, on_crash, state, hold, cause, changed_at,
+                     rank, created_at, not_before, deadline, budget_ms)
+      VALUES (n.id, a.agent_id, v_session, v_parent.run_id, nullif(n.parent, ''), nullif(n.key, ''), n.on_crash, 'queued',
+              CASE WHEN v_behind THEN 'session' WHEN n.delay_ms > 0 THEN 'delay' END, 'enqueued', t,
+              later(t, n.delay_ms) - n.priority * interval '10 minutes', t,
+              CASE WHEN n.delay_ms > 0 THEN later(t, n.delay_ms) END, from_ms(n.deadline_ms), n.budget_ms)
+      ON CONFLICT DO NOTHING RETURNING run_id INTO v_run;
+    IF FOUND THEN
+      created := true;
+      v_room := v_room || jsonb_build_object(n.agent, (v_room ->> n.agent)::bigint - 1);
+      IF n.input <> '' THEN INSERT INTO run_input (run_id, body) VALUES (v_run, n.input); END IF;
+    ELSE                                 -- a twin was quicker, and has committed
+      SELECT public_id INTO id FROM run
+        WHERE public_id = n.id OR (agent_id = a.agent_id AND idem_key = nullif(n.key, '')) LIMIT 1;
+    END IF;
+    RETURN NEXT;
+  END LOOP; END $$;
+
+-- ---- claim ---------------------------------------------------------------------------------------------------------
+
+-- The gates locked. NULL: another claim of this agent is under way and takes a batch; leave it to that one. Own gates
+-- first and never waited for, then all by id: a gate that was shared until now is not missed.
+CREATE FUNCTION lock_gates(p_set int) RETURNS int[] LANGUAGE plpgsql AS $$
+DECLARE v_all int[]; v_own int[]; v_got int; BEGIN
+  SELECT coalesce(array_agg(g.gate_id), '{}'), coalesce(array_agg(g.gate_id) FILTER (WHERE NOT g.shared), '{}') INTO v_all, v_own
+    FROM limit_set_gate m JOIN gate g USING (gate_id)
+    WHERE m.set_id = p_set AND (g.capacity IS NOT NULL OR g.paused_until IS NOT NULL OR g.ramp IS NOT NULL);
+  SELECT count(*) INTO v_got FROM (SELECT FROM gate WHERE gate_id = ANY (v_own) FOR NO KEY UPDATE SKIP LOCKED) x;
+  IF v_got < cardinality(v_own) THEN RETURN NULL; END IF;
+  PERFORM FROM gate WHERE gate_id = ANY (v_all) ORDER BY gate_id FOR NO KEY UPDATE;
+  RETURN v_all; END $$;
+
+-- How many runs of the set may start now; NULL: no limit. The rule is domain/gate.cpp's. Exact, because every claim on
+-- these gates holds their locks. Takes and gives back turns.
+CREATE FUNCTION free_permits(p_agent int, p_set int, p_locked int[]) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE v record; t timestamptz := clock(); BEGIN
+  SELECT min(CASE WHEN g.paused_until > t THEN 0 WHEN g.turn_of <> p_agent AND g.turn_until > t THEN 0
+                  ELSE least((g.capacity - h.units) / m.weight, g.ramp - h.runs) END) AS free,
+         array_agg(g.gate_id) FILTER (WHERE m.weight > 1 AND g.shared AND g.capacity - h.units < m.weight) AS short,
+         bool_or(g.paused_until > t OR (g.turn_of <> p_agent AND g.turn_until > t) OR g.last_turn_of = p_agent) AS blocked,
+         bool_or(g.turn_of = p_agent OR g.last_turn_of <> p_agent) AS turned INTO v
+    FROM limit_set_gate m JOIN gate g USING (gate_id) CROSS JOIN LATERAL held(g.gate_id) h
+    WHERE m.set_id = p_set AND (g.gate_id = ANY (p_locked) OR g.paused_until IS NOT NULL);
+  IF v.free < 1 THEN
+    IF v.short IS NOT NULL AND NOT coalesce(v.blocked, false) THEN
+      UPDATE gate SET turn_of = p_agent, turn_until = later(t, 2000) WHERE gate_id = ANY (v.short);
+    END IF;
+  ELSIF v.turned THEN
+    UPDATE gate SET last_turn_of = CASE WHEN turn_of = p_agent THEN p_agent END, turn_of = NULL, turn_until = NULL
+      WHERE gate_id = ANY (p_locked) AND (turn_of = p_agent OR last_turn_of <> p_agent);
+  END IF;
+  RETURN v.free; END $$;
+
+-- lock_timeout (55P03): a shared gate is busy, come back later. A plan from when the queue was short must not sort a long
+-- one: only run_ready gives the order, whatever the statistics say. jit: the price that the planner puts on what is off
+-- would make it compile each statement (measured: 1 ms became 200).
+CREATE FUNCTION claim(p_worker bigint, p_round bigint, p_agent text, p_most bigint)
+RETURNS TABLE (run_id bigint, id text, fence bigint, attempt bigint, lost bigint, expires_ms bigint, input text)
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp SET lock_timeout = '200ms'
+SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
+#variable_conflict use_column
+DECLARE v_worker worker; v_agent int; v_set int; v_gates int[]; v_most bigint; t timestamptz; BEGIN
+  -- Key share: it neither waits for beats nor holds them up, but no one buries the worker meanwhile.
+  SELECT * INTO v_worker FROM worker w WHERE w.worker_id = p_worker FOR KEY SHARE;
+  IF v_worker.worker_id IS NULL OR v_worker.state = 'dead' OR v_worker.lease_until < clock() THEN
+    RAISE EXCEPTION USING ERRCODE = 'ST401', MESSAGE = 'the lease of this worker is over';
+  END IF;
+  IF v_worker.state <> 'live' OR v_worker.round <> p_round THEN RETURN; END IF;
+  SELECT agent_id, set_id INTO v_agent, v_set FROM agent WHERE name = p_agent;
+  IF NOT FOUND THEN RETURN; END IF;
+  PERFORM FROM run r WHERE r.agent_id = v_agent AND r.state = 'queued' AND r.hold IS NULL ORDER BY r.rank, r.run_id LIMIT 1;
+  IF NOT FOUND THEN RETURN; END IF;      -- who has nothing takes no turn
+  v_gates := lock_gates(v_set);
+  IF v_gates IS NULL THEN RETURN; END IF;
+  v_most := least(p_most, free_permits(v_agent, v_set, v_gates));
+  IF v_most < 1 THEN RETURN; END IF;
+  t := clock();
+  RETURN QUERY
+  WITH next AS MATERIALIZED (
+    SELECT r.run_id FROM run r
+    WHERE r.agent_id = v_agent AND r.state = 'queued' AND r.hold IS NULL AND (r.expires_at IS NULL OR r.expires_at > t)
+    ORDER BY r.rank, r.run_id LIMIT v_most FOR NO KEY UPDATE SKIP LOCKED),
+  taken AS (
+    UPDATE run u SET state = 'running', cause = 'claimed', changed_at = t, worker_id = p_worker, set_id = v_set,
+           fence = u.fence + 1, attempt = u.attempt + 1, seq = u.seq + 1, started_at = t,
+           budget_until = coalesce(u.budget_until, later(t, u.budget_ms))
+    FROM next WHERE u.run_id = next.run_id
+    RETURNING u.run_id, u.public_id, u.fence, u.attempt, u.lost, u.expires_at, u.rank)
+  SELECT k.run_id, k.public_id, k.fence, k.attempt, k.lost, to_ms(k.expires_at), i.body
+    FROM taken k LEFT JOIN run_input i USING (run_id) ORDER BY k.rank, k.run_id; END $$;
+
+-- A claim whose answer was lost may have happened, or may even be about to: its process keeps its lease alive, so nobody
+-- would take the runs back. A new round waits for what is under way and refuses what comes late; then it is sure.
+CREATE FUNCTION new_round(p_worker bigint) RETURNS bigint
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE v bigint; BEGIN
+  PERFORM FROM worker WHERE worker_id = p_worker FOR UPDATE;
+  UPDATE worker SET round = round + 1 WHERE worker_id = p_worker RETURNING round INTO v;
+  RETURN v; END $$;
+
+CREATE FUNCTION owned(p_worker bigint)
+RETURNS TABLE (run_id bigint, id text, fence bigint, attempt bigint, lost bigint, expires_ms bigint, input text)
+LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
+  SELECT r.run_id, r.public_id, r.fence, r.attempt, r.lost, to_ms(r.expires_at), i.body
+    FROM run r LEFT JOIN run_input i USING (run_id) WHERE r.worker_id = p_worker AND r.state = 'running' ORDER BY r.run_id $$;
+
+-- ---- the end of an attempt -----------------------------------------------------------------------------------------
+
+-- domain::after_settle, word for word.
+CREATE FUNCTION next_state(p_settle text, p_stop text, p_unsafe boolean, p_on_crash text, p_attempt bigint,
+  p_attempts_max bigint, p_lost bigint, p_lost_max bigint, p_expires_first boolean, p_deadline_first boolean)
+RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE
+    WHEN p_settle = 'succeeded'                              THEN 'succeeded'  -- also after a late cancel
+    WHEN p_settle = 'failed'                                 THEN coalesce(p_stop, 'failed')
+    WHEN p_unsafe                                            THEN 'in_doubt'   -- unknown effects outrank a cancel
+    WHEN p_stop IS NOT NULL OR p_settle = 'cancelled'        THEN coalesce(p_stop, 'cancelled')
+    WHEN p_settle = 'lost' AND p_on_crash = 'doubt'          THEN 'in_doubt'
+    WHEN p_settle = 'lost' AND p_lost + 1 >= p_lost_max      THEN 'failed'     -- it kills its owners
+    WHEN p_settle = 'retry' AND p_attempt >= p_attempts_max  THEN 'failed'
+    WHEN p_settle = 'park' AND p_deadline_first              THEN 'expired'
+    WHEN p_settle = 'park'                                   THEN 'parked'
+    WHEN p_expires_first                                     THEN 'expired'    -- what can't fit ends now
+    ELSE 'queued' END $$;
+
+-- After the runs: pauses what a park named, and widens the ramps of what succeeded. All gates are locked first.
+CREATE FUNCTION settle_gates(p_runs bigint[], p_settles text[], p_park_on text[], p_park_until_ms bigint[]) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE v_paused text[]; v_ramped int[]; BEGIN
+  SELECT array_agg(DISTINCT i.name) INTO v_paused FROM unnest(p_settles, p_park_on) i (settle, name)
+    WHERE i.settle = 'park' AND i.name <> '';
+  IF v_paused IS NOT NULL THEN PERFORM make_gates(v_paused); END IF;
+  IF 'succeeded' = ANY (p_settles) AND EXISTS (SELECT FROM gate WHERE ramp IS NOT NULL) THEN
+    SELECT array_agg(DISTINCT g.gate_id) INTO v_ramped FROM unnest(p_runs, p_settles) i (run_id, settle)
+      JOIN run r USING (run_id) JOIN limit_set_gate m USING (set_id) JOIN gate g USING (gate_id)
+      WHERE i.settle = 'succeeded' AND g.ramp IS NOT NULL;
+  END IF;
+  IF v_paused IS NULL AND v_ramped IS NULL THEN RETURN; END IF;
+  PERFORM FROM gate WHERE gate_id = ANY (v_ramped) OR name = ANY (v_paused) ORDER BY gate_id FOR NO KEY UPDATE;
+  -- Each success doubles it, up to the capacity or 64: then it is over.
+  UPDATE gate g SET ramp = CASE WHEN g.ramp * 2 ^ n.times < least(g.capacity, 64) THEN (g.ramp * 2 ^ n.times)::bigint END
+    FROM (SELECT m.gate_id, count(*) AS times FROM unnest(p_runs, p_settles) i (run_id, settle)
+            JOIN run r USING (run_id) JOIN limit_set_gate m USING (set_id) WHERE i.settle = 'succeeded' GROUP BY m.gate_id) n
+    WHERE g.gate_id = n.gate_id AND g.gate_id = ANY (v_ramped) AND g.ramp IS NOT NULL;
+  UPDATE gate g SET paused_until = greatest(g.paused_until, n.until), ramp = 1
+    FROM (SELECT i.name, max(coalesce(from_ms(i.until_ms), 'infinity')) AS until
+            FROM unnest(p_settles, p_park_on, p_park_until_ms) i (settle, name, until_ms)
+            WHERE i.settle = 'park' AND i.name <> '' GROUP BY i.name) n
+    WHERE g.name = n.name; END $$;
+
+-- All ends of attempts, of whatever kind. What is missing in the answer was stale: it counts for nothing.
+CREATE FUNCTION settle(p_worker bigint, p_runs bigint[], p_fences bigint[], p_settles text[], p_errors text[], p_results text[],
+  p_retry_ms bigint[], p_park_on text[], p_park_until_ms bigint[])
+RETURNS TABLE (at bigint, state text) LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+#variable_conflict use_column
+DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; t timestamptz; BEGIN
+  v_sessions := lock_runs(p_runs);
+  t := clock();
+  WITH due AS MATERIALIZED (
+    SELECT DISTINCT ON (r.run_id) r.run_id, i.at, i.settle, i.error, i.result, i.park_on, from_ms(i.until_ms) AS until,
+           CASE i.settle WHEN 'retry' THEN later(t, greatest(i.retry_ms,
+             ceil(random() * least(a.backoff_cap_ms, a.backoff_base_ms * 2.0 ^ least(r.attempt, 20)))::bigint)) ELSE t END AS again,
+           a.attempts_max, a.lost_max
+    FROM unnest(p_runs, p_fences, p_settles, p_errors, p_results, p_retry_ms, p_park_on, p_park_until_ms)
+      WITH ORDINALITY AS i (run_id, fence, settle, error, result, retry_ms, park_on, until_ms, at)
+      JOIN run r USING (run_id) JOIN agent a USING (agent_id)
+    WHERE owns(r, p_worker, i.fence) ORDER BY r.run_id, i.at),
+  decided AS MATERIALIZED (
+    SELECT d.*, next_state(d.settle, r.stop, r.unsafe, r.on_crash, r.attempt, d.attempts_max, r.lost, d.lost_max,
+      coalesce(r.expires_at <= d.again, false), coalesce(d.settle = 'park' AND r.deadline <= d.until, false)) AS next
+    FROM due d JOIN run r USING (run_id)),
+  ended AS (
+    UPDATE run u SET state = n.next, cause = n.settle, changed_at = t, error = coalesce(nullif(n.error, ''), u.error),
+      seq = u.seq + 1, worker_id = NULL,
+      hold = CASE WHEN n.next = 'queued' AND n.settle = 'retry' THEN 'backoff'
+                  WHEN n.next = 'parked' THEN CASE WHEN n.until IS NULL THEN 'person' ELSE 'quota' END END,
+      not_before = CASE WHEN n.next = 'queued' AND n.settle = 'retry' THEN n.again WHEN n.next = 'parked' THEN n.until END,
+      attempt = u.attempt - (n.settle IN ('park', 'hand_back', 'lost'))::int, lost = u.lost + (n.settle = 'lost')::int,
+      parked_on = CASE WHEN n.next = 'parked' THEN nullif(n.park_on, '') END,
+      budget_left_ms = CASE WHEN n.next = 'parked' THEN to_ms(u.budget_until) - to_ms(t) END,
+      budget_until = CASE WHEN n.next <> 'parked' THEN u.budget_until END,
+      unsafe = n.next = 'in_doubt' AND u.unsafe,
+      finished_at = CASE WHEN n.next IN ('succeeded', 'failed', 'cancelled', 'expired') THEN t END
+    FROM decided n WHERE u.run_id = n.run_id),
+  kept AS (
+    INSERT INTO run_result (run_id, body) SELECT n.run_id, n.result FROM decided n WHERE n.result <> ''
+      ON CONFLICT (run_id) DO UPDATE SET body = excluded.body)
+  SELECT array_agg(n.at ORDER BY n.at), array_agg(n.next ORDER BY n.at) INTO v_at, v_states
+    FROM decided n;
+  IF v_at IS NULL THEN RETURN; END IF;
+  IF v_sessions IS NOT NULL THEN PERFORM promote(v_sessions); END IF;
+  PERFORM settle_gates(array_agg(p_runs[i]), array_agg(p_settles[i]), array_agg(p_park_on[i]), array_agg(p_park_until_ms[i]))
+    FROM unnest(v_at) i;
+  RETURN QUERY SELECT * FROM unnest(v_at, v_states); END $$;
+
+-- Before a call that may not be repeated is begun, and when its outcome is known.
+CREATE FUNCTION mark(p_worker bigint, p_run bigint, p_fence bigint, p_unsafe boolean) RETURNS boolean
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
+  UPDATE run r SET unsafe = p_unsafe, cause = CASE WHEN p_unsafe THEN 'unsafe' ELSE 'safe' END, changed_at = clock(), seq = r.seq + 1
+    WHERE r.run_id = p_run AND owns(r, p_worker, p_fence);
+  RETURN FOUND; END $$;
+
+CREATE FUNCTION note(p_worker bigint, p_run bigint, p_fence bigint, p_cause text, p_data text) RETURNS boolean
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
+  WITH u AS (UPDATE run r SET seq = r.seq + 1, cause = 'note', changed_at = clock()
+    WHERE r.run_id = p_run AND owns(r, p_worker, p_fence) RETURNING r.*)
+  INSERT INTO event (run_id, seq, fence, worker_id, set_id, cause, state, data, at)
+    SELECT run_id, seq, fence, worker_id, set_id, p_cause, state, p_data, changed_at FROM u;
+  RETURN FOUND; END $$;
+
+-- The head of an output and its tail are kept, in chunks; what falls out of the tail goes.
+CREATE FUNCTION append_output(p_worker bigint, p_run bigint, p_fence bigint, p_text bytea, p_head_max bigint, p_tail_max bigint)
+RETURNS boolean LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE v_at bigint; v_end bigint; v_head int; v_tail int; BEGIN
+  PERFORM FROM run r WHERE r.run_id = p_run AND owns(r, p_worker, p_fence) FOR SHARE;
+  IF NOT FOUND THEN RETURN false; END IF;
+  IF length(p_text) = 0 THEN RETURN true; END IF;
+  INSERT INTO output AS o (run_id, bytes) VALUES (p_run, length(p_text))
+    ON CONFLICT (run_id) DO UPDATE SET bytes = o.bytes + excluded.bytes RETURNING bytes INTO v_end;
+  v_at := v_end - length(p_text);
+  v_head := least(greatest(p_head_max - v_at, 0), length(p_text));
+  v_tail := least(p_tail_max, length(p_text) - v_head);
+  INSERT INTO output_chunk (run_id, at, body)
+    SELECT p_run, c.at, c.body FROM (VALUES (v_at, substring(p_text FROM 1 FOR v_head)),
+      (v_end - v_tail, substring(p_text FROM length(p_text) - v_tail + 1))) c (at, body) WHERE length(c.body) > 0;
+  DELETE FROM output_chunk c WHERE c.run_id = p_run AND c.at >= p_head_max AND c.at + length(c.body) <= v_end - p_tail_max;
+  RETURN true; END $$;
+
+-- ---- from outside --------------------------------------------------------------------------------------------------
+
+-- Ends what waits and asks the owners of what runs.
+CREATE FUNCTION stop(p_runs bigint[], p_stop text, p_now timestamptz) RETURNS TABLE (run_id bigint, id text, state text)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY UPDATE run u SET stop = p_stop, seq = u.seq + 1, changed_at = p_now, hold = NULL, not_before = NULL, parked_on = NULL,
+      state = CASE u.state WHEN 'running' THEN 'running' ELSE p_stop END,
+      cause = CASE u.state WHEN 'running' THEN 'cancel_asked' ELSE p_stop END,
+      finished_at = CASE WHEN u.state <> 'running' THEN p_now END
+    WHERE u.run_id = ANY (p_runs) AND u.state IN ('queued', 'running', 'parked') AND u.stop IS NULL
+      AND (p_stop <> 'expired' OR u.expires_at <= p_now)
+    RETURNING u.run_id, u.public_id, u.state; END $$;
+
+-- The whole tree, also through those that ended. Asked again until it answers nothing: a child that was submitted meanwhile
+-- is found by the second call, and a parent that is being cancelled takes no more.
+CREATE FUNCTION cancel(p_id text) RETURNS TABLE (id text, state text)
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+#variable_conflict use_column
+DECLARE v_root bigint := must_find(p_id); v_runs bigint[]; v_sessions bigint[]; BEGIN
+  WITH RECURSIVE tree AS (SELECT v_root AS run_id UNION SELECT r.run_id FROM tree JOIN run r ON r.parent_id = tree.run_id)
+  SELECT array_agg(r.run_id) INTO v_runs FROM tree JOIN run r USING (run_id)
+    WHERE r.state IN ('queued', 'running', 'parked') AND r.stop IS NULL;
+  IF v_runs IS NULL THEN RETURN; END IF;
+  v_sessions := lock_runs(v_runs);
+  RETURN QUERY SELECT s.id, s.state FROM stop(v_runs, 'cancelled', clock()) s ORDER BY s.run_id;
+  IF v_sessions IS NOT NULL THEN PERFORM promote(v_sessions); END IF; END $$;
+
+CREATE FUNCTION resolve(p_id text, p_how text, p_state text) RETURNS void
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE v_run bigint := must_find(p_id); v_sessions bigint[]; v_state text; t timestamptz; BEGIN
+  v_sessions := lock_runs(ARRAY[v_run]);
+  SELECT state INTO v_state FROM run WHERE run_id = v_run;
+  IF v_state <> 'in_doubt' THEN
+    RAISE EXCEPTION USING ERRCODE = 'ST409', MESSAGE = format('''%s'' is %s, not in doubt', p_id, v_state);
+  END IF;
+  t := clock();
+  UPDATE run SET state = p_state, finished_at = CASE WHEN p_how <> 'rerun' THEN t END, unsafe = false,
+      cause = 'resolved_' || p_how, changed_at = t, stop = CASE WHEN p_how <> 'rerun' THEN stop END, budget_until = NULL, seq = seq + 1
+    WHERE run_id = v_run;
+  IF v_sessions IS NOT NULL THEN PERFORM promote(v_sessions); END IF; END $$;
+
+CREATE FUNCTION answer(p_id text) RETURNS void
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE v_run bigint := must_find(p_id); t timestamptz := clock(); BEGIN
+  UPDATE run SET state = 'queued', hold = NULL, not_before = NULL, parked_on = NULL, cause = 'resumed', changed_at = t, seq = seq + 1,
+      budget_until = later(t, budget_left_ms), budget_left_ms = NULL
+    WHERE run_id = v_run AND state = 'parked' AND hold = 'person';
+  IF NOT FOUND THEN
+    RAISE EXCEPTION USING ERRCODE = 'ST409', MESSAGE = format('''%s'' does not wait for a person', p_id);
+  END IF; END $$;
+
+-- ---- what is due: each of these is a transaction of its own, so that none takes locks out of their order ----------------
+
+CREATE FUNCTION wake(p_most bigint) RETURNS bigint LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE t timestamptz := clock(); v_woken bigint; BEGIN
+  UPDATE run u SET state = 'queued', hold = NULL, not_before = NULL, parked_on = NULL, cause = 'woken', changed_at = t, seq = u.seq + 1,
+         budget_until = coalesce(later(t, u.budget_left_ms), u.budget_until), budget_left_ms = NULL
+  FROM (SELECT run_id FROM run WHERE not_before <= t AND not_before IS NOT NULL AND hold <> 'session'
+        ORDER BY not_before LIMIT p_most FOR NO KEY UPDATE SKIP LOCKED) d WHERE u.run_id = d.run_id;
+  GET DIAGNOSTICS v_woken = ROW_COUNT;
+  RETURN v_woken; END $$;
+
+CREATE FUNCTION expire(p_most bigint) RETURNS bigint LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE t timestamptz := clock(); v_runs bigint[]; v_sessions bigint[]; v_expired bigint; BEGIN
+  SELECT array_agg(run_id) INTO v_runs FROM (SELECT run_id FROM run
+    WHERE expires_at <= t AND state IN ('queued', 'running', 'parked') AND stop IS NULL ORDER BY expires_at LIMIT p_most) x;
+  IF v_runs IS NULL THEN RETURN 0; END IF;
+  v_sessions := lock_runs(v_runs);
+  SELECT count(*) INTO v_expired FROM stop(v_runs, 'expired', clock());
+  IF v_sessions IS NOT NULL THEN PERFORM promote(v_sessions); END IF;
+  RETURN v_expired; END $$;
+
+-- One dead worker, or no row: two would take the locks of their sessions out of order.
+CREATE FUNCTION bury() RETURNS TABLE (worker bigint, lost bigint)
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+#variable_conflict use_column
+DECLARE v_runs bigint[]; v_fences bigint[]; v_none text[]; BEGIN
+  SELECT worker_id INTO worker FROM worker WHERE state <> 'dead' AND lease_until < clock()
+    ORDER BY lease_until, worker_id LIMIT 1 FOR UPDATE SKIP LOCKED;
+  IF NOT FOUND THEN RETURN; END IF;
+  UPDATE worker w SET state = 'dead' WHERE w.worker_id = bury.worker;
+  SELECT coalesce(array_agg(run_id), '{}'), array_agg(fence) INTO v_runs, v_fences
+    FROM run r WHERE r.worker_id = bury.worker AND r.state = 'running';
+  v_none := array_fill(''::text, ARRAY[cardinality(v_runs)]);
+  SELECT count(*) INTO lost FROM settle(worker, v_runs, v_fences, array_fill('lost'::text, ARRAY[cardinality(v_runs)]), v_none, v_none,
+    array_fill(0::bigint, ARRAY[cardinality(v_runs)]), v_none, array_fill(NULL::bigint, ARRAY[cardinality(v_runs)]));
+  RETURN NEXT; END $$;
+
+CREATE FUNCTION next_due() RETURNS bigint LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
+  SELECT to_ms(least(
+    (SELECT min(not_before) FROM run WHERE not_before IS NOT NULL AND hold <> 'session'),
+    (SELECT min(expires_at) FROM run WHERE expires_at IS NOT NULL AND stop IS NULL AND state IN ('queued', 'running', 'parked')))) $$;
+
+-- ---- looking -------------------------------------------------------------------------------------------------------
+
+CREATE VIEW seen AS
+  SELECT r.run_id, r.public_id, a.name AS agent, s.key AS session, r.parent, r.idem_key, r.state, r.hold, r.stop, r.error,
+    r.attempt, r.lost, r.fence, r.seq, r.unsafe, r.on_crash, r.worker_id, to_ms(r.created_at) AS created_ms,
+    to_ms(r.not_before) AS not_before_ms, to_ms(r.deadline) AS deadline_ms, to_ms(r.expires_at) AS expires_ms,
+    to_ms(r.started_at) AS started_ms, to_ms(r.finished_at) AS finished_ms
+  FROM run r JOIN agent a USING (agent_id) LEFT JOIN session s USING (session_id);
+
+CREATE VIEW told AS
+  SELECT r.public_id, e.run_id, e.seq, e.fence, e.cause, e.state, e.hold, e.worker_id, e.error, e.data, to_ms(e.at) AS at_ms, e.xid, e.id
+  FROM event e LEFT JOIN run r USING (run_id);
+
+CREATE FUNCTION events(p_id text, p_after bigint, p_most bigint) RETURNS SETOF told
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE v_run bigint := must_find(p_id); BEGIN
+  RETURN QUERY SELECT * FROM told WHERE run_id = v_run AND seq > p_after ORDER BY seq LIMIT p_most; END $$;
+
+-- Below the snapshot's xmin every transaction has ended, so nothing can appear behind the cursor later.
+CREATE FUNCTION feed(p_xid xid8, p_id bigint, p_most bigint) RETURNS SETOF told
+LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
+  SELECT * FROM told WHERE (xid, id) > (p_xid, p_id) AND xid < pg_snapshot_xmin(pg_current_snapshot())
+    ORDER BY xid, id LIMIT p_most $$;
+
+CREATE FUNCTION why(p_id text) RETURNS TABLE (reason text, detail text, until_ms bigint)
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+#variable_conflict use_column
+DECLARE v_run bigint := must_find(p_id); r run; t timestamptz := clock(); BEGIN
+  SELECT * INTO r FROM run WHERE run_id = v_run;
+  IF r.state NOT IN ('queued', 'parked') THEN RETURN; END IF;
+  IF r.hold IS NOT NULL THEN
+    RETURN QUERY SELECT r.hold, coalesce((SELECT format('behind %s (%s)', h.public_id, h.state) FROM run h
+        WHERE r.hold = 'session' AND h.session_id = r.session_id AND h.finished_at IS NULL ORDER BY h.run_id LIMIT 1), r.parked_on),
+      to_ms(r.not_before);
+    RETURN;
+  END IF;
+  RETURN QUERY
+    SELECT w.reason, CASE WHEN w.reason = 'paused' THEN g.name
+             ELSE format('%s: %s of %s held', g.name, h.units, coalesce(g.capacity::text, 'any')) END,
+           to_ms(CASE w.reason WHEN 'paused' THEN g.paused_until WHEN 'turn' THEN g.turn_until END)
+      FROM agent a JOIN limit_set_gate m USING (set_id) JOIN gate g USING (gate_id) CROSS JOIN LATERAL held(g.gate_id) h
+      CROSS JOIN LATERAL (SELECT CASE WHEN g.paused_until > t THEN 'paused' WHEN g.turn_of <> r.agent_id AND g.turn_until > t THEN 'turn'
+        WHEN g.capacity - h.units < m.weight OR h.runs >= g.ramp THEN 'limit' END AS reason) w
+      WHERE a.agent_id = r.agent_id AND w.reason IS NOT NULL ORDER BY g.gate_id;
+  RETURN QUERY SELECT 'place', count(*)::text, NULL::bigint FROM (                 -- a person needs no more than 1000
+    SELECT FROM run x WHERE x.agent_id = r.agent_id AND x.state = 'queued' AND x.hold IS NULL
+      AND (x.rank, x.run_id) <= (r.rank, r.run_id) ORDER BY x.rank, x.run_id LIMIT 1000) y; END $$;
+
+CREATE FUNCTION output(p_id text, p_head_max bigint) RETURNS TABLE (bytes bigint, head bytea, tail bytea)
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+#variable_conflict use_column
+DECLARE v_run bigint := must_find(p_id); BEGIN
+  RETURN QUERY SELECT coalesce((SELECT o.bytes FROM output o WHERE o.run_id = v_run), 0),
+      string_agg(c.body, '' ORDER BY c.at) FILTER (WHERE c.at < p_head_max),
+      string_agg(c.body, '' ORDER BY c.at) FILTER (WHERE c.at >= p_head_max)
+    FROM output_chunk c WHERE c.run_id = v_run; END $$;
+
+-- Runs that ended, with all that belongs to them; then sessions without a run, and the rows of workers long dead.
+CREATE FUNCTION prune(p_before_ms bigint, p_most bigint) RETURNS bigint
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE v_before timestamptz := from_ms(p_before_ms); v_runs bigint[]; v_sessions bigint[]; BEGIN
+  DELETE FROM worker WHERE worker_id IN (
+    SELECT worker_id FROM worker WHERE state = 'dead' AND lease_until < v_before LIMIT p_most FOR UPDATE SKIP LOCKED);
+  SELECT array_agg(run_id), array_agg(DISTINCT session_id) FILTER (WHERE session_id IS NOT NULL) INTO v_runs, v_sessions
+    FROM (SELECT run_id, session_id FROM run WHERE finished_at < v_before AND finished_at IS NOT NULL
+          ORDER BY finished_at LIMIT p_most FOR UPDATE SKIP LOCKED) x;
+  IF v_runs IS NULL THEN RETURN 0; END IF;
+  DELETE FROM run_input WHERE run_id = ANY (v_runs);
+  DELETE FROM run_result WHERE run_id = ANY (v_runs);
+  DELETE FROM output WHERE run_id = ANY (v_runs);
+  DELETE FROM output_chunk WHERE run_id = ANY (v_runs);
+  DELETE FROM event WHERE run_id = ANY (v_runs);
+  DELETE FROM run WHERE run_id = ANY (v_runs);
+  SELECT array_agg(session_id) INTO v_sessions FROM (
+    SELECT session_id FROM session WHERE session_id = ANY (v_sessions) FOR UPDATE SKIP LOCKED) s;
+  DELETE FROM session s WHERE s.session_id = ANY (v_sessions)
+    AND NOT EXISTS (SELECT FROM run r WHERE r.session_id = s.session_id AND r.finished_at IS NULL)
+    AND NOT EXISTS (SELECT FROM run r WHERE r.session_id = s.session_id AND r.finished_at IS NOT NULL);
+  RETURN cardinality(v_runs); END $$;

@@ -1,0 +1,93 @@
+-- Statements of the store of a fleet: calls of the functions of this version of the program. `-- name:` begins one; @run@ is
+-- the list of columns below.
+-- columns: run_id, public_id, agent, session, parent, idem_key, state, hold, stop, error, attempt, lost, fence, seq, unsafe, on_crash, worker_id, created_ms, not_before_ms, deadline_ms, expires_ms, started_ms, finished_ms
+
+-- name: begin
+BEGIN
+-- name: commit
+COMMIT
+-- name: roll_back
+ROLLBACK
+-- name: lock_migrations
+SELECT pg_advisory_xact_lock(hashtextextended('stint.migrate', 0))
+-- name: has_tables
+SELECT to_regclass('stint.meta') IS NOT NULL
+-- name: version
+SELECT (SELECT value FROM stint.meta WHERE key = 'version'), (SELECT value FROM stint.meta WHERE key = 'oldest_program')
+-- name: set_version
+UPDATE stint.meta SET value = $1 WHERE key = 'version'
+
+-- name: define
+SELECT stint_v1.define($1, $2, $3, $4, $5, $6, $7, $8)
+-- name: resize
+SELECT stint_v1.resize($1, $2)
+-- name: pause
+SELECT stint_v1.pause($1, $2)
+-- name: resume
+SELECT stint_v1.resume($1)
+-- name: limits
+SELECT * FROM stint_v1.limits()
+
+-- name: enrol
+SELECT stint_v1.enrol($1, $2)
+-- name: beat
+SELECT * FROM stint_v1.beat($1, $2)
+-- name: drain
+SELECT stint_v1.drain($1)
+-- name: leave
+SELECT stint_v1.leave($1)
+
+-- name: enqueue
+SELECT * FROM stint_v1.enqueue($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+-- name: cancel
+SELECT * FROM stint_v1.cancel($1)
+-- name: resolve
+SELECT stint_v1.resolve($1, $2, $3)
+-- name: answer
+SELECT stint_v1.answer($1)
+
+-- name: claim
+SELECT * FROM stint_v1.claim($1, $2, $3, $4)
+-- name: new_round
+SELECT stint_v1.new_round($1)
+-- name: owned
+SELECT * FROM stint_v1.owned($1)
+-- name: settle
+SELECT * FROM stint_v1.settle($1, $2, $3, $4, $5, $6, $7, $8, $9)
+-- name: mark
+SELECT stint_v1.mark($1, $2, $3, $4)
+-- name: note
+SELECT stint_v1.note($1, $2, $3, $4, $5)
+-- name: append_output
+SELECT stint_v1.append_output($1, $2, $3, $4, $5, $6)
+
+-- name: wake
+SELECT stint_v1.wake($1)
+-- name: expire
+SELECT stint_v1.expire($1)
+-- name: bury
+SELECT * FROM stint_v1.bury()
+-- name: next_due
+SELECT stint_v1.next_due()
+
+-- name: by_prefix
+SELECT @run@, (SELECT body FROM stint.run_input i WHERE i.run_id = s.run_id), (SELECT body FROM stint.run_result o WHERE o.run_id = s.run_id)
+FROM stint_v1.seen s WHERE public_id >= $1 AND public_id < $1 || '~' ORDER BY public_id LIMIT 2
+-- name: list
+SELECT @run@ FROM stint_v1.seen WHERE ($1 = '' OR state = $1) AND ($2 = '' OR agent = $2) AND ($3 = '' OR session = $3)
+  AND ($4 = 0::bigint OR run_id < $4) ORDER BY run_id DESC LIMIT $5
+-- name: events
+SELECT * FROM stint_v1.events($1, $2, $3)
+-- name: feed
+SELECT * FROM stint_v1.feed($1, $2, $3)
+-- name: why
+SELECT * FROM stint_v1.why($1)
+-- name: output
+SELECT * FROM stint_v1.output($1, $2)
+-- name: sums
+SELECT state, count(*) FROM stint.run GROUP BY state
+-- name: counts
+SELECT (SELECT count(*) FROM stint.run WHERE state = 'queued' AND hold IS NULL), (SELECT count(*) FROM stint.event),
+  (SELECT count(*) FROM stint.worker WHERE state <> 'dead')
+-- name: prune
+SELECT stint_v1.prune($1, $2)

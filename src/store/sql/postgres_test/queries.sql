@@ -1,0 +1,69 @@
+-- What the tests of the store of a fleet do behind its back. `-- name:` begins a statement or a script.
+
+-- name: stand_still
+CREATE SCHEMA stint_test;
+CREATE TABLE stint_test.clock (now timestamptz NOT NULL);
+INSERT INTO stint_test.clock VALUES (stint_v1.from_ms(0));
+CREATE OR REPLACE FUNCTION stint_v1.clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT now FROM stint_test.clock';
+-- name: set_clock
+UPDATE stint_test.clock SET now = stint_v1.from_ms($1)
+-- name: count_blocked
+SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+-- name: patient_claims
+ALTER FUNCTION stint_v1.claim SET lock_timeout = '30s'
+-- name: set_schema_version
+UPDATE stint.meta SET value = $2 WHERE key = $1
+
+-- name: next_states
+SELECT stint_v1.next_state(f.settle, nullif(f.stop, 'none'), f.unsafe, f.on_crash, f.attempt, 2, f.lost, 2, f.expires, f.deadline)
+FROM unnest($1::text[], $2::text[], $3::boolean[], $4::text[], $5::bigint[], $6::bigint[], $7::boolean[], $8::boolean[])
+  WITH ORDINALITY AS f (settle, stop, unsafe, on_crash, attempt, lost, expires, deadline, at) ORDER BY f.at
+
+-- name: claim_of
+SELECT * FROM stint_v1.claim($1, 0, $2, 1)
+-- name: enqueue_one
+SELECT * FROM stint_v1.enqueue(ARRAY[$1], ARRAY[$2], ARRAY[$3], '{""}', '{""}', '{0}', '{0}', '{NULL}', '{NULL}', '{rerun}', '{""}')
+-- name: lock_gate
+SELECT gate_id FROM stint.gate WHERE name = $1 FOR UPDATE
+-- name: count_deadlocks
+SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()
+-- name: gapless
+SELECT count(*) FROM stint.run r WHERE r.seq <> (SELECT count(*) FROM stint.event e WHERE e.run_id = r.run_id)
+-- name: ends
+SELECT count(*) FROM (SELECT e.run_id FROM stint.event e WHERE e.state IN ('succeeded', 'failed', 'cancelled', 'expired')
+  GROUP BY e.run_id HAVING count(*) > 1) x
+-- name: heads
+SELECT count(*) FROM stint.run WHERE finished_at IS NULL AND hold IS NULL
+
+-- Known-bad variants of the functions: what is promised must be seen broken with each of them.
+-- name: count_then_claim
+-- The count is right, and stale before the claim.
+CREATE OR REPLACE FUNCTION stint_v1.lock_gates(p_set int) RETURNS int[] LANGUAGE sql AS $$
+  SELECT coalesce(array_agg(gate_id), '{}') FROM stint.limit_set_gate WHERE set_id = p_set $$;
+-- name: lock_and_count_in_one_statement
+-- The snapshot of the count is older than the lock that it waited for.
+CREATE OR REPLACE FUNCTION stint_v1.lock_gates(p_set int) RETURNS int[] LANGUAGE sql AS $$
+  SELECT coalesce(array_agg(gate_id), '{}') FROM stint.limit_set_gate WHERE set_id = p_set $$;
+CREATE OR REPLACE FUNCTION stint_v1.free_permits(p_agent int, p_set int, p_locked int[]) RETURNS bigint LANGUAGE sql AS $$
+  WITH g AS MATERIALIZED (SELECT * FROM stint.gate WHERE gate_id = ANY (p_locked) ORDER BY gate_id FOR NO KEY UPDATE)
+  SELECT min((g.capacity - h.units) / m.weight) FROM g JOIN stint.limit_set_gate m ON m.gate_id = g.gate_id AND m.set_id = p_set
+    CROSS JOIN LATERAL stint_v1.held(g.gate_id) h $$;
+-- name: settle_without_fence
+-- Any result of a running run is taken.
+CREATE OR REPLACE FUNCTION stint_v1.owns(r stint.run, p_worker bigint, p_fence bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT r.state = 'running' $$;
+-- name: session_without_gate
+-- Two submits see no head.
+CREATE OR REPLACE FUNCTION stint_v1.lock_sessions(p_sessions bigint[]) RETURNS void LANGUAGE sql AS '';
+CREATE OR REPLACE FUNCTION stint_v1.open_sessions(p_keys text[]) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO stint.session (key) SELECT k FROM unnest(p_keys) k ON CONFLICT DO NOTHING $$;
+-- name: repeat_unsafe
+-- A lost attempt is simply run again.
+CREATE OR REPLACE FUNCTION stint_v1.next_state(p_settle text, p_stop text, p_unsafe boolean, p_on_crash text, p_attempt bigint,
+  p_attempts_max bigint, p_lost bigint, p_lost_max bigint, p_expires_first boolean, p_deadline_first boolean)
+RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN p_settle IN ('succeeded', 'failed', 'cancelled') THEN p_settle WHEN p_settle = 'park' THEN 'parked' ELSE 'queued' END $$;
+-- name: owned_without_round
+-- What a lost claim does later is not seen.
+CREATE OR REPLACE FUNCTION stint_v1.new_round(p_worker bigint) RETURNS bigint LANGUAGE sql AS $$
+  SELECT round FROM stint.worker WHERE worker_id = p_worker $$;

@@ -146,7 +146,7 @@ Task<Result<>> look_up(Reactor& reactor, Settings& settings) {
   std::string names, addresses, ports;
   bool any = false;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
-    const std::string port = given_ports[given_ports.size() == hosts.size() ? i : 0];
+    const std::string& port = given_ports[given_ports.size() == hosts.size() ? i : 0];
     std::vector<std::string> found;
     if (!hosts[i].empty() && hosts[i].front() != '/' && hosts[i].front() != '@') {
       asio::ip::tcp::resolver resolver(reactor.io());

@@ -40,7 +40,7 @@ namespace stint::store {
   STINT_EACH(PQunescapeBytea)
 
 struct Libpq {
-#define STINT_DECLARE(name) decltype(&::name) name = nullptr;
+#define STINT_DECLARE(name) decltype(&::name) name = nullptr;  // NOLINT: a name can't stand in parentheses
   STINT_LIBPQ(STINT_DECLARE)
 #undef STINT_DECLARE
 };

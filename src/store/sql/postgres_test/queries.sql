@@ -5,6 +5,9 @@ CREATE SCHEMA stint_test;
 CREATE TABLE stint_test.clock (now timestamptz NOT NULL);
 INSERT INTO stint_test.clock VALUES (stint_v1.from_ms(0));
 CREATE OR REPLACE FUNCTION stint_v1.clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT now FROM stint_test.clock';
+-- name: go_on
+CREATE OR REPLACE FUNCTION stint_v1.clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+  $$ SELECT date_trunc('milliseconds', clock_timestamp()) $$;
 -- name: set_clock
 UPDATE stint_test.clock SET now = stint_v1.from_ms($1)
 -- name: count_blocked

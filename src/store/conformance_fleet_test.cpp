@@ -108,6 +108,15 @@ TEST_P(StoreTest, a_limit_is_never_exceeded) {
   EXPECT_EQ(error_of(store().resize("gpu", 0)), Errc::invalid);
 }
 
+TEST_P(StoreTest, a_limit_is_named_once_and_weighs_something) {
+  AgentEntry agent;
+  agent.name = "a";
+  agent.limits = {{"gpu", 1}, {"gpu", 2}};
+  EXPECT_EQ(error_of(store().define({agent})), Errc::invalid);
+  agent.limits = {{"gpu", 0}};
+  EXPECT_EQ(error_of(store().define({agent})), Errc::invalid);
+}
+
 TEST_P(StoreTest, a_run_holds_what_it_was_claimed_with) {
   define("a", [](AgentEntry& agent) { agent.limits = {{"x", 1}}; });
   get(store().resize("x", 2));

@@ -152,6 +152,10 @@ Result<> Ledger::define(const AgentEntry& entry) {
     members.emplace_back(gate.number, use.weight);
   }
   std::ranges::sort(members);
+  const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
+  if (std::ranges::adjacent_find(members, same) != members.end()) {
+    return fail(Errc::invalid, entry.name + ": a limit is named twice; name it once, with a weight");
+  }
   std::vector<std::pair<GateNumber, std::uint32_t>> before;
   if (known) {
     STINT_TRY(const std::vector<GateUse> uses, rows_.gates_of(agent.set));

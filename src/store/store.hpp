@@ -5,7 +5,7 @@
 /// A claim gives a fence with the run, and whatever the owner later says of the run carries it: what comes from a
 /// former owner is stale and changes nothing. Times are the store's own. An answer that did not come leaves open
 /// whether the thing was done (Retry::unknown): everything here may be asked again without harm, except claim(), after
-/// which owned() tells.
+/// which owned() tells. A settle() that counted is stale when it is asked again: owned() tells that, too.
 ///
 /// One instance is used from one executor.
 #pragma once

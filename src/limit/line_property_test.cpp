@@ -17,12 +17,22 @@ namespace stint::limit {
 namespace {
 
 constexpr int kThreads = 8;
+constexpr int kTries = 100'000;
 constexpr int kJoins = 1500;  // of each thread: about a second, and some hundred compactions
 
 struct Shared {
   std::array<std::atomic<off_t>, kThreads> finished{};  // the ticket each has finished to take; 0: none
   std::atomic<int> wrong = 0, failed = 0, started_anew = 0;
 };
+
+/// While the line is compacted it can't be joined, and who compacts it may have lost its core to one of us.
+bool join(Line& line) {
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (const Result<> joined = line.join({}); joined || joined.error() != Errc::unavailable) return joined.has_value();
+    ::sched_yield();
+  }
+  return false;
+}
 
 void join_and_leave(const HostLimit& limit, Shared& shared, std::size_t self, std::uint32_t seed) {
   std::minstd_rand random(seed);
@@ -37,7 +47,7 @@ void join_and_leave(const HostLimit& limit, Shared& shared, std::size_t self, st
       }
     }
     auto line = Line::open(limit);
-    if (!line || !line->join({})) {
+    if (!line || !join(*line)) {
       ++shared.failed;
       continue;
     }
@@ -70,7 +80,7 @@ TEST(LineProperty, a_ticket_is_ahead_of_all_that_began_to_join_later) {
     }
   }
   EXPECT_EQ(shared.wrong, 0);
-  EXPECT_LT(shared.failed, kThreads * kJoins / 100) << "a join gives up only while the line is compacted";
+  EXPECT_EQ(shared.failed, 0) << "a line that is being compacted can soon be joined again";
   EXPECT_GT(shared.started_anew, 1) << "never compacted: this proves less than it should";
   RecordProperty("compactions", shared.started_anew);
 }

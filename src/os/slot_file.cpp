@@ -127,7 +127,8 @@ std::string boot_id() {
 
 bool can_see(const SlotRecord& record) {
   const std::uint64_t here = pid_namespace();
-  return record.namespace_id == here || here == kInitialNamespace;
+  // None: no Stint wrote it so, and a made-up record must not hold a slot for ever.
+  return record.namespace_id == here || record.namespace_id == 0 || here == kInitialNamespace;
 }
 
 std::vector<std::uint64_t> flocked_inodes() {

@@ -141,6 +141,8 @@ TEST(Sweep, knows_what_can_be_alive) {
   record.boot = boot_id();
   record.namespace_id = pid_namespace();
   EXPECT_EQ(sweep(record), Swept::gone) << "nobody carries that mark";
+  record.namespace_id = 0;
+  EXPECT_EQ(sweep(record), Swept::gone) << "no Stint wrote it so";
   record.boot = "another";
   record.namespace_id = 1;
   EXPECT_EQ(sweep(record), Swept::gone) << "the machine was started anew";

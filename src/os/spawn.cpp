@@ -1,6 +1,7 @@
 #include "os/spawn.hpp"
 
 #include "os/number.hpp"
+#include "stint/assert.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -130,6 +131,7 @@ Result<pid_t> spawn(const SpawnOptions& options) {
 }
 
 Result<pid_t> spawn_copy(const SpawnOptions& options, const std::function<int()>& body) {
+  STINT_ASSERT(options.directory.empty());  // it would have to be told if that fails
   const pid_t pid = ::fork();
   if (pid < 0) return fail(system_error("cannot start a process"));
   if (pid > 0) return pid;

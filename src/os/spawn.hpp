@@ -28,8 +28,8 @@ struct SpawnOptions {
 [[nodiscard]] Result<pid_t> spawn(const SpawnOptions& options);
 /// The same without an exec: the new process runs `body`, in a copy of this one's memory, and ends with its answer; no
 /// destructor runs. That takes a fifth of the time which this program needs to start. Only for a process with one
-/// thread. `program` and `directory` are not used; `argv` is what others see as its command line, as far as there is
-/// room for it.
+/// thread that stays in its directory. `program` is not used; `argv` is what others see as its command line, as far as
+/// there is room for it.
 [[nodiscard]] Result<pid_t> spawn_copy(const SpawnOptions& options, const std::function<int()>& body);
 /// Where the command line of this process lies: main() says it.
 void remember_command_line(int argc, char** argv) noexcept;

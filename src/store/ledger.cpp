@@ -5,6 +5,7 @@
 #include "store/ledger.hpp"
 
 #include "domain/run_id.hpp"
+#include "store/words.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -24,8 +25,6 @@ WallTime later(WallTime time, Duration by) { return time + std::chrono::ceil<mil
 std::optional<WallTime> sooner(std::optional<WallTime> a, std::optional<WallTime> b) {
   return a && b ? std::min(*a, *b) : a ? a : b;
 }
-
-Error no_such_run(const std::string& id) { return {Errc::invalid, "there is no run '" + id + "'"}; }
 
 bool is_open(RunState state) noexcept {
   return state == RunState::queued || state == RunState::running || state == RunState::parked;

@@ -3,9 +3,9 @@
 #include "store/memory_rows.hpp"
 
 #include "stint/assert.hpp"
+#include "store/words.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 namespace stint::store {
 namespace {
@@ -19,8 +19,6 @@ bool can_expire(const Run& run) {
 }
 
 bool is_asleep(const Run& run) { return run.not_before && run.hold != Hold::session && run.hold != Hold::none; }
-
-Error no_such_run(const std::string& id) { return {Errc::invalid, "there is no run '" + id + "'"}; }
 
 }  // namespace
 
@@ -375,11 +373,7 @@ Result<std::vector<Event>> MemoryRows::events(const std::string& id, std::int64_
 }
 
 Result<FeedPage> MemoryRows::feed(const std::string& cursor, std::uint32_t most) {
-  std::int64_t after = 0;
-  const auto [end, error] = std::from_chars(cursor.data(), cursor.data() + cursor.size(), after);
-  if (!cursor.empty() && (error != std::errc() || end != cursor.data() + cursor.size())) {
-    return fail(Errc::invalid, "'" + cursor + "' is no cursor of this feed");
-  }
+  STINT_TRY(const std::int64_t after, read_cursor(cursor));
   FeedPage page;
   page.cursor = std::to_string(after);
   for (auto event = events_.upper_bound(after); event != events_.end() && page.events.size() < most; ++event) {

@@ -2,6 +2,7 @@
 
 #include "domain/run_id.hpp"
 #include "stint/combinators.hpp"
+#include "store/words.hpp"
 #include "store_sql_postgres.hpp"
 
 #include <algorithm>
@@ -20,43 +21,8 @@ namespace query = postgres::query;
 
 constexpr int kVersionUnit = 10'000;  // of libpq's number of a server's version
 
-std::int64_t to_ms(Duration duration) { return std::chrono::ceil<milliseconds>(duration).count(); }
-std::optional<std::uint32_t> small(std::optional<std::int64_t> value) {
-  return value ? std::optional(static_cast<std::uint32_t>(*value)) : std::nullopt;
-}
-std::optional<std::int64_t> wide(std::optional<std::uint32_t> value) {
-  return value ? std::optional(std::int64_t{*value}) : std::nullopt;
-}
 std::optional<std::int64_t> to_unix_ms(std::optional<WallTime> time) {
   return time ? std::optional(domain::to_unix_ms(*time)) : std::nullopt;
-}
-
-Error strange(std::string_view what, const std::string& value) {
-  return {Errc::failed, "the database has the " + std::string(what) + " '" + value + "': a newer Stint wrote it"};
-}
-
-Result<RunState> read_state(const std::string& name) {
-  const auto state = domain::parse_run_state(name);
-  if (!state) return fail(strange("state", name));
-  return *state;
-}
-
-Result<Hold> read_hold(const std::string& name) {
-  if (name.empty()) return Hold::none;
-  const auto hold = domain::parse_hold(name);
-  if (!hold) return fail(strange("hold", name));
-  return *hold;
-}
-
-Stop read_stop(const std::string& name) {
-  return name.empty() ? Stop::none : name == to_string(Stop::expired) ? Stop::expired : Stop::cancelled;
-}
-
-domain::OnCrash read_on_crash(const std::string& name) {
-  using domain::OnCrash;
-  return name == to_string(OnCrash::rerun)    ? OnCrash::rerun
-         : name == to_string(OnCrash::resume) ? OnCrash::resume
-                                              : OnCrash::doubt;
 }
 
 Claim read_claim(const PostgresRows& rows, int row) {
@@ -137,7 +103,7 @@ struct Cursor {
 
   [[nodiscard]] std::string text() const { return std::to_string(xid) + "-" + std::to_string(event); }
 };
-Result<Cursor> read_cursor(const std::string& text) {
+Result<Cursor> read_place(const std::string& text) {
   Cursor cursor;
   if (text.empty()) return cursor;
   const char* const end = text.data() + text.size();
@@ -146,7 +112,7 @@ Result<Cursor> read_cursor(const std::string& text) {
     const auto second = std::from_chars(first.ptr + 1, end, cursor.event);
     if (second.ec == std::errc() && second.ptr == end) return cursor;
   }
-  return fail(Errc::invalid, "'" + text + "' is no cursor of this feed");
+  return fail(no_such_cursor(text));
 }
 
 // ---- opening -------------------------------------------------------------------------------------------------------
@@ -498,7 +464,7 @@ Task<Result<std::vector<Event>>> PostgresStore::events(std::string id, std::int6
 }
 
 Task<Result<FeedPage>> PostgresStore::feed(std::string cursor, std::uint32_t most) {
-  STINT_CO_TRY(Cursor at, read_cursor(cursor));
+  STINT_CO_TRY(Cursor at, read_place(cursor));
   Parameters parameters;
   parameters.text(std::to_string(at.xid)).number(at.event).number(std::int64_t{most});
   STINT_CO_TRY(const PostgresRows rows, co_await read(query::feed, std::move(parameters)));

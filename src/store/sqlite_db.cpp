@@ -64,7 +64,6 @@ Result<> Database::run(std::string_view sql) {
 }
 
 bool Database::in_transaction() const noexcept { return sqlite3_get_autocommit(database_.get()) == 0; }
-std::int64_t Database::changes() const noexcept { return sqlite3_changes64(database_.get()); }
 
 Result<sqlite3_stmt*> Database::prepare(std::string_view sql) {
   auto& cached = statements_[sql.data()];

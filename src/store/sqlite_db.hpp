@@ -27,7 +27,6 @@ class Database {
   [[nodiscard]] Result<> run(std::string_view sql);
   /// In a transaction that others can't be in the way of, once it has begun.
   [[nodiscard]] bool in_transaction() const noexcept;
-  [[nodiscard]] std::int64_t changes() const noexcept;
 
  private:
   friend class Query;

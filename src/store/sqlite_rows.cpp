@@ -1,11 +1,10 @@
 #include "store/sqlite_rows.hpp"
 
 #include "os/slot_file.hpp"
+#include "store/words.hpp"
 #include "store_sql_sqlite.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <filesystem>
 #include <unistd.h>
 
 namespace stint::store {
@@ -19,43 +18,12 @@ namespace query = sqlite::query;
 
 constexpr unsigned kLeaseMode = 0600;
 
-std::int64_t to_ms(Duration duration) { return std::chrono::ceil<milliseconds>(duration).count(); }
-std::optional<std::int64_t> to_ms(std::optional<Duration> duration) {
+std::optional<std::int64_t> maybe_ms(std::optional<Duration> duration) {
   return duration ? std::optional(to_ms(*duration)) : std::nullopt;
 }
 std::optional<Duration> to_duration(std::optional<std::int64_t> ms) {
   return ms ? std::optional(Duration(milliseconds(*ms))) : std::nullopt;
 }
-std::optional<std::uint32_t> small(std::optional<std::int64_t> value) {
-  return value ? std::optional(static_cast<std::uint32_t>(*value)) : std::nullopt;
-}
-std::optional<std::int64_t> wide(std::optional<std::uint32_t> value) {
-  return value ? std::optional(std::int64_t{*value}) : std::nullopt;
-}
-
-Error no_such_run(const std::string& id) { return {Errc::invalid, "there is no run '" + id + "'"}; }
-Error strange(std::string_view what, const std::string& value) {
-  return {Errc::failed, "the database has the " + std::string(what) + " '" + value + "': a newer Stint wrote it"};
-}
-
-Result<Hold> read_hold(const std::string& name) {
-  if (name.empty()) return Hold::none;
-  const auto hold = domain::parse_hold(name);
-  if (!hold) return fail(strange("hold", name));
-  return *hold;
-}
-
-Stop read_stop(const std::string& name) {
-  return name.empty() ? Stop::none : name == to_string(Stop::expired) ? Stop::expired : Stop::cancelled;
-}
-
-domain::OnCrash read_on_crash(const std::string& name) {
-  using domain::OnCrash;
-  return name == to_string(OnCrash::rerun)    ? OnCrash::rerun
-         : name == to_string(OnCrash::resume) ? OnCrash::resume
-                                              : OnCrash::doubt;
-}
-
 std::string_view hold_text(Hold hold) { return hold == Hold::none ? std::string_view() : to_string(hold); }
 std::string_view stop_text(Stop stop) { return stop == Stop::none ? std::string_view() : to_string(stop); }
 
@@ -300,9 +268,7 @@ Result<RunRow> SqliteRows::read_run(const Query& query) {
   run.created_at = query.time(9).value_or(WallTime());
   run.deadline = query.time(10);
   row.budget = to_duration(query.maybe(11));
-  const auto state = domain::parse_run_state(query.text(12));
-  if (!state) return fail(strange("state", query.text(12)));
-  run.state = *state;
+  STINT_TRY(run.state, read_state(query.text(12)));
   STINT_TRY(run.hold, read_hold(query.text(13)));
   run.stop = read_stop(query.text(14));
   run.error = query.text(15);
@@ -437,7 +403,7 @@ Result<> SqliteRows::add(RunRow& row, const std::string& input) {
     query.bind(1, run.id).bind(2, row.agent).bind_some(3, run.session);
     query.bind(4, row.parent == 0 ? std::nullopt : std::optional(row.parent)).bind_some(5, run.parent);
     query.bind_some(6, run.key).bind(7, to_string(run.on_crash)).bind(8, row.rank).bind(9, run.created_at);
-    query.bind(10, run.deadline).bind(11, to_ms(row.budget)).bind(12, to_string(run.state));
+    query.bind(10, run.deadline).bind(11, maybe_ms(row.budget)).bind(12, to_string(run.state));
     query.bind_some(13, hold_text(run.hold)).bind(14, run.not_before).bind(15, run.expires_at);
     if (query.next()) run.number = query.number(0);
     STINT_CHECK(query.run());
@@ -452,7 +418,7 @@ Result<> SqliteRows::put(const RunRow& row) {
   Query query(database_, query::put_run);
   query.bind(1, run.number).bind(2, to_string(run.state)).bind_some(3, hold_text(run.hold));
   query.bind_some(4, stop_text(run.stop)).bind_some(5, run.error).bind(6, run.not_before);
-  query.bind(7, to_ms(row.budget_left)).bind(8, row.budget_until).bind(9, run.expires_at);
+  query.bind(7, maybe_ms(row.budget_left)).bind(8, row.budget_until).bind(9, run.expires_at);
   query.bind(10, std::int64_t{run.attempt}).bind(11, std::int64_t{run.lost}).bind(12, run.fence).bind(13, run.seq);
   query.bind(14, std::int64_t{run.unsafe}).bind(15, run.worker);
   query.bind(16, row.set == 0 ? std::nullopt : std::optional(row.set)).bind_some(17, row.parked_on);
@@ -579,11 +545,7 @@ Result<std::vector<Event>> SqliteRows::events(const std::string& id, std::int64_
 }
 
 Result<FeedPage> SqliteRows::feed(const std::string& cursor, std::uint32_t most) {
-  std::int64_t after = 0;
-  const auto [end, error] = std::from_chars(cursor.data(), cursor.data() + cursor.size(), after);
-  if (!cursor.empty() && (error != std::errc() || end != cursor.data() + cursor.size())) {
-    return fail(Errc::invalid, "'" + cursor + "' is no cursor of this feed");
-  }
+  STINT_TRY(const std::int64_t after, read_cursor(cursor));
   FeedPage page;
   page.cursor = std::to_string(after);
   Query query(database_, query::feed);

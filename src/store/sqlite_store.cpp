@@ -72,7 +72,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path
   os::unlock_slot(gate.get());
   STINT_TRY(Database database, std::move(opened));
   STINT_TRY(Database for_reading, Database::open(path, Database::Access::read, patience));
-  std::unique_ptr<SqliteStore> store(new SqliteStore(ambient));
+  std::unique_ptr<SqliteStore> store(new SqliteStore());
   store->writer_ = std::make_unique<SqliteWriter>(store->writing_.reactor(), std::move(database), leases,
                                                   std::move(gate), ambient, patience);
   store->reader_ = std::make_unique<Reader>(std::move(for_reading), leases, ambient);

@@ -65,13 +65,12 @@ class SqliteStore final : public Store {
     SqliteRows rows;
     Ledger ledger;
   };
-  explicit SqliteStore(const domain::Ambient& ambient) : ambient_(ambient) {}
+  SqliteStore() = default;
   template <class Step>
   auto write(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>>;
   template <class Look>
   auto read(Look look) -> Task<std::invoke_result_t<Look&, Reader&>>;
 
-  const domain::Ambient& ambient_;
   std::unique_ptr<SqliteWriter> writer_;  // used on the writing thread …
   std::unique_ptr<Reader> reader_;        // … and on the reading one
   SideThread writing_, reading_;          // end before what they use

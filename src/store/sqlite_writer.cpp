@@ -59,9 +59,11 @@ Result<> SqliteWriter::begin() {
   return {};
 }
 
-Result<> SqliteWriter::begin_step() { return database_.run(sqlite::query::step); }
+Result<> SqliteWriter::begin_step() { return Query(database_, sqlite::query::step).run(); }
+
 Result<> SqliteWriter::end_step(bool keep) {
-  return database_.run(keep ? sqlite::query::keep_step : sqlite::query::drop_step);
+  if (!keep) STINT_CHECK(Query(database_, sqlite::query::undo_step).run());
+  return Query(database_, sqlite::query::keep_step).run();
 }
 
 /// Behind all that was queued before: if more has come in since the last look, there may be still more.

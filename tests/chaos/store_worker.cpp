@@ -87,9 +87,9 @@ Task<> carry(Store& store, store::WorkerNumber worker, Claim claim, std::uint64_
   store::Settlement end;
   end.run = claim.run;
   end.fence = claim.fence;
-  constexpr std::array kEnds = {Settle::retry, Settle::hand_back, Settle::failed, Settle::park};
-  end.settle = chance / 1024 % 16 < kEnds.size() ? kEnds[chance / 1024 % 16] : Settle::succeeded;
-  if (end.settle == Settle::park) end.settle = Settle::retry;  // nobody is there to answer
+  constexpr std::array kEnds = {Settle::retry, Settle::retry, Settle::hand_back, Settle::failed};
+  const std::uint64_t drawn = chance / 1024 % 16;
+  end.settle = drawn < kEnds.size() ? kEnds[drawn] : Settle::succeeded;
   (void)must(co_await store.settle(worker, {end}));
 }
 

@@ -15,8 +15,8 @@ ROLLBACK
 SAVEPOINT step
 -- name: keep_step
 RELEASE step
--- name: drop_step
-ROLLBACK TO step; RELEASE step
+-- name: undo_step
+ROLLBACK TO step
 -- name: version
 PRAGMA user_version
 -- name: application

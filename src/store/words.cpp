@@ -1,0 +1,62 @@
+#include "store/words.hpp"
+
+#include <charconv>
+
+namespace stint::store {
+namespace {
+
+using domain::Hold;
+using domain::OnCrash;
+using domain::RunState;
+using domain::Stop;
+
+Error strange(std::string_view what, const std::string& value) {
+  return {Errc::failed, "the database has the " + std::string(what) + " '" + value + "': a newer Stint wrote it"};
+}
+
+}  // namespace
+
+Stop read_stop(const std::string& name) noexcept {
+  return name.empty() ? Stop::none : name == to_string(Stop::expired) ? Stop::expired : Stop::cancelled;
+}
+
+OnCrash read_on_crash(const std::string& name) noexcept {
+  return name == to_string(OnCrash::rerun)    ? OnCrash::rerun
+         : name == to_string(OnCrash::resume) ? OnCrash::resume
+                                              : OnCrash::doubt;
+}
+
+Result<Hold> read_hold(const std::string& name) {
+  if (name.empty()) return Hold::none;
+  const auto hold = domain::parse_hold(name);
+  if (!hold) return fail(strange("hold", name));
+  return *hold;
+}
+
+Result<RunState> read_state(const std::string& name) {
+  const auto state = domain::parse_run_state(name);
+  if (!state) return fail(strange("state", name));
+  return *state;
+}
+
+std::int64_t to_ms(Duration duration) noexcept {
+  return std::chrono::ceil<std::chrono::milliseconds>(duration).count();
+}
+std::optional<std::uint32_t> small(std::optional<std::int64_t> value) noexcept {
+  return value ? std::optional(static_cast<std::uint32_t>(*value)) : std::nullopt;
+}
+std::optional<std::int64_t> wide(std::optional<std::uint32_t> value) noexcept {
+  return value ? std::optional(std::int64_t{*value}) : std::nullopt;
+}
+
+Error no_such_run(const std::string& id) { return {Errc::invalid, "there is no run '" + id + "'"}; }
+Error no_such_cursor(const std::string& text) { return {Errc::invalid, "'" + text + "' is no cursor of this feed"}; }
+
+Result<std::int64_t> read_cursor(const std::string& text) {
+  std::int64_t after = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), after);
+  if (!text.empty() && (error != std::errc() || end != text.data() + text.size())) return fail(no_such_cursor(text));
+  return after;
+}
+
+}  // namespace stint::store

@@ -86,13 +86,19 @@ class Cap(Case):
         write(f"{b.home}/inside.py", INSIDE)
         end = time.monotonic() + seconds
         slowest = [0.0] * 8
+        # A leak checker works through a process with its parent's command line; without that one its parent spins for ever.
+        environment = dict(b.env, ASAN_OPTIONS="detect_leaks=0")
 
         def loop(i):
             while time.monotonic() < end:
                 since = time.monotonic()
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    subprocess.run([b.binary, "with", *FAST, "x=2", "--", *PYTHON, f"{b.home}/inside.py", b.home, str(i), b.tag],
-                                   env=b.env, cwd=b.folder, stderr=subprocess.DEVNULL, timeout=30)
+                front = subprocess.Popen([b.binary, "with", *FAST, "x=2", "--", *PYTHON, f"{b.home}/inside.py", b.home, str(i), b.tag],
+                                         env=environment, cwd=b.folder, stderr=subprocess.DEVNULL)
+                try:
+                    front.wait(30)
+                except subprocess.TimeoutExpired:
+                    front.kill()
+                    front.wait()
                 slowest[i] = max(slowest[i], time.monotonic() - since)
 
         threads = [threading.Thread(target=loop, args=(i,)) for i in range(8)]
@@ -115,7 +121,8 @@ class Cap(Case):
         who = read(f"{b.home}/grants").split()
         per = [who.count(str(i)) for i in range(8)]
         demand(min(kills.values()) > 0, f"nothing was killed: {kills}")
-        demand(min(per) >= 0.2 * max(per), f"starved: {per}, {kills} killed, longest round {max(slowest):.2f} s")
+        demand(min(per) >= 0.4 * max(per), f"starved: {per}, {kills} killed, longest round {max(slowest):.2f} s")
+        demand(max(slowest) < 5, f"one of them hung: longest round {max(slowest):.2f} s")
         for slot in (0, 1):
             demand(b.slot_free(f"x.{slot}"), f"slot {slot} lost")
         demand(b.run("with", "--timeout", "5s", "--weight", "2", "x=2", "--", "true").returncode == 0, "not all slots can be taken")

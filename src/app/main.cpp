@@ -10,6 +10,7 @@
 #include "cli/limits.hpp"
 #include "cli/provider.hpp"
 #include "cli/run.hpp"
+#include "cli/store.hpp"
 #include "cli/trust.hpp"
 #include "cli/with.hpp"
 #include "driver/warden.hpp"
@@ -39,8 +40,8 @@ constexpr int kExitWithFailed = 125;  // `with` leaves all others to its command
 constexpr const char* kDescription =
     "Stint runs fleets of AI agents, as many at once as you allow and never one more.\n"
     "\n"
-    "This version runs agents and commands on one host, in the foreground: docs/running.md. The store, the daemon and\n"
-    "the dashboard are not built yet.\n"
+    "This version runs agents and commands on one host, in the foreground: docs/running.md. The store is there\n"
+    "(docs/store.md), and nothing writes to it yet; the daemon and the dashboard are not built.\n"
     "\n"
     "Agents: docs/agents.md. The library: docs/library.md. What a semaphore is good for: docs/learn.md. Programs to "
     "copy: examples/.";
@@ -81,6 +82,7 @@ int run_command_line(int argc, char** argv) {
   stint::cli::RunCommand run(app);
   stint::cli::WithCommand with(app);
   stint::cli::LimitsCommand limits(app);
+  stint::cli::StoreCommand store(app);
   stint::cli::DoctorCommand doctor(app);
   stint::cli::CompletionsCommand completions(app);
   stint::cli::DemoCommand demo(app);
@@ -104,6 +106,7 @@ int run_command_line(int argc, char** argv) {
   if (trust.chosen()) return trust.run();
   if (run.chosen()) return run.run(real_world());
   if (limits.chosen()) return limits.run(real_world());
+  if (store.chosen()) return store.run(real_world());
   if (with.chosen()) return with.run(real_world(), command);
   if (demo_agents.chosen()) return demo_agents.run(real_world());
   if (doctor.chosen()) return doctor.run();

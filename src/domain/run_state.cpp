@@ -23,6 +23,7 @@ constexpr std::array kTransitions = {
     Transition{"woken", queued, queued},     // a delay or back-off is over
     Transition{"woken", parked, queued},     // its quota is there again
     Transition{"resumed", parked, queued},
+    Transition{"loaded", queued, queued},  // from another store, behind a session that is here already
     Transition{"claimed", queued, running},
     Transition{"unsafe", running, running},
     Transition{"safe", running, running},

@@ -2,6 +2,9 @@
 
 namespace stint::store {
 
+using namespace std::chrono_literals;
+using domain::Settle;
+
 void StoreTest::define(std::string name, const std::function<void(AgentEntry&)>& change) {
   AgentEntry entry;
   entry.name = std::move(name);
@@ -82,6 +85,48 @@ std::vector<std::string> StoreTest::reasons(std::string id) {
   std::vector<std::string> found;
   for (const Why& why : get(store().why(std::move(id)))) found.push_back(why.reason);
   return found;
+}
+
+void StoreTest::live() {
+  define("a", [](AgentEntry& agent) { agent.limits = {{"gpu", 2}, {"model:opus", 1}}; });
+  define("b", [](AgentEntry& agent) {
+    agent.queued_max = 7;
+    agent.backoff_cap = 3s;
+  });
+  get(store().resize("gpu", 9U));
+  get(store().pause("account:x", std::nullopt));
+  submit("a", [](NewRun& run) { run.input = "{\"n\": 1, \"umlaut\": \"ä\"}"; });
+  submit("a", [](NewRun& run) {
+    run.priority = 5;
+    run.key = "k1";
+    run.session = "s";
+  });
+  submit("a", [](NewRun& run) { run.session = "s"; });
+  submit("b", [](NewRun& run) { run.delay = 1h; });
+  submit("b", [&](NewRun& run) { run.deadline = world().now() + 1h; });
+  get(store().cancel(submit("b")));
+  const WorkerNumber worker = enrol();
+  define("c");
+  for (int i = 0; i < 7; ++i) submit("c", [](NewRun& run) { run.budget = 10min; });
+  const std::vector<Claim> claims = claim(worker, "c", 7);
+  ASSERT_EQ(claims.size(), 7U);
+  submit("c", [&](NewRun& run) { run.parent = claims[0].id; });
+  get(store().append_output(worker, claims[0].run, claims[0].fence, std::string(kOutputHeadMax + 10, 'h')));
+  get(store().append_output(worker, claims[0].run, claims[0].fence, std::string(kOutputTailMax + 100, 't')));
+  get(store().append_output(worker, claims[1].run, claims[1].fence, std::string("\0\xFF\n\"\\", 5)));
+  get(store().note(worker, claims[0].run, claims[0].fence, "tool", "{\"name\":\"grep\"}"));
+  get(store().mark(worker, claims[2].run, claims[2].fence, true));
+  settle(worker, claims[0], Settle::succeeded, [](Settlement& end) { end.result = "{\"ok\":true}"; });
+  settle(worker, claims[1], Settle::failed, [](Settlement& end) { end.error = "no \"luck\""; });
+  settle(worker, claims[2], Settle::retry, [](Settlement& end) { end.error = "lost the line"; });
+  settle(worker, claims[3], Settle::retry, [](Settlement& end) { end.retry_after = 1h; });
+  settle(worker, claims[4], Settle::park, [&](Settlement& end) {
+    end.park_on = "account:x";
+    end.park_until = world().now() + 2h;
+  });
+  settle(worker, claims[5], Settle::park);
+  settle(worker, claims[6], Settle::hand_back);
+  get(store().leave(worker));
 }
 
 }  // namespace stint::store

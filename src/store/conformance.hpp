@@ -97,6 +97,8 @@ class StoreTest : public testing::TestWithParam<WorldMaker> {
   Ticked tick() { return get(store().tick()); }
   std::vector<std::string> causes(std::string id);
   std::vector<std::string> reasons(std::string id);
+  /// One run of each kind that there is, all at rest.
+  void live();
 
  private:
   std::unique_ptr<World> world_;

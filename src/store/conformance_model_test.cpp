@@ -1,4 +1,5 @@
 // Every store does what the model does: the same random steps on both, and after each the same runs.
+#include "store/audit.hpp"
 #include "store/conformance.hpp"
 #include "store/memory_store.hpp"
 
@@ -285,6 +286,9 @@ TEST_P(StoreTest, does_what_the_model_does) {
     for (const std::string& id : pair.ids()) {
       if (!HasFatalFailure()) check_events(*fresh, id);
     }
+    const auto sound = fresh->run(audit(fresh->store()));
+    ASSERT_TRUE(sound) << sound.error().describe();
+    EXPECT_EQ(sound->findings, std::vector<std::string>());
     if (HasFatalFailure()) return;
   }
 }

@@ -5,6 +5,7 @@
 #include "store/ledger.hpp"
 
 #include "domain/run_id.hpp"
+#include "store/record.hpp"
 #include "store/words.hpp"
 
 #include <algorithm>
@@ -266,7 +267,7 @@ Result<> Ledger::check(const NewRun& fresh, const AgentRow& agent, std::optional
 
 Result<Accepted> Ledger::enqueue(const NewRun& fresh) {
   STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(fresh.agent));
-  if (!agent) return fail(Errc::invalid, "there is no agent '" + fresh.agent + "'");
+  if (!agent) return fail(no_such_agent(fresh.agent));
   STINT_TRY(std::optional<RunRow> known, rows_.run(fresh.id));
   if (!known && !fresh.key.empty()) {
     STINT_TRY(known, rows_.run_of_key(agent->number, fresh.key));
@@ -586,6 +587,68 @@ Result<std::uint64_t> Ledger::prune(WallTime before, std::uint32_t most) {
   STINT_TRY(const std::vector<RunNumber> old, rows_.finished_before(before, most));
   for (const RunNumber number : old) STINT_CHECK(rows_.forget(number));
   return old.size();
+}
+
+// ---- from one store to another -------------------------------------------------------------------------------------
+
+Result<std::vector<AgentEntry>> Ledger::agents() {
+  STINT_TRY(std::vector<AgentRow> rows, rows_.agents());
+  std::vector<AgentEntry> entries;
+  for (AgentRow& row : rows) {
+    STINT_TRY(const std::vector<GateUse> uses, rows_.gates_of(row.set));
+    row.entry.limits.clear();
+    for (const GateUse& use : uses) row.entry.limits.push_back({use.gate.name, use.weight});
+    std::ranges::sort(row.entry.limits, {}, &LimitUse::limit);
+    entries.push_back(std::move(row.entry));
+  }
+  return entries;
+}
+
+Result<bool> Ledger::load(const RunRecord& record) {
+  STINT_TRY(const std::optional<RunRow> known, rows_.run(record.run.id));
+  if (known) return false;
+  STINT_CHECK(check_record(record));
+  STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(record.run.agent));
+  if (!agent) return fail(no_such_agent(record.run.agent));
+  if (!record.run.key.empty()) {
+    STINT_TRY(const std::optional<RunRow> twin, rows_.run_of_key(agent->number, record.run.key));
+    if (twin) return fail(key_is_taken(record.run, twin->run.id));
+  }
+  RunRow row;
+  row.run = record.run;
+  row.agent = agent->number;
+  row.rank = record.rank;
+  row.budget = record.budget;
+  row.budget_left = record.budget_left;
+  row.budget_until = record.budget_until;
+  row.parked_on = record.parked_on;
+  if (!row.run.parent.empty()) {
+    STINT_TRY(const std::optional<RunRow> parent, rows_.run(row.run.parent));
+    if (parent) row.parent = parent->run.number;
+  }
+  bool behind = false;
+  if (!row.run.session.empty()) {
+    STINT_TRY(const std::optional<RunRow> head, rows_.head_of(row.run.session));
+    behind = head.has_value();
+  }
+  RunRow bare = row;  // the rest is written over it: a run comes into being queued
+  bare.run.state = RunState::queued;
+  bare.run.hold = Hold::none;
+  bare.run.seq = 1;
+  STINT_CHECK(rows_.add(bare, record.run.input));
+  row.run.number = bare.run.number;
+  STINT_CHECK(rows_.put(row));
+  if (!record.run.result.empty()) STINT_CHECK(rows_.put_result(row.run.number, record.run.result));
+  for (const Event& event : record.events) STINT_CHECK(rows_.add_event(row.run.number, event));
+  if (record.output.bytes > 0) STINT_CHECK(rows_.put_output(row.run.number, record.output));
+  const bool ready = row.run.state == RunState::queued && row.run.hold != Hold::session;
+  if (behind && ready) {
+    row.run.hold = Hold::session;
+    STINT_CHECK(save(row, "loaded"));
+  } else if (!behind) {
+    STINT_CHECK(promote(row.run.session));
+  }
+  return true;
 }
 
 }  // namespace stint::store

@@ -40,6 +40,10 @@ class Ledger {
   Result<std::vector<Why>> why(const std::string& id, std::optional<std::int64_t> place);
   Result<std::uint64_t> prune(WallTime before, std::uint32_t most);
 
+  Result<std::vector<AgentEntry>> agents();
+  /// False: it is here already.
+  Result<bool> load(const RunRecord& record);
+
  private:
   [[nodiscard]] WallTime now() const { return ambient_.wall_now(); }
   Result<RunRow> must_find(const std::string& id);

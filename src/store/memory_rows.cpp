@@ -34,6 +34,12 @@ Result<std::optional<AgentRow>> MemoryRows::agent(AgentNumber number) {
   return found == agents_.end() ? std::optional<AgentRow>() : found->second.row;
 }
 
+Result<std::vector<AgentRow>> MemoryRows::agents() {
+  std::vector<AgentRow> found;
+  for (const auto& [name, number] : agent_names_) found.push_back(agents_.at(number).row);
+  return found;
+}
+
 Result<> MemoryRows::put(AgentRow& agent) {
   if (agent.number == 0) agent.number = std::ssize(agents_) + 1;
   agent_names_[agent.entry.name] = agent.number;
@@ -307,6 +313,11 @@ Result<> MemoryRows::add_output(RunNumber run, std::string_view text) {
   return {};
 }
 
+Result<> MemoryRows::put_output(RunNumber run, const Output& output) {
+  runs_.at(run).output = output;
+  return {};
+}
+
 Result<std::vector<RunNumber>> MemoryRows::finished_before(WallTime time, std::size_t most) {
   std::vector<RunNumber> found;
   for (const auto& [when, number] : finished_) {
@@ -411,6 +422,24 @@ Stats MemoryRows::stats() const {
   }
   stats.events = events_.size();
   return stats;
+}
+
+std::vector<RunRecord> MemoryRows::dump(RunNumber after, std::uint32_t most) const {
+  std::vector<RunRecord> records;
+  for (auto at = runs_.upper_bound(after); at != runs_.end() && records.size() < most; ++at) {
+    const Entry& entry = at->second;
+    RunRecord record;
+    record.run = whole(entry);
+    record.rank = entry.row.rank;
+    record.budget = entry.row.budget;
+    record.budget_left = entry.row.budget_left;
+    record.budget_until = entry.row.budget_until;
+    record.parked_on = entry.row.parked_on;
+    for (const std::int64_t event : entry.events) record.events.push_back(events_.at(event));
+    record.output = entry.output;
+    records.push_back(std::move(record));
+  }
+  return records;
 }
 
 }  // namespace stint::store

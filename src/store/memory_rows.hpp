@@ -14,6 +14,7 @@ class MemoryRows final : public Rows {
 
   Result<std::optional<AgentRow>> agent(std::string_view name) override;
   Result<std::optional<AgentRow>> agent(AgentNumber number) override;
+  Result<std::vector<AgentRow>> agents() override;
   Result<> put(AgentRow& agent) override;
   Result<SetNumber> make_set(const std::vector<std::pair<GateNumber, std::uint32_t>>& members) override;
   Result<GateRow> gate(std::string_view name) override;
@@ -46,6 +47,7 @@ class MemoryRows final : public Rows {
   Result<> put_result(RunNumber run, const std::string& result) override;
   Result<> add_event(RunNumber run, const Event& event) override;
   Result<> add_output(RunNumber run, std::string_view text) override;
+  Result<> put_output(RunNumber run, const Output& output) override;
   Result<std::vector<RunNumber>> finished_before(WallTime time, std::size_t most) override;
   Result<> forget(RunNumber run) override;
 
@@ -58,6 +60,7 @@ class MemoryRows final : public Rows {
   /// From 1; none if it is not ready.
   Result<std::optional<std::int64_t>> place(const std::string& id, std::int64_t most);
   [[nodiscard]] Stats stats() const;
+  [[nodiscard]] std::vector<RunRecord> dump(RunNumber after, std::uint32_t most) const;
 
  private:
   struct Agent {

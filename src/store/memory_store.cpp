@@ -103,4 +103,21 @@ Task<Result<std::uint64_t>> MemoryStore::prune(WallTime before, std::uint32_t mo
   co_return ledger_.prune(before, most);
 }
 
+Task<Result<std::vector<AgentEntry>>> MemoryStore::agents() { co_return ledger_.agents(); }
+
+Task<Result<std::vector<RunRecord>>> MemoryStore::dump(RunNumber after, std::uint32_t most) {
+  co_return rows_.dump(after, most);
+}
+
+Task<Result<std::uint64_t>> MemoryStore::load(std::vector<RunRecord> records) {
+  std::uint64_t added = 0;
+  for (const RunRecord& record : records) {
+    STINT_CO_TRY(const bool fresh, ledger_.load(record));
+    if (fresh) ++added;
+  }
+  co_return added;
+}
+
+Task<Result<std::vector<std::string>>> MemoryStore::check() { co_return std::vector<std::string>(); }
+
 }  // namespace stint::store

@@ -40,6 +40,11 @@ class MemoryStore final : public Store {
   Task<Result<Output>> output(std::string id) override;
   Task<Result<Stats>> stats() override;
   Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) override;
+  Task<Result<std::vector<AgentEntry>>> agents() override;
+  Task<Result<std::vector<RunRecord>>> dump(RunNumber after, std::uint32_t most) override;
+  Task<Result<std::uint64_t>> load(std::vector<RunRecord> records) override;
+  Task<Result<std::vector<std::string>>> check() override;
+  [[nodiscard]] Schema schema() const override { return {.found = 1, .now = 1}; }
 
  private:
   MemoryRows rows_;

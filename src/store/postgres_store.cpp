@@ -2,6 +2,7 @@
 
 #include "domain/run_id.hpp"
 #include "stint/combinators.hpp"
+#include "store/record.hpp"
 #include "store/words.hpp"
 #include "store_sql_postgres.hpp"
 
@@ -23,6 +24,17 @@ constexpr int kVersionUnit = 10'000;  // of libpq's number of a server's version
 
 std::optional<std::int64_t> to_unix_ms(std::optional<WallTime> time) {
   return time ? std::optional(domain::to_unix_ms(*time)) : std::nullopt;
+}
+
+std::string to_hex(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string hex;
+  hex.reserve(bytes.size() * 2);
+  for (const char byte : bytes) {
+    hex += kDigits[static_cast<unsigned char>(byte) >> 4U];
+    hex += kDigits[static_cast<unsigned char>(byte) & 0xFU];
+  }
+  return hex;
 }
 
 Claim read_claim(const PostgresRows& rows, int row) {
@@ -118,7 +130,7 @@ Result<Cursor> read_place(const std::string& text) {
 // ---- opening -------------------------------------------------------------------------------------------------------
 
 /// In one transaction, under a lock of its own, so that processes that start at once do not both do it.
-Task<Result<>> migrate_locked(PostgresConnection& connection) {
+Task<Result<Schema>> migrate_locked(PostgresConnection& connection) {
   constexpr auto kNewest = static_cast<std::int64_t>(postgres::kMigrations.size());
   STINT_CO_CHECK(co_await connection.run(query::lock_migrations, {}));
   STINT_CO_TRY(const PostgresRows tables, co_await connection.run(query::has_tables, {}));
@@ -131,15 +143,15 @@ Task<Result<>> migrate_locked(PostgresConnection& connection) {
                                        ", this one knows " + std::to_string(kNewest) + "). Install that one");
     }
   }
-  if (version >= kNewest) co_return Result<>();
+  if (version >= kNewest) co_return Schema{version, version};
   for (std::int64_t next = version; next < kNewest; ++next) {
     STINT_CO_CHECK(co_await connection.run_script(postgres::kMigrations[static_cast<std::size_t>(next)]));
   }
   STINT_CO_CHECK(co_await connection.run(query::set_version, Parameters().number(kNewest)));
-  co_return Result<>();
+  co_return Schema{version, kNewest};
 }
 
-Task<Result<>> migrate(Reactor& reactor, std::string url) {
+Task<Result<Schema>> migrate(Reactor& reactor, std::string url) {
   STINT_CO_TRY(const auto connection, co_await PostgresConnection::open(reactor, std::move(url)));
   if (connection->server_version() < PostgresStore::kServerMin * kVersionUnit) {
     co_return fail(Errc::denied, "this is PostgreSQL " + std::to_string(connection->server_version() / kVersionUnit) +
@@ -157,15 +169,109 @@ Task<Result<>> migrate(Reactor& reactor, std::string url) {
     co_return std::move(done);  // the connection goes, and the transaction with it
   }
   STINT_CO_CHECK(co_await connection->run(query::commit, {}));
-  co_return Result<>();
+  co_return std::move(done);
 }
+
+// ---- records -------------------------------------------------------------------------------------------------------
+
+/// The arrays of load(), in its order.
+class Load {
+ public:
+  void add(const RunRecord& record) {
+    const Run& run = record.run;
+    const Event& last = record.events.back();
+    ids_.push_back(run.id);
+    agents_.push_back(run.agent);
+    sessions_.push_back(run.session);
+    parents_.push_back(run.parent);
+    keys_.push_back(run.key);
+    on_crash_.emplace_back(to_string(run.on_crash));
+    states_.emplace_back(to_string(run.state));
+    holds_.emplace_back(to_string(run.hold));
+    stops_.emplace_back(to_string(run.stop));
+    errors_.push_back(run.error);
+    parked_on_.push_back(record.parked_on);
+    inputs_.push_back(run.input);
+    results_.push_back(run.result);
+    causes_.push_back(last.cause);
+    ranks_.emplace_back(record.rank);
+    created_.emplace_back(domain::to_unix_ms(run.created_at));
+    not_before_.push_back(to_unix_ms(run.not_before));
+    deadlines_.push_back(to_unix_ms(run.deadline));
+    budgets_.push_back(maybe_ms(record.budget));
+    left_.push_back(maybe_ms(record.budget_left));
+    until_.push_back(to_unix_ms(record.budget_until));
+    started_.push_back(to_unix_ms(run.started_at));
+    finished_.push_back(to_unix_ms(run.finished_at));
+    changed_.emplace_back(domain::to_unix_ms(last.at));
+    attempts_.emplace_back(run.attempt);
+    lost_.emplace_back(run.lost);
+    fences_.emplace_back(run.fence);
+    seqs_.emplace_back(run.seq);
+    unsafe_.emplace_back(run.unsafe ? 1 : 0);
+    for (const Event& event : record.events) add(run.id, event);
+    const Output& output = record.output;
+    add_chunk(run.id, output, 0, output.head);
+    add_chunk(run.id, output, output.bytes - output.tail.size(), output.tail);
+  }
+
+  [[nodiscard]] Parameters parameters() const {
+    Parameters all;
+    for (const Texts* const texts : {&ids_, &agents_, &sessions_, &parents_, &keys_, &on_crash_, &states_, &holds_,
+                                     &stops_, &errors_, &parked_on_, &inputs_, &results_, &causes_}) {
+      all.texts(*texts);
+    }
+    for (const Numbers* const numbers :
+         {&ranks_, &created_, &not_before_, &deadlines_, &budgets_, &left_, &until_, &started_, &finished_, &changed_,
+          &attempts_, &lost_, &fences_, &seqs_, &unsafe_}) {
+      all.numbers(*numbers);
+    }
+    all.texts(event_ids_).numbers(event_seqs_).numbers(event_fences_).numbers(event_workers_).texts(event_causes_);
+    all.texts(event_states_).texts(event_holds_).texts(event_errors_).texts(event_data_).numbers(event_at_);
+    all.texts(chunk_ids_).numbers(chunk_bytes_).numbers(chunk_at_).texts(chunk_bodies_);
+    return all;
+  }
+
+ private:
+  void add(const std::string& id, const Event& event) {
+    event_ids_.push_back(id);
+    event_seqs_.emplace_back(event.seq);
+    event_fences_.emplace_back(event.fence);
+    event_workers_.push_back(event.worker);
+    event_causes_.push_back(event.cause);
+    event_states_.emplace_back(event.state ? to_string(*event.state) : std::string_view());
+    event_holds_.emplace_back(to_string(event.hold));
+    event_errors_.push_back(event.error);
+    event_data_.push_back(event.data);
+    event_at_.emplace_back(domain::to_unix_ms(event.at));
+  }
+  void add_chunk(const std::string& id, const Output& output, std::uint64_t at, const std::string& body) {
+    if (body.empty()) return;
+    chunk_ids_.push_back(id);
+    chunk_bytes_.emplace_back(static_cast<std::int64_t>(output.bytes));
+    chunk_at_.emplace_back(static_cast<std::int64_t>(at));
+    chunk_bodies_.push_back(to_hex(body));
+  }
+
+  Texts ids_, agents_, sessions_, parents_, keys_, on_crash_, states_, holds_, stops_, errors_, parked_on_, inputs_,
+      results_, causes_;
+  Numbers ranks_, created_, not_before_, deadlines_, budgets_, left_, until_, started_, finished_, changed_, attempts_,
+      lost_, fences_, seqs_, unsafe_;
+  Texts event_ids_, event_causes_, event_states_, event_holds_, event_errors_, event_data_;
+  Numbers event_seqs_, event_fences_, event_workers_, event_at_;
+  Texts chunk_ids_, chunk_bodies_;
+  Numbers chunk_bytes_, chunk_at_;
+};
 
 }  // namespace
 
 Task<Result<std::unique_ptr<PostgresStore>>> PostgresStore::open(Reactor& reactor, std::string url,
                                                                  PostgresOptions options) {
-  STINT_CO_CHECK(co_await with_deadline(Deadline::after(reactor.now(), options.migration), migrate(reactor, url)));
-  co_return std::unique_ptr<PostgresStore>(new PostgresStore(reactor, url, options));
+  const Deadline deadline = Deadline::after(reactor.now(), options.migration);
+  STINT_CO_TRY(const Schema schema, co_await with_deadline(deadline, migrate(reactor, url)));
+  std::unique_ptr<PostgresStore> store(new PostgresStore(reactor, url, options));
+  store->schema_ = schema;
+  co_return std::move(store);
 }
 
 Task<Result<>> PostgresStore::write(std::string_view sql, Parameters parameters) {
@@ -292,7 +398,7 @@ Task<Result<std::vector<Result<Accepted>>>> PostgresStore::enqueue(std::vector<N
     priorities.emplace_back(run.priority);
     delays.emplace_back(to_ms(std::max(run.delay, Duration::zero())));
     deadlines.push_back(to_unix_ms(run.deadline));
-    budgets.push_back(run.budget ? std::optional(to_ms(*run.budget)) : std::nullopt);
+    budgets.push_back(maybe_ms(run.budget));
   }
   if (asked.empty()) co_return answers;
   Parameters parameters;
@@ -509,6 +615,7 @@ Task<Result<Stats>> PostgresStore::stats() {
   stats.ready = static_cast<std::uint64_t>(counts.number(0, 0));
   stats.events = static_cast<std::uint64_t>(counts.number(0, 1));
   stats.workers = static_cast<std::uint64_t>(counts.number(0, 2));
+  stats.bytes = static_cast<std::uint64_t>(counts.number(0, 3));
   co_return stats;
 }
 
@@ -516,6 +623,92 @@ Task<Result<std::uint64_t>> PostgresStore::prune(WallTime before, std::uint32_t 
   STINT_CO_TRY(const std::int64_t forgotten,
                co_await write_number(query::prune, Parameters().time(before).number(std::int64_t{most})));
   co_return static_cast<std::uint64_t>(forgotten);
+}
+
+// ---- from one store to another -------------------------------------------------------------------------------------
+
+Task<Result<std::vector<AgentEntry>>> PostgresStore::agents() {
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::agents, {}));
+  std::vector<AgentEntry> agents;
+  for (int row = 0; row < rows.size(); ++row) {  // one for each of its limits, or one
+    if (agents.empty() || agents.back().name != rows.text(row, 0)) {
+      const auto number = [&](int column) { return static_cast<std::uint32_t>(rows.number(row, column)); };
+      agents.push_back({.name = rows.text(row, 0),
+                        .limits = {},
+                        .queued_max = number(1),
+                        .attempts_max = number(2),
+                        .lost_max = number(3),
+                        .backoff_base = milliseconds(rows.number(row, 4)),
+                        .backoff_cap = milliseconds(rows.number(row, 5))});
+    }
+    if (rows.is_null(row, 6)) continue;
+    agents.back().limits.push_back({rows.text(row, 6), static_cast<std::uint32_t>(rows.number(row, 7))});
+  }
+  co_return agents;
+}
+
+Task<Result<std::vector<RunRecord>>> PostgresStore::dump(RunNumber after, std::uint32_t most) {
+  std::vector<RunRecord> records;
+  std::map<RunNumber, std::size_t> places;
+  STINT_CO_TRY(const PostgresRows runs,
+               co_await read(query::dump, Parameters().number(after).number(std::int64_t{most})));
+  for (int row = 0; row < runs.size(); ++row) {
+    RunRecord record;
+    STINT_CO_TRY(record.run, read_run(runs, row));
+    record.run.input = runs.text(row, kInputColumn);
+    record.run.result = runs.text(row, kResultColumn);
+    int column = kResultColumn + 1;
+    record.rank = runs.number(row, column++);
+    record.budget = to_duration(runs.maybe(row, column++));
+    record.budget_left = to_duration(runs.maybe(row, column++));
+    record.budget_until = runs.time(row, column++);
+    record.parked_on = runs.text(row, column++);
+    places.emplace(record.run.number, records.size());
+    records.push_back(std::move(record));
+  }
+  if (records.empty()) co_return records;
+  const auto range = [&] { return Parameters().number(records.front().run.number).number(records.back().run.number); };
+  STINT_CO_TRY(const PostgresRows events, co_await read(query::dump_events, range()));
+  for (int row = 0; row < events.size(); ++row) {
+    const auto place = places.find(events.number(row, 1));
+    if (place == places.end()) continue;  // it came meanwhile
+    STINT_CO_TRY(Event event, read_event(events, row));
+    records[place->second].events.push_back(std::move(event));
+  }
+  STINT_CO_TRY(const PostgresRows chunks, co_await read(query::dump_output, range()));
+  for (int row = 0; row < chunks.size(); ++row) {
+    const auto place = places.find(chunks.number(row, 0));
+    if (place == places.end()) continue;
+    Output& output = records[place->second].output;
+    output.bytes = static_cast<std::uint64_t>(chunks.number(row, 1));
+    (chunks.number(row, 2) < std::int64_t{kOutputHeadMax} ? output.head : output.tail) += chunks.bytes(row, 3);
+  }
+  for (RunRecord& record : records) {
+    std::string& tail = record.output.tail;
+    if (tail.size() > kOutputTailMax) tail.erase(0, tail.size() - kOutputTailMax);
+  }
+  co_return records;
+}
+
+Task<Result<std::uint64_t>> PostgresStore::load(std::vector<RunRecord> records) {
+  Load load;
+  for (const RunRecord& record : records) {
+    STINT_CO_CHECK(check_record(record));
+    load.add(record);
+  }
+  if (records.empty()) co_return 0;
+  STINT_CO_TRY(const PostgresRows rows,
+               co_await writing_.run(query::load, load.parameters(), PostgresLane::Repeat::always));
+  co_return static_cast<std::uint64_t>(rows.number(0, 0));
+}
+
+Task<Result<std::vector<std::string>>> PostgresStore::check() {
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::wrong_indexes, {}));
+  std::vector<std::string> findings;
+  for (int row = 0; row < rows.size(); ++row) {
+    findings.push_back("the index " + rows.text(row, 0) + " is not valid: REINDEX INDEX stint." + rows.text(row, 0));
+  }
+  co_return findings;
 }
 
 }  // namespace stint::store

@@ -52,6 +52,11 @@ class PostgresStore final : public Store {
   Task<Result<Output>> output(std::string id) override;
   Task<Result<Stats>> stats() override;
   Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) override;
+  Task<Result<std::vector<AgentEntry>>> agents() override;
+  Task<Result<std::vector<RunRecord>>> dump(RunNumber after, std::uint32_t most) override;
+  Task<Result<std::uint64_t>> load(std::vector<RunRecord> records) override;
+  Task<Result<std::vector<std::string>>> check() override;
+  [[nodiscard]] Schema schema() const override { return schema_; }
 
  private:
   /// A worker's claims. A claim that was not answered, or whose asker was stopped, may still be carried out: owned()
@@ -71,6 +76,7 @@ class PostgresStore final : public Store {
   Task<Result<std::int64_t>> write_number(std::string_view sql, Parameters parameters);
 
   const PostgresOptions options_;
+  Schema schema_;
   PostgresLane writing_, reading_, beating_;
   std::map<WorkerNumber, Claims> claims_;  // of the workers that claimed here
 };

@@ -62,6 +62,7 @@ class Rows {
 
   virtual Result<std::optional<AgentRow>> agent(std::string_view name) = 0;
   virtual Result<std::optional<AgentRow>> agent(AgentNumber number) = 0;
+  virtual Result<std::vector<AgentRow>> agents() = 0;  ///< by name
   virtual Result<> put(AgentRow& agent) = 0;
   virtual Result<SetNumber> make_set(const std::vector<std::pair<GateNumber, std::uint32_t>>& members) = 0;
 
@@ -101,6 +102,7 @@ class Rows {
   virtual Result<> put_result(RunNumber run, const std::string& result) = 0;
   virtual Result<> add_event(RunNumber run, const Event& event) = 0;  ///< 0: of the fleet
   virtual Result<> add_output(RunNumber run, std::string_view text) = 0;
+  virtual Result<> put_output(RunNumber run, const Output& output) = 0;  ///< there was none
   virtual Result<std::vector<RunNumber>> finished_before(WallTime time, std::size_t most) = 0;
   virtual Result<> forget(RunNumber run) = 0;
 };

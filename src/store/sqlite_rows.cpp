@@ -18,12 +18,6 @@ namespace query = sqlite::query;
 
 constexpr unsigned kLeaseMode = 0600;
 
-std::optional<std::int64_t> maybe_ms(std::optional<Duration> duration) {
-  return duration ? std::optional(to_ms(*duration)) : std::nullopt;
-}
-std::optional<Duration> to_duration(std::optional<std::int64_t> ms) {
-  return ms ? std::optional(Duration(milliseconds(*ms))) : std::nullopt;
-}
 std::string_view hold_text(Hold hold) { return hold == Hold::none ? std::string_view() : to_string(hold); }
 std::string_view stop_text(Stop stop) { return stop == Stop::none ? std::string_view() : to_string(stop); }
 
@@ -115,6 +109,14 @@ Result<std::optional<AgentRow>> SqliteRows::agent(AgentNumber number) {
   query.bind(1, number);
   std::optional<AgentRow> found;
   if (query.next()) found = read_agent(query);
+  STINT_CHECK(query.end());
+  return found;
+}
+
+Result<std::vector<AgentRow>> SqliteRows::agents() {
+  Query query(database_, query::agents);
+  std::vector<AgentRow> found;
+  while (query.next()) found.push_back(read_agent(query));
   STINT_CHECK(query.end());
   return found;
 }
@@ -435,6 +437,15 @@ Result<std::string> SqliteRows::input(RunNumber run) {
   return body;
 }
 
+Result<std::string> SqliteRows::result(RunNumber run) {
+  Query query(database_, query::result);
+  query.bind(1, run);
+  std::string body;
+  if (query.next()) body = query.text(0);
+  STINT_CHECK(query.end());
+  return body;
+}
+
 Result<> SqliteRows::put_result(RunNumber run, const std::string& result) {
   Query query(database_, query::put_result);
   return query.bind(1, run).bind(2, result).run();
@@ -477,6 +488,18 @@ Result<> SqliteRows::add_output(RunNumber run, std::string_view text) {
   return query.bind(1, run).bind(2, kHead).bind(3, end - kTail).run();
 }
 
+Result<> SqliteRows::put_output(RunNumber run, const Output& output) {
+  const auto chunk = [&](std::uint64_t at, const std::string& body) -> Result<> {
+    if (body.empty()) return {};
+    Query query(database_, query::add_chunk);
+    return query.bind(1, run).bind(2, static_cast<std::int64_t>(at)).bind_blob(3, body).run();
+  };
+  STINT_CHECK(chunk(0, output.head));
+  STINT_CHECK(chunk(output.bytes - output.tail.size(), output.tail));
+  Query query(database_, query::put_output_bytes);
+  return query.bind(1, run).bind(2, static_cast<std::int64_t>(output.bytes)).run();
+}
+
 Result<std::vector<RunNumber>> SqliteRows::finished_before(WallTime time, std::size_t most) {
   Query query(database_, query::finished_before);
   query.bind(1, time).bind(2, static_cast<std::int64_t>(most));
@@ -506,10 +529,7 @@ Result<std::optional<Run>> SqliteRows::find(const std::string& id) {
   Run& run = rows.front().run;
   if (rows.size() > 1 && run.id != id) return fail(Errc::invalid, "more than one run begins with '" + id + "'");
   STINT_TRY(run.input, input(run.number));
-  Query result(database_, query::result);
-  result.bind(1, run.number);
-  if (result.next()) run.result = result.text(0);
-  STINT_CHECK(result.end());
+  STINT_TRY(run.result, result(run.number));
   return std::move(run);
 }
 
@@ -532,12 +552,16 @@ Result<std::vector<Run>> SqliteRows::list(const Filter& filter) {
 Result<std::vector<Event>> SqliteRows::events(const std::string& id, std::int64_t after, std::uint32_t most) {
   STINT_TRY(const std::optional<RunRow> row, run(id));
   if (!row) return fail(no_such_run(id));
+  return events_of(row->run, after, most);
+}
+
+Result<std::vector<Event>> SqliteRows::events_of(const Run& run, std::int64_t after, std::int64_t most) {
   Query query(database_, query::events);
-  query.bind(1, row->run.number).bind(2, after).bind(3, std::int64_t{most});
+  query.bind(1, run.number).bind(2, after).bind(3, most);
   std::vector<Event> found;
   while (query.next()) {
     STINT_TRY(Event event, read_event(query));
-    event.run = id;
+    event.run = run.id;
     found.push_back(std::move(event));
   }
   STINT_CHECK(query.end());
@@ -563,15 +587,19 @@ Result<FeedPage> SqliteRows::feed(const std::string& cursor, std::uint32_t most)
 Result<Output> SqliteRows::output(const std::string& id) {
   STINT_TRY(const std::optional<RunRow> row, run(id));
   if (!row) return fail(no_such_run(id));
+  return output_of(row->run.number);
+}
+
+Result<Output> SqliteRows::output_of(RunNumber run) {
   Output output;
   {
     Query query(database_, query::output_bytes);
-    query.bind(1, row->run.number);
+    query.bind(1, run);
     if (query.next()) output.bytes = static_cast<std::uint64_t>(query.number(0));
     STINT_CHECK(query.end());
   }
   Query query(database_, query::chunks);
-  query.bind(1, row->run.number);
+  query.bind(1, run);
   while (query.next()) {
     (query.number(0) < static_cast<std::int64_t>(kOutputHeadMax) ? output.head : output.tail) += query.text(1);
   }
@@ -608,7 +636,48 @@ Result<Stats> SqliteRows::stats() {
   STINT_CHECK(count(query::count_ready, stats.ready));
   STINT_CHECK(count(query::count_events, stats.events));
   STINT_CHECK(count(query::count_workers, stats.workers));
+  STINT_CHECK(count(query::count_bytes, stats.bytes));
   return stats;
+}
+
+Result<std::vector<RunRecord>> SqliteRows::dump(RunNumber after, std::uint32_t most) {
+  Query query(database_, query::dump);
+  query.bind(1, after).bind(2, std::int64_t{most});
+  STINT_TRY(std::vector<RunRow> rows, read_all(query));
+  std::vector<RunRecord> records;
+  for (RunRow& row : rows) {
+    RunRecord record;
+    record.run = std::move(row.run);
+    record.rank = row.rank;
+    record.budget = row.budget;
+    record.budget_left = row.budget_left;
+    record.budget_until = row.budget_until;
+    record.parked_on = std::move(row.parked_on);
+    STINT_TRY(record.run.input, input(record.run.number));
+    STINT_TRY(record.run.result, result(record.run.number));
+    STINT_TRY(record.events, events_of(record.run, 0, -1));
+    STINT_TRY(record.output, output_of(record.run.number));
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+Result<std::vector<std::string>> SqliteRows::check() {
+  std::vector<std::string> findings;
+  {
+    Query query(database_, query::integrity);
+    while (query.next()) {
+      if (query.text(0) != "ok") findings.push_back("the file is damaged: " + query.text(0));
+    }
+    STINT_CHECK(query.end());
+  }
+  Query query(database_, query::wrong_counts);
+  while (query.next()) {
+    findings.push_back("the queue of '" + query.text(0) + "' counts " + std::to_string(query.number(1)) +
+                       " runs and has " + std::to_string(query.number(2)));
+  }
+  STINT_CHECK(query.end());
+  return findings;
 }
 
 }  // namespace stint::store

@@ -17,6 +17,7 @@ class SqliteRows final : public Rows {
 
   Result<std::optional<AgentRow>> agent(std::string_view name) override;
   Result<std::optional<AgentRow>> agent(AgentNumber number) override;
+  Result<std::vector<AgentRow>> agents() override;
   Result<> put(AgentRow& agent) override;
   Result<SetNumber> make_set(const std::vector<std::pair<GateNumber, std::uint32_t>>& members) override;
   Result<GateRow> gate(std::string_view name) override;
@@ -49,6 +50,7 @@ class SqliteRows final : public Rows {
   Result<> put_result(RunNumber run, const std::string& result) override;
   Result<> add_event(RunNumber run, const Event& event) override;
   Result<> add_output(RunNumber run, std::string_view text) override;
+  Result<> put_output(RunNumber run, const Output& output) override;
   Result<std::vector<RunNumber>> finished_before(WallTime time, std::size_t most) override;
   Result<> forget(RunNumber run) override;
 
@@ -60,6 +62,8 @@ class SqliteRows final : public Rows {
   Result<Output> output(const std::string& id);
   Result<std::optional<std::int64_t>> place(const std::string& id, std::int64_t most);
   Result<Stats> stats();
+  Result<std::vector<RunRecord>> dump(RunNumber after, std::uint32_t most);
+  Result<std::vector<std::string>> check();
 
   /// As if the process that enrolled it were gone.
   void drop_lease(WorkerNumber worker) { own_.erase(worker); }
@@ -70,6 +74,9 @@ class SqliteRows final : public Rows {
   Result<std::optional<RunRow>> read_one(Query& query);
   Result<std::vector<RunRow>> read_all(Query& query);
   Result<std::string> agent_name(AgentNumber number);
+  Result<std::string> result(RunNumber run);
+  Result<std::vector<Event>> events_of(const Run& run, std::int64_t after, std::int64_t most);
+  Result<Output> output_of(RunNumber run);
 
   Database& database_;
   std::string leases_;

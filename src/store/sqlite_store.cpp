@@ -24,7 +24,7 @@ Result<std::int64_t> ask(Database& database, std::string_view sql) {
 }
 
 /// Under the gate, so that two processes that start at once do not both do it.
-Result<> migrate(Database& database, const std::string& path) {
+Result<Schema> migrate(Database& database, const std::string& path) {
   constexpr auto kNewest = static_cast<std::int64_t>(sqlite::kMigrations.size());
   STINT_TRY(const std::int64_t version, ask(database, query::version));
   STINT_TRY(const std::int64_t application, ask(database, query::application));
@@ -34,21 +34,22 @@ Result<> migrate(Database& database, const std::string& path) {
   }
   if (version > kNewest) {
     STINT_TRY(const std::int64_t oldest, ask(database, query::oldest_program));
-    if (oldest <= kNewest) return {};
+    if (oldest <= kNewest) return Schema{version, version};
     return fail(Errc::denied, path + " was made by a newer Stint (schema " + std::to_string(version) +
                                   ", this one knows " + std::to_string(kNewest) + "). Install that one");
   }
-  if (version == kNewest) return {};
+  if (version == kNewest) return Schema{version, version};
   STINT_CHECK(database.run(query::begin));
   for (std::int64_t next = version; next < kNewest; ++next) {
     if (Result<> done = database.run(sqlite::kMigrations[static_cast<std::size_t>(next)]); !done) {
       (void)database.run(query::roll_back);
-      return done;
+      return fail(std::move(done.error()));
     }
   }
   STINT_CHECK(database.run(std::string(query::set_version) + std::to_string(kNewest)));
   STINT_CHECK(database.run(std::string(query::set_application) + std::to_string(kApplication)));
-  return database.run(query::commit);
+  STINT_CHECK(database.run(query::commit));
+  return Schema{version, kNewest};
 }
 
 }  // namespace
@@ -64,15 +65,17 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path
   }
   STINT_TRY(os::Fd gate, os::open_shared_file(path + ".gate", kFileMode));
   STINT_CHECK(blocking_take(gate, patience));
+  Schema schema;
   auto opened = [&]() -> Result<Database> {
     STINT_TRY(Database database, Database::open(path, Database::Access::write, patience));
-    STINT_CHECK(migrate(database, path));
+    STINT_TRY(schema, migrate(database, path));
     return database;
   }();
   os::unlock_slot(gate.get());
   STINT_TRY(Database database, std::move(opened));
   STINT_TRY(Database for_reading, Database::open(path, Database::Access::read, patience));
   std::unique_ptr<SqliteStore> store(new SqliteStore());
+  store->schema_ = schema;
   store->writer_ = std::make_unique<SqliteWriter>(store->writing_.reactor(), std::move(database), leases,
                                                   std::move(gate), ambient, patience);
   store->reader_ = std::make_unique<Reader>(std::move(for_reading), leases, ambient);
@@ -227,6 +230,29 @@ Task<Result<Stats>> SqliteStore::stats() {
 
 Task<Result<std::uint64_t>> SqliteStore::prune(WallTime before, std::uint32_t most) {
   return write([before, most](Ledger& ledger) { return ledger.prune(before, most); });
+}
+
+Task<Result<std::vector<AgentEntry>>> SqliteStore::agents() {
+  return read([](Reader& reader) { return reader.ledger.agents(); });
+}
+
+Task<Result<std::vector<RunRecord>>> SqliteStore::dump(RunNumber after, std::uint32_t most) {
+  return read([after, most](Reader& reader) { return reader.rows.dump(after, most); });
+}
+
+Task<Result<std::uint64_t>> SqliteStore::load(std::vector<RunRecord> records) {
+  return write([records = std::move(records)](Ledger& ledger) -> Result<std::uint64_t> {
+    std::uint64_t added = 0;
+    for (const RunRecord& record : records) {
+      STINT_TRY(const bool fresh, ledger.load(record));
+      if (fresh) ++added;
+    }
+    return added;
+  });
+}
+
+Task<Result<std::vector<std::string>>> SqliteStore::check() {
+  return read([](Reader& reader) { return reader.rows.check(); });
 }
 
 Task<Result<>> SqliteStore::drop_lease(WorkerNumber worker) {

@@ -50,6 +50,11 @@ class SqliteStore final : public Store {
   Task<Result<Output>> output(std::string id) override;
   Task<Result<Stats>> stats() override;
   Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) override;
+  Task<Result<std::vector<AgentEntry>>> agents() override;
+  Task<Result<std::vector<RunRecord>>> dump(RunNumber after, std::uint32_t most) override;
+  Task<Result<std::uint64_t>> load(std::vector<RunRecord> records) override;
+  Task<Result<std::vector<std::string>>> check() override;
+  [[nodiscard]] Schema schema() const override { return schema_; }
 
   /// How many groups of steps were committed so far.
   [[nodiscard]] std::uint64_t commits() const noexcept { return writer_->commits(); }
@@ -71,6 +76,7 @@ class SqliteStore final : public Store {
   template <class Look>
   auto read(Look look) -> Task<std::invoke_result_t<Look&, Reader&>>;
 
+  Schema schema_;
   std::unique_ptr<SqliteWriter> writer_;  // used on the writing thread …
   std::unique_ptr<Reader> reader_;        // … and on the reading one
   SideThread writing_, reading_;          // end before what they use

@@ -160,6 +160,12 @@ struct Stats {
   std::map<domain::RunState, std::uint64_t> runs;
   std::uint64_t ready = 0;  ///< of the queued: could be claimed now
   std::uint64_t events = 0, workers = 0;
+  std::uint64_t bytes = 0;  ///< on disk
+};
+/// The version of the tables.
+struct Schema {
+  std::int64_t found = 0;  ///< when it was opened; 0: there were none
+  std::int64_t now = 0;
 };
 
 /// Both ends of an output are kept; the middle of a long one is not.
@@ -168,6 +174,17 @@ struct Output {
   std::uint64_t bytes = 0;  ///< all that was written; head and tail are less if something is missing
 };
 inline constexpr std::size_t kOutputHeadMax = 64 << 10, kOutputTailMax = 192 << 10;
+
+/// A run with all that belongs to it, as one store hands it to another.
+struct RunRecord {
+  Run run;                ///< whole; its number is that of the store it comes from
+  std::int64_t rank = 0;  ///< when it is due, less ten minutes for each step of priority; in ms
+  std::optional<Duration> budget, budget_left;
+  std::optional<WallTime> budget_until;
+  std::string parked_on;
+  std::vector<Event> events;  ///< all of them, by seq
+  Output output;
+};
 
 class Store {
  public:
@@ -232,6 +249,18 @@ class Store {
 
   /// Forgets runs that ended before, with their events and output. How many.
   virtual Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) = 0;
+
+  // From one store to another: transfer.hpp.
+  virtual Task<Result<std::vector<AgentEntry>>> agents() = 0;  ///< by name
+  /// In the order in which they came; only those with a higher number than `after`.
+  virtual Task<Result<std::vector<RunRecord>>> dump(RunNumber after, std::uint32_t most) = 0;
+  /// Adds what dump() gave; those that are here already stay as they are. How many were added. What was accepted once
+  /// is accepted: no bound of a queue applies. Conflict: one is running, or its key is taken; asked again without it,
+  /// the rest comes.
+  virtual Task<Result<std::uint64_t>> load(std::vector<RunRecord> records) = 0;
+  /// What is wrong with the medium itself, one line each; what is wrong with the runs in it: audit.hpp.
+  virtual Task<Result<std::vector<std::string>>> check() = 0;
+  [[nodiscard]] virtual Schema schema() const = 0;
 };
 
 }  // namespace stint::store

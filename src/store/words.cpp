@@ -42,6 +42,12 @@ Result<RunState> read_state(const std::string& name) {
 std::int64_t to_ms(Duration duration) noexcept {
   return std::chrono::ceil<std::chrono::milliseconds>(duration).count();
 }
+std::optional<std::int64_t> maybe_ms(std::optional<Duration> duration) noexcept {
+  return duration ? std::optional(to_ms(*duration)) : std::nullopt;
+}
+std::optional<Duration> to_duration(std::optional<std::int64_t> ms) noexcept {
+  return ms ? std::optional(Duration(std::chrono::milliseconds(*ms))) : std::nullopt;
+}
 std::optional<std::uint32_t> small(std::optional<std::int64_t> value) noexcept {
   return value ? std::optional(static_cast<std::uint32_t>(*value)) : std::nullopt;
 }
@@ -50,6 +56,7 @@ std::optional<std::int64_t> wide(std::optional<std::uint32_t> value) noexcept {
 }
 
 Error no_such_run(const std::string& id) { return {Errc::invalid, "there is no run '" + id + "'"}; }
+Error no_such_agent(const std::string& name) { return {Errc::invalid, "there is no agent '" + name + "'"}; }
 Error no_such_cursor(const std::string& text) { return {Errc::invalid, "'" + text + "' is no cursor of this feed"}; }
 
 Result<std::int64_t> read_cursor(const std::string& text) {

@@ -17,10 +17,13 @@ namespace stint::store {
 [[nodiscard]] Result<domain::RunState> read_state(const std::string& name);
 
 [[nodiscard]] std::int64_t to_ms(Duration duration) noexcept;  ///< up, so that a wait is never too short
+[[nodiscard]] std::optional<std::int64_t> maybe_ms(std::optional<Duration> duration) noexcept;
+[[nodiscard]] std::optional<Duration> to_duration(std::optional<std::int64_t> ms) noexcept;
 [[nodiscard]] std::optional<std::uint32_t> small(std::optional<std::int64_t> value) noexcept;
 [[nodiscard]] std::optional<std::int64_t> wide(std::optional<std::uint32_t> value) noexcept;
 
 [[nodiscard]] Error no_such_run(const std::string& id);
+[[nodiscard]] Error no_such_agent(const std::string& name);
 [[nodiscard]] Error no_such_cursor(const std::string& text);
 /// A cursor that is the number of an event; empty: from the beginning.
 [[nodiscard]] Result<std::int64_t> read_cursor(const std::string& text);

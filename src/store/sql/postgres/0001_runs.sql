@@ -100,12 +100,12 @@ CREATE UNIQUE INDEX event_of_run ON event (run_id, seq);
 CREATE INDEX event_feed ON event (xid, id);
 
 -- Each change of a run that raises seq is an event: no statement can forget it. Once for a statement, however many rows.
--- A note writes its own, with its data. No nested loop: a plan from when one row was changed would compare a thousand
+-- A note writes its own, with its data; a run from another store brings its events along. No nested loop: a plan from when one row was changed would compare a thousand
 -- with a thousand.
 CREATE FUNCTION run_event() RETURNS trigger LANGUAGE plpgsql SET enable_nestloop = off AS $$ BEGIN
   IF TG_OP = 'INSERT' THEN
     INSERT INTO stint.event (run_id, seq, fence, cause, state, hold, at)
-      SELECT run_id, seq, fence, cause, state, hold, changed_at FROM fresh ORDER BY run_id;
+      SELECT run_id, seq, fence, cause, state, hold, changed_at FROM fresh WHERE seq = 1 ORDER BY run_id;
   ELSE
     INSERT INTO stint.event (run_id, seq, fence, worker_id, set_id, cause, state, hold, error, at)
       SELECT n.run_id, n.seq, n.fence, coalesce(n.worker_id, o.worker_id), n.set_id, n.cause, n.state, n.hold,

@@ -622,3 +622,80 @@ DECLARE v_before timestamptz := from_ms(p_before_ms); v_runs bigint[]; v_session
     AND NOT EXISTS (SELECT FROM run r WHERE r.session_id = s.session_id AND r.finished_at IS NULL)
     AND NOT EXISTS (SELECT FROM run r WHERE r.session_id = s.session_id AND r.finished_at IS NOT NULL);
   RETURN cardinality(v_runs); END $$;
+
+-- ---- from one store to another -------------------------------------------------------------------------------------
+
+CREATE FUNCTION agents() RETURNS TABLE (name text, queued_max bigint, attempts_max bigint, lost_max bigint,
+  backoff_base_ms bigint, backoff_cap_ms bigint, "limit" text, weight bigint)
+LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
+  SELECT a.name, a.queued_max, a.attempts_max, a.lost_max, a.backoff_base_ms, a.backoff_cap_ms, g.name, m.weight
+  FROM agent a LEFT JOIN limit_set_gate m USING (set_id) LEFT JOIN gate g USING (gate_id) ORDER BY a.name, g.name $$;
+
+-- Runs with their events and outputs; those that are here already stay as they are. The arrays of one kind are as long as
+-- each other. A run of seq 1 has one event, which the trigger writes.
+CREATE FUNCTION load(p_ids text[], p_agents text[], p_sessions text[], p_parents text[], p_keys text[], p_on_crash text[],
+  p_states text[], p_holds text[], p_stops text[], p_errors text[], p_parked_on text[], p_inputs text[], p_results text[],
+  p_causes text[], p_ranks_ms bigint[], p_created_ms bigint[], p_not_before_ms bigint[], p_deadlines_ms bigint[],
+  p_budgets_ms bigint[], p_left_ms bigint[], p_until_ms bigint[], p_started_ms bigint[], p_finished_ms bigint[],
+  p_changed_ms bigint[], p_attempts bigint[], p_lost bigint[], p_fences bigint[], p_seqs bigint[], p_unsafe bigint[],
+  e_ids text[], e_seqs bigint[], e_fences bigint[], e_workers bigint[], e_causes text[], e_states text[], e_holds text[],
+  e_errors text[], e_data text[], e_at_ms bigint[],
+  o_ids text[], o_bytes bigint[], o_at bigint[], o_bodies text[]) RETURNS bigint
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+#variable_conflict use_column
+DECLARE v_keys text[]; v_sessions bigint[]; v_wrong record; v_added bigint; v_runs bigint[]; t timestamptz; BEGIN
+  SELECT array_agg(DISTINCT s) INTO v_keys FROM unnest(p_sessions) s WHERE s <> '';
+  IF v_keys IS NOT NULL THEN PERFORM open_sessions(v_keys); END IF;
+  SELECT u.agent INTO v_wrong FROM unnest(p_agents) u (agent) WHERE NOT EXISTS (SELECT FROM agent a WHERE a.name = u.agent);
+  IF FOUND THEN RAISE EXCEPTION USING ERRCODE = 'ST400', MESSAGE = format('there is no agent ''%s''', v_wrong.agent); END IF;
+  SELECT u.id, u.key, r.public_id INTO v_wrong FROM unnest(p_ids, p_agents, p_keys) u (id, agent, key)
+    JOIN agent a ON a.name = u.agent JOIN run r ON r.agent_id = a.agent_id AND r.idem_key = u.key
+    WHERE u.key <> '' AND r.public_id <> u.id LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION USING ERRCODE = 'ST409',
+      MESSAGE = format('run %s has the key ''%s'', which run %s has here', v_wrong.id, v_wrong.key, v_wrong.public_id);
+  END IF;
+  t := clock();
+  WITH n AS (
+    SELECT u.* FROM unnest(p_ids, p_agents, p_sessions, p_parents, p_keys, p_on_crash, p_states, p_holds, p_stops, p_errors,
+        p_parked_on, p_causes, p_ranks_ms, p_created_ms, p_not_before_ms, p_deadlines_ms, p_budgets_ms, p_left_ms, p_until_ms,
+        p_started_ms, p_finished_ms, p_changed_ms, p_attempts, p_lost, p_fences, p_seqs, p_unsafe)
+      WITH ORDINALITY AS u (id, agent, session, parent, key, on_crash, state, hold, stop, error, parked_on, cause, rank_ms,
+        created_ms, not_before_ms, deadline_ms, budget_ms, left_ms, until_ms, started_ms, finished_ms, changed_ms, attempt,
+        lost, fence, seq, unsafe, at)
+      WHERE NOT EXISTS (SELECT FROM run r WHERE r.public_id = u.id)),
+  added AS (
+    INSERT INTO run (public_id, agent_id, session_id, parent, idem_key, on_crash, state, hold, stop, error, parked_on, cause,
+        rank, created_at, not_before, deadline, budget_ms, budget_left_ms, budget_until, started_at, finished_at, changed_at,
+        attempt, lost, fence, seq, unsafe)
+      SELECT n.id, a.agent_id, s.session_id, nullif(n.parent, ''), nullif(n.key, ''), n.on_crash, n.state,
+        nullif(n.hold, 'none'), nullif(n.stop, 'none'), nullif(n.error, ''), nullif(n.parked_on, ''), n.cause,
+        from_ms(n.rank_ms), from_ms(n.created_ms), from_ms(n.not_before_ms), from_ms(n.deadline_ms), n.budget_ms, n.left_ms,
+        from_ms(n.until_ms), from_ms(n.started_ms), from_ms(n.finished_ms), from_ms(n.changed_ms), n.attempt, n.lost, n.fence,
+        n.seq, n.unsafe <> 0
+      FROM n JOIN agent a ON a.name = n.agent LEFT JOIN session s ON s.key = nullif(n.session, '') ORDER BY n.at
+    RETURNING run_id)
+  SELECT count(*), array_agg(run_id) INTO v_added, v_runs FROM added;
+  IF v_added = 0 THEN RETURN 0; END IF;
+  UPDATE run r SET parent_id = p.run_id FROM run p WHERE r.run_id = ANY (v_runs) AND p.public_id = r.parent;
+  INSERT INTO run_input (run_id, body) SELECT r.run_id, u.body FROM unnest(p_ids, p_inputs) u (id, body)
+    JOIN run r ON r.public_id = u.id WHERE u.body <> '' AND r.run_id = ANY (v_runs);
+  INSERT INTO run_result (run_id, body) SELECT r.run_id, u.body FROM unnest(p_ids, p_results) u (id, body)
+    JOIN run r ON r.public_id = u.id WHERE u.body <> '' AND r.run_id = ANY (v_runs);
+  INSERT INTO event (run_id, seq, fence, worker_id, cause, state, hold, error, data, at)
+    SELECT r.run_id, u.seq, u.fence, u.worker_id, u.cause, nullif(u.state, ''), nullif(u.hold, 'none'), nullif(u.error, ''),
+      nullif(u.data, ''), from_ms(u.at_ms)
+    FROM unnest(e_ids, e_seqs, e_fences, e_workers, e_causes, e_states, e_holds, e_errors, e_data, e_at_ms)
+      WITH ORDINALITY AS u (id, seq, fence, worker_id, cause, state, hold, error, data, at_ms, at)
+    JOIN run r ON r.public_id = u.id WHERE r.run_id = ANY (v_runs) AND r.seq > 1 ORDER BY u.at;
+  INSERT INTO output (run_id, bytes) SELECT r.run_id, max(u.bytes) FROM unnest(o_ids, o_bytes) u (id, bytes)
+    JOIN run r ON r.public_id = u.id WHERE r.run_id = ANY (v_runs) GROUP BY r.run_id;
+  INSERT INTO output_chunk (run_id, at, body) SELECT r.run_id, u.at, decode(u.body, 'hex')
+    FROM unnest(o_ids, o_at, o_bodies) u (id, at, body) JOIN run r ON r.public_id = u.id WHERE r.run_id = ANY (v_runs);
+  -- Behind a session that was here already.
+  UPDATE run u SET hold = 'session', cause = 'loaded', changed_at = t, seq = u.seq + 1
+    WHERE u.run_id = ANY (v_runs) AND u.state = 'queued' AND u.hold IS DISTINCT FROM 'session' AND u.session_id IS NOT NULL
+      AND EXISTS (SELECT FROM run h WHERE h.session_id = u.session_id AND h.finished_at IS NULL AND h.run_id < u.run_id);
+  SELECT array_agg(DISTINCT session_id) INTO v_sessions FROM run WHERE run_id = ANY (v_runs) AND session_id IS NOT NULL;
+  IF v_sessions IS NOT NULL THEN PERFORM promote(v_sessions); END IF;
+  RETURN v_added; END $$;

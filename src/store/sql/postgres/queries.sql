@@ -88,6 +88,26 @@ SELECT * FROM stint_v1.output($1, $2)
 SELECT state, count(*) FROM stint.run GROUP BY state
 -- name: counts
 SELECT (SELECT count(*) FROM stint.run WHERE state = 'queued' AND hold IS NULL), (SELECT count(*) FROM stint.event),
-  (SELECT count(*) FROM stint.worker WHERE state <> 'dead')
+  (SELECT count(*) FROM stint.worker WHERE state <> 'dead'),
+  (SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class WHERE relnamespace = 'stint'::regnamespace AND relkind = 'r')
 -- name: prune
 SELECT stint_v1.prune($1, $2)
+
+-- name: agents
+SELECT * FROM stint_v1.agents()
+-- name: dump
+SELECT @run@, (SELECT body FROM stint.run_input i WHERE i.run_id = s.run_id), (SELECT body FROM stint.run_result o WHERE o.run_id = s.run_id),
+  stint_v1.to_ms(r.rank), r.budget_ms, r.budget_left_ms, stint_v1.to_ms(r.budget_until), r.parked_on
+FROM stint_v1.seen s JOIN (SELECT run_id, rank, budget_ms, budget_left_ms, budget_until, parked_on FROM stint.run) r USING (run_id)
+WHERE run_id > $1 ORDER BY run_id LIMIT $2
+-- name: dump_events
+SELECT * FROM stint_v1.told WHERE run_id BETWEEN $1 AND $2 ORDER BY run_id, seq
+-- name: dump_output
+SELECT c.run_id, o.bytes, c.at, c.body FROM stint.output_chunk c JOIN stint.output o USING (run_id)
+WHERE c.run_id BETWEEN $1 AND $2 ORDER BY c.run_id, c.at
+-- name: load
+SELECT stint_v1.load($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26,
+  $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43)
+-- name: wrong_indexes
+SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+WHERE c.relnamespace = 'stint'::regnamespace AND NOT (i.indisvalid AND i.indisready) ORDER BY c.relname

@@ -34,6 +34,8 @@ PRAGMA application_id =
 SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap FROM agent WHERE name = ?1;
 -- name: agent_by_number
 SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap FROM agent WHERE agent_id = ?1;
+-- name: agents
+SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap FROM agent ORDER BY name;
 -- name: put_agent
 INSERT INTO agent (name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
 ON CONFLICT (name) DO UPDATE SET set_id = excluded.set_id, queued_max = excluded.queued_max, attempts_max = excluded.attempts_max,
@@ -173,3 +175,14 @@ SELECT count(*) FROM run WHERE state = 'queued' AND hold IS NULL;
 SELECT count(*) FROM event;
 -- name: count_workers
 SELECT count(*) FROM worker WHERE state <> 'dead';
+-- name: count_bytes
+SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size();
+
+-- name: dump
+SELECT @run@ FROM run WHERE run_id > ?1 ORDER BY run_id LIMIT ?2;
+-- name: integrity
+PRAGMA integrity_check(20);
+-- name: wrong_counts
+SELECT a.name, coalesce(q.n, 0), coalesce(r.n, 0) FROM agent a LEFT JOIN queue_size q USING (agent_id)
+  LEFT JOIN (SELECT agent_id, count(*) AS n FROM run WHERE state = 'queued' GROUP BY agent_id) r USING (agent_id)
+  WHERE coalesce(q.n, 0) <> coalesce(r.n, 0) ORDER BY a.name;

@@ -1,0 +1,299 @@
+#include "cli/store.hpp"
+
+#include "cli/printable.hpp"
+#include "cli/store_place.hpp"
+#include "cli/surroundings.hpp"
+#include "store/audit.hpp"
+#include "store/transfer.hpp"
+#include "wire/store_file.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+namespace stint::cli {
+namespace {
+
+using store::Moved;
+using store::RunRecord;
+
+constexpr std::size_t kPage = 200;
+constexpr std::string_view kSqliteHead = "SQLite format 3";
+
+struct Close {
+  void operator()(std::FILE* file) const noexcept {
+    if (file != stdin && file != stdout) std::fclose(file);
+  }
+};
+using File = std::unique_ptr<std::FILE, Close>;
+
+std::string describe(const Moved& moved) {
+  const auto some = [](std::uint64_t n, const char* one) { return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s"); };
+  return fmt::format("{}, {}, {} with {}", some(moved.agents, "agent"), some(moved.limits, "limit"),
+                     some(moved.runs, "run"), some(moved.events, "event"));
+}
+
+// ---- export
+// ----------------------------------------------------------------------------------------------------------
+
+/// Blocks while it writes: the command does nothing else.
+class FileSink final : public store::Sink {
+ public:
+  FileSink(File file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
+
+  Task<Result<>> take(store::AgentEntry agent) override { co_return blocking_write(wire::to_json(agent)); }
+  Task<Result<>> take(store::LimitState limit) override { co_return blocking_write(wire::to_json(limit)); }
+  Task<Result<>> take(std::vector<RunRecord> runs) override {
+    for (const RunRecord& record : runs) STINT_CO_CHECK(blocking_write(wire::to_json(record)));
+    co_return Result<>();
+  }
+  Result<> blocking_write(const std::string& line) {
+    const bool whole = std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size();
+    if (!whole || std::fputc('\n', file_.get()) == EOF) return fail(broken());
+    return {};
+  }
+  Result<> blocking_flush() {
+    if (std::fflush(file_.get()) != 0) return fail(broken());
+    return {};
+  }
+
+ private:
+  [[nodiscard]] Error broken() const { return {Errc::failed, name_ + ": can't be written to; is the disk full?"}; }
+  File file_;
+  std::string name_;
+};
+
+Task<Result<Moved>> export_to(store::Store& from, FileSink& sink) {
+  STINT_CO_CHECK(sink.blocking_write(wire::store_file_head()));
+  STINT_CO_TRY(const Moved moved, co_await store::pour(from, sink));
+  STINT_CO_CHECK(sink.blocking_write(wire::store_file_end(moved)));
+  STINT_CO_CHECK(sink.blocking_flush());
+  co_return moved;
+}
+
+Result<File> blocking_create(const std::string& name) {
+  if (name == "-") return File(stdout);
+  File file(std::fopen(name.c_str(), "wxe"));  // never over another one
+  if (!file) return fail(Errc::failed, name + ": can't be made; is it there already?");
+  return file;
+}
+
+// ---- import
+// ----------------------------------------------------------------------------------------------------------
+
+/// The lines of an export, one by one.
+class Lines {
+ public:
+  Lines(File file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
+  ~Lines() { std::free(buffer_); }
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
+
+  /// None: the end of the file.
+  Result<std::optional<wire::StoreFileLine>> blocking_next() {
+    const ssize_t length = ::getline(&buffer_, &room_, file_.get());
+    if (length < 0) {
+      if (std::ferror(file_.get()) != 0) return fail(Errc::failed, name_ + ": can't be read");
+      return std::nullopt;
+    }
+    ++number_;
+    auto line = wire::parse_store_line({buffer_, static_cast<std::size_t>(length)});
+    if (line) return std::optional(std::move(*line));
+    return fail(line.error().code(), fmt::format("{}:{}: {}", name_, number_, line.error().what()));
+  }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+ private:
+  File file_;
+  std::string name_;
+  char* buffer_ = nullptr;
+  std::size_t room_ = 0;
+  std::uint64_t number_ = 0;
+};
+
+Error cut_off(const std::string& name, const Moved& read) {
+  return {Errc::invalid, fmt::format("{} is not whole: {} were read, and its end is missing. Export it again; what was "
+                                     "read is in the store, and to import it twice does no harm",
+                                     name, describe(read))};
+}
+
+Task<Result<Moved>> import_lines(Lines& lines, store::Sink& into) {
+  Moved read;
+  std::vector<RunRecord> page;
+  bool begun = false;
+  while (true) {
+    STINT_CO_TRY(std::optional<wire::StoreFileLine> line, lines.blocking_next());
+    if (!line) co_return fail(begun ? cut_off(lines.name(), read) : Error(Errc::invalid, lines.name() + " is empty"));
+    if (!begun && !std::holds_alternative<wire::StoreFileHead>(*line)) {
+      co_return fail(Errc::invalid, lines.name() + " is no export of a store");
+    }
+    begun = true;
+    if (auto* const record = std::get_if<RunRecord>(&*line)) {
+      ++read.runs;
+      read.events += record->events.size();
+      page.push_back(std::move(*record));
+      if (page.size() == kPage) STINT_CO_CHECK(co_await into.take(std::exchange(page, {})));
+    } else if (auto* const agent = std::get_if<store::AgentEntry>(&*line)) {
+      ++read.agents;
+      STINT_CO_CHECK(co_await into.take(std::move(*agent)));
+    } else if (auto* const limit = std::get_if<store::LimitState>(&*line)) {
+      ++read.limits;
+      STINT_CO_CHECK(co_await into.take(std::move(*limit)));
+    } else if (const auto* const end = std::get_if<Moved>(&*line)) {
+      if (!page.empty()) STINT_CO_CHECK(co_await into.take(std::move(page)));
+      if (*end != read) co_return fail(cut_off(lines.name(), read));
+      co_return read;
+    }
+  }
+}
+
+Result<File> blocking_open(const std::string& name) {
+  if (name == "-") return File(stdin);
+  File file(std::fopen(name.c_str(), "rbe"));
+  if (!file) return fail(Errc::invalid, name + ": can't be read; is the name right?");
+  return file;
+}
+
+bool blocking_is_database(std::FILE* file) {
+  std::string head(kSqliteHead.size(), '\0');
+  const bool whole = std::fread(head.data(), 1, head.size(), file) == head.size();
+  std::rewind(file);
+  return whole && head == kSqliteHead;
+}
+
+Task<Result<Moved>> import_from(Reactor& reactor, const domain::Ambient& ambient, const std::string& name,
+                                store::Sink& into) {
+  STINT_CO_TRY(File file, blocking_open(name));
+  if (name != "-" && blocking_is_database(file.get())) {
+    file.reset();
+    StorePlace place;
+    place.path = name;
+    STINT_CO_TRY(const auto from, co_await open_store(reactor, place, ambient));
+    co_return co_await store::pour(*from, into);
+  }
+  Lines lines(std::move(file), name);
+  co_return co_await import_lines(lines, into);
+}
+
+// ---- looking
+// ---------------------------------------------------------------------------------------------------------
+
+std::string size(std::uint64_t bytes) {
+  constexpr double kUnit = 1024;
+  const double kib = static_cast<double>(bytes) / kUnit;
+  if (kib < kUnit) return fmt::format("{:.0f} KiB", kib);
+  return fmt::format("{:.1f} MiB", kib / kUnit);
+}
+
+void print_stats(const StorePlace& place, const store::Stats& stats, const std::vector<store::LimitState>& limits) {
+  fmt::print("{}  {}\n", printable(place.shown), size(stats.bytes));
+  std::uint64_t runs = 0;
+  for (const auto& [state, count] : stats.runs) runs += count;
+  fmt::print("  {:>9}  runs\n", runs);
+  for (const auto& [state, count] : stats.runs) {
+    if (count > 0) fmt::print("  {:>9}  {}\n", count, to_string(state));
+  }
+  fmt::print("  {:>9}  of the queued could start now\n  {:>9}  events\n  {:>9}  workers\n", stats.ready, stats.events,
+             stats.workers);
+  for (const store::LimitState& limit : limits) {
+    const std::string of = limit.capacity ? fmt::format(" of {}", *limit.capacity) : "";
+    fmt::print("  {:>9}  held{} of {}{}\n", limit.units, of, printable(limit.name), limit.paused ? ", paused" : "");
+  }
+}
+
+void print_audit(const StorePlace& place, const store::Audit& audit) {
+  for (const std::string& finding : audit.findings) fmt::print("{}\n", printable(finding));
+  fmt::print("{}: {} runs with {} events, {}\n", printable(place.shown), audit.runs, audit.events,
+             audit.findings.empty() ? "sound" : fmt::format("{} findings", audit.findings.size()));
+}
+
+void print_schema(const StorePlace& place, const store::Schema& schema) {
+  const std::string shown = printable(place.shown);
+  if (schema.found == schema.now) {
+    fmt::print("{}: schema {}, up to date\n", shown, schema.now);
+  } else if (schema.found == 0) {
+    fmt::print("{}: made, schema {}\n", shown, schema.now);
+  } else {
+    fmt::print("{}: schema {} is now {}\n", shown, schema.found, schema.now);
+  }
+}
+
+}  // namespace
+
+StoreCommand::StoreCommand(CLI::App& app)
+    : command_(app, "store", "Where runs are kept: look, check, move to another"),
+      stats_(app, "store stats", "What is in it"),
+      check_(app, "store check", "Whether it is sound: the file, each run with its events, sessions, keys"),
+      migrate_(app, "store migrate", "Make it, or bring its tables up to date. Every start does that, too"),
+      export_(app, "store export", "Write all of it to a file, a line of JSON for each agent, limit and run"),
+      import_(app, "store import", "Add what an export or another SQLite store holds") {
+  command_.footer(
+      "The setting `store` names it: \"sqlite\", a file beside the repository, or an address of PostgreSQL, which\n"
+      "belongs into STINT_STORE. From SQLite to PostgreSQL:\n"
+      "  STINT_STORE=postgres://… stint store import .git/stint/stint.db");
+  export_.footer("Nothing may run meanwhile: drain the workers first.");
+  export_.option("FILE", to_, "Must not be there yet; - is standard output").value("").shows_default();
+  import_.footer(
+      "What is there already, by the name of an agent or limit and the id of a run, stays as it is: an import that "
+      "was\n"
+      "broken off may be repeated.");
+  import_.option("FILE", from_, "An export, - for standard input, or the file of a SQLite store").value("").required();
+  for (Command* const command : {&stats_, &check_, &migrate_, &export_, &import_}) {
+    command->flag("--json", json_, "One JSON object");
+  }
+}
+
+bool StoreCommand::chosen() const { return command_.chosen(); }
+
+int StoreCommand::run(const domain::Ambient& ambient) {
+  const auto place = blocking_find_store(blocking_look_around());
+  if (!place) return complain(place.error());
+  if (!place->exists() && !migrate_.chosen() && !import_.chosen()) {
+    return complain({Errc::invalid, "there is no store yet at " + place->shown + ". `stint store migrate` makes one"});
+  }
+  Reactor reactor;
+  int status = kExitDone;
+  const auto act = [&]() -> Task<Result<>> {
+    STINT_CO_TRY(const auto store, co_await open_store(reactor, *place, ambient));
+    if (check_.chosen()) {
+      STINT_CO_TRY(const store::Audit audit, co_await store::audit(*store));
+      json_ ? fmt::print("{}\n", wire::audit_to_json(place->shown, audit)) : print_audit(*place, audit);
+      if (!audit.findings.empty()) status = kExitFailed;
+    } else if (migrate_.chosen()) {
+      const store::Schema schema = store->schema();
+      json_ ? fmt::print("{}\n", wire::schema_to_json(place->shown, schema)) : print_schema(*place, schema);
+    } else if (export_.chosen()) {
+      STINT_CO_TRY(File file, blocking_create(to_));
+      FileSink sink(std::move(file), to_);
+      const auto moved = co_await export_to(*store, sink);
+      if (!moved && to_ != "-") std::remove(to_.c_str());
+      if (!moved) co_return fail(moved.error());
+      // Standard output may be the export itself.
+      std::FILE* const out = to_ == "-" ? stderr : stdout;
+      json_ ? fmt::print(out, "{}\n", wire::moved_to_json(*moved, *moved))
+            : fmt::print(out, "Exported {}.\n", describe(*moved));
+    } else if (import_.chosen()) {
+      store::StoreSink sink(*store);
+      STINT_CO_TRY(const Moved read, co_await import_from(reactor, ambient, from_, sink));
+      json_
+          ? fmt::print("{}\n", wire::moved_to_json(read, sink.added()))
+          : fmt::print("Read {}.\nAdded to {}: {}.\n", describe(read), printable(place->shown), describe(sink.added()));
+    } else {
+      STINT_CO_TRY(const store::Stats stats, co_await store->stats());
+      STINT_CO_TRY(const std::vector<store::LimitState> limits, co_await store->limits());
+      json_ ? fmt::print("{}\n", wire::stats_to_json(place->shown, stats, limits)) : print_stats(*place, stats, limits);
+    }
+    co_return Result<>();
+  };
+  const auto body = [&]() -> Task<> {
+    const Result<> done = co_await act();
+    if (!done) status = complain(done.error());
+  };
+  RootScope scope(reactor);
+  scope.spawn(body());
+  reactor.run(scope);
+  return status;
+}
+
+}  // namespace stint::cli

@@ -1,0 +1,24 @@
+/// `stint store stats | check | migrate | export | import`: what is in the store, whether it is sound, and from one to
+/// another.
+#pragma once
+
+#include "cli/command.hpp"
+#include "domain/ambient.hpp"
+
+#include <string>
+
+namespace stint::cli {
+
+class StoreCommand {
+ public:
+  explicit StoreCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const;
+  int run(const domain::Ambient& ambient);
+
+ private:
+  Command command_, stats_, check_, migrate_, export_, import_;
+  std::string to_ = "-", from_;
+  bool json_ = false;
+};
+
+}  // namespace stint::cli

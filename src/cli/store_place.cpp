@@ -1,0 +1,55 @@
+#include "cli/store_place.hpp"
+
+#include "agent/problem.hpp"
+#include "agent/project.hpp"
+#include "store/postgres_store.hpp"
+#include "store/sqlite_store.hpp"
+
+namespace stint::cli {
+
+bool StorePlace::exists() const {
+  std::error_code error;
+  return path.empty() || std::filesystem::exists(path, error);
+}
+
+Result<StorePlace> blocking_find_store(const Surroundings& around) {
+  STINT_TRY(const agent::Project project, agent::blocking_find_project(around.folder));
+  const agent::LoadedSettings loaded = agent::blocking_load_settings(project.root, around.environment);
+  for (const agent::Problem& problem : loaded.problems) {
+    if (problem.severity == agent::Severity::error) return fail(Errc::invalid, describe(problem));
+  }
+  const std::string& store = loaded.settings.store;
+  StorePlace place;
+  if (store == "memory") {
+    return fail(Errc::invalid, "the store is \"memory\": it ends with the process that has it, and nothing is kept");
+  }
+  if (store == "postgres") {
+    return fail(Errc::invalid, "the store is \"postgres\" without an address: put one into STINT_STORE=postgres://…");
+  }
+  if (store != "sqlite") {
+    place.url = store;
+    const agent::Setting* const setting = loaded.settings.find("store");
+    place.shown = setting != nullptr ? setting->shown() : "postgres";
+    return place;
+  }
+  if (project.is_repository()) {
+    place.path = (*project.common_dir / "stint" / "stint.db").string();
+  } else {
+    STINT_TRY(const agent::UserPlaces places, agent::user_places(around.environment));
+    place.path = (places.state / "stint.db").string();
+  }
+  place.shown = place.path;
+  return place;
+}
+
+Task<Result<std::unique_ptr<store::Store>>> open_store(Reactor& reactor, StorePlace place,
+                                                       const domain::Ambient& ambient) {
+  if (!place.path.empty()) {
+    STINT_CO_TRY(auto opened, store::SqliteStore::blocking_open(std::move(place.path), ambient));
+    co_return std::unique_ptr<store::Store>(std::move(opened));
+  }
+  STINT_CO_TRY(auto opened, co_await store::PostgresStore::open(reactor, std::move(place.url)));
+  co_return std::unique_ptr<store::Store>(std::move(opened));
+}
+
+}  // namespace stint::cli

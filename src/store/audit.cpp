@@ -1,0 +1,77 @@
+#include "store/audit.hpp"
+
+#include "store/record.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace stint::store {
+namespace {
+
+using domain::Hold;
+using domain::RunState;
+
+constexpr std::uint32_t kPage = 200;
+
+/// What one run can only be blamed for beside the others. Sees them in the order in which they came.
+class Neighbours {
+ public:
+  explicit Neighbours(const std::vector<AgentEntry>& agents) {
+    for (const AgentEntry& agent : agents) agents_.insert(agent.name);
+  }
+
+  std::string blame(const Run& run) {
+    if (!agents_.contains(run.agent)) return "its agent '" + run.agent + "' is not there";
+    if (!run.key.empty() && !keys_.emplace(run.agent, run.key).second)
+      return "its key '" + run.key + "' is there twice";
+    if (run.session.empty() || domain::is_finished(run.state)) return {};
+    const bool behind = !sessions_.insert(run.session).second;
+    const bool held = run.state == RunState::queued && run.hold == Hold::session;
+    if (held && !behind) return "it waits for its session, of which it is the first";
+    if (behind && (run.state == RunState::running || (run.state == RunState::queued && !held))) {
+      return "it does not wait for its session, in which an earlier run is unfinished";
+    }
+    return {};
+  }
+
+ private:
+  std::set<std::string, std::less<>> agents_, sessions_;  // of unfinished runs
+  std::set<std::pair<std::string, std::string>> keys_;
+};
+
+Task<Result<Audit>> walk(Store& store) {
+  Audit audit;
+  STINT_CO_TRY(const std::vector<AgentEntry> agents, co_await store.agents());
+  Neighbours neighbours(agents);
+  RunNumber after = 0;
+  while (true) {
+    STINT_CO_TRY(const std::vector<RunRecord> page, co_await store.dump(after, kPage));
+    if (page.empty()) co_return audit;
+    after = page.back().run.number;
+    for (const RunRecord& record : page) {
+      ++audit.runs;
+      audit.events += record.events.size();
+      for (const std::string& wrong : {contradiction(record), neighbours.blame(record.run)}) {
+        if (wrong.empty() || audit.findings.size() == Audit::kFindingsMax) continue;
+        audit.findings.push_back("run " + record.run.id + ": " + wrong);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Task<Result<Audit>> audit(Store& store) {
+  STINT_CO_TRY(Audit first, co_await walk(store));
+  if (!first.findings.empty()) {
+    STINT_CO_TRY(const Audit second, co_await walk(store));
+    std::erase_if(first.findings, [&](const std::string& finding) {
+      return std::ranges::find(second.findings, finding) == second.findings.end();
+    });
+  }
+  STINT_CO_TRY(const std::vector<std::string> medium, co_await store.check());
+  first.findings.insert(first.findings.begin(), medium.begin(), medium.end());
+  co_return first;
+}
+
+}  // namespace stint::store

@@ -1,0 +1,213 @@
+// What every store does when all it holds goes to another, and whether it agrees with itself.
+#include "store/audit.hpp"
+#include "store/conformance.hpp"
+#include "store/memory_store.hpp"
+#include "store/transfer.hpp"
+
+#include <fmt/format.h>
+
+namespace stint::store {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::RunState;
+using domain::Settle;
+using Ids = std::vector<std::string>;
+
+std::string text(std::optional<WallTime> time) { return time ? std::to_string(domain::to_unix_ms(*time)) : "-"; }
+std::string text(std::optional<Duration> duration) {
+  return duration ? std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(*duration).count()) : "-";
+}
+
+/// All that must be the same wherever it is kept.
+std::string describe(const RunRecord& record) {
+  const Run& run = record.run;
+  std::string out = fmt::format(
+      "{} {} session={} parent={} key={} {} {} {} error={} input={} result={} attempt={} lost={} fence={} seq={} "
+      "unsafe={} {} worker={} created={} not_before={} deadline={} expires={} started={} finished={} rank={} budget={} "
+      "left={} until={} parked_on={} output={}:{}:{}\n",
+      run.id, run.agent, run.session, run.parent, run.key, to_string(run.state), to_string(run.hold),
+      to_string(run.stop), run.error, run.input, run.result, run.attempt, run.lost, run.fence, run.seq, run.unsafe,
+      to_string(run.on_crash), run.worker.has_value(), text(run.created_at), text(run.not_before), text(run.deadline),
+      text(run.expires_at), text(run.started_at), text(run.finished_at), record.rank, text(record.budget),
+      text(record.budget_left), text(record.budget_until), record.parked_on, record.output.bytes, record.output.head,
+      record.output.tail);
+  for (const Event& event : record.events) {
+    out += fmt::format("  {} {} {} {} {} {} error={} data={} {}\n", event.run, event.seq, event.fence, event.cause,
+                       event.state ? to_string(*event.state) : "-", to_string(event.hold), event.error, event.data,
+                       text(event.at));
+  }
+  return out;
+}
+
+template <class T>
+T get_of(World& world, Task<Result<T>> task) {
+  Result<T> result = world.run(std::move(task));
+  if (!result) ADD_FAILURE() << result.error().describe();
+  if constexpr (!std::is_void_v<T>) return result ? std::move(*result) : T();
+}
+
+std::vector<RunRecord> records(World& world) { return get_of(world, world.store().dump(0, 1000)); }
+
+std::vector<std::string> all(World& world) {
+  std::vector<std::string> found;
+  for (const RunRecord& record : records(world)) found.push_back(describe(record));
+  return found;
+}
+
+struct Moves {
+  Moved poured, added;
+};
+/// By way of a store in memory: each of the two has a reactor of its own.
+Moves move(World& from, World& into) {
+  const domain::Ambient ambient{.wall_now = [&] { return from.now(); }, .random = [] { return 1; }};
+  MemoryStore between(ambient);
+  StoreSink first(between), second(into.store());
+  Moves moves;
+  moves.poured = get_of(from, pour(from.store(), first));
+  EXPECT_EQ(get_of(into, pour(between, second)), moves.poured);
+  moves.added = second.added();
+  return moves;
+}
+
+void expect_sound(World& world) { EXPECT_EQ(get_of(world, audit(world.store())).findings, std::vector<std::string>()); }
+
+void define_in(World& world, const std::string& name) {
+  AgentEntry agent;
+  agent.name = name;
+  get_of(world, world.store().define({agent}));
+}
+
+TEST_P(StoreTest, all_that_it_holds_comes_out_and_goes_in) {
+  live();
+  const auto other = GetParam().make(), third = GetParam().make();
+  const Moves moves = move(world(), *other);
+  EXPECT_EQ(moves.poured.runs, 14U);
+  EXPECT_EQ(moves.poured.agents, 3U);
+  EXPECT_EQ(moves.added, moves.poured);
+  EXPECT_EQ(all(world()), all(*other));
+  EXPECT_EQ(get(store().agents()), get_of(*other, other->store().agents()));
+  const auto limits = get_of(*other, other->store().limits());
+  ASSERT_EQ(limits.size(), 3U);
+  EXPECT_TRUE(limits[0].paused);
+  EXPECT_EQ(limits[1].capacity, 9U);
+  expect_sound(world());
+  expect_sound(*other);
+
+  EXPECT_EQ(move(*other, *third).added.runs, 14U);
+  EXPECT_EQ(all(world()), all(*third));
+}
+
+TEST_P(StoreTest, what_came_is_carried_on_as_if_nothing_had_been) {
+  live();
+  const auto other = GetParam().make();
+  move(world(), *other);
+  for (const char* const agent : {"a", "b", "c"}) {
+    Ids here = claimed_ids(enrol(), agent, 9), there;
+    const WorkerNumber worker = get_of(*other, other->store().enrol("test"));
+    for (const Claim& claim : get_of(*other, other->store().claim(worker, agent, 9))) there.push_back(claim.id);
+    EXPECT_EQ(here, there) << agent;
+  }
+  expect_sound(*other);
+}
+
+TEST_P(StoreTest, to_pour_twice_is_to_pour_once) {
+  live();
+  const auto other = GetParam().make();
+  move(world(), *other);
+  const auto before = all(*other);
+  EXPECT_EQ(move(world(), *other).added, Moved());
+  EXPECT_EQ(all(*other), before);
+}
+
+TEST_P(StoreTest, a_store_in_use_is_not_poured) {
+  define("a");
+  submit("a");
+  const WorkerNumber worker = enrol();
+  claim_one(worker, "a");
+  const domain::Ambient ambient{.wall_now = [&] { return world().now(); }, .random = [] { return 1; }};
+  MemoryStore other(ambient);
+  StoreSink sink(other);
+  EXPECT_EQ(error_of(pour(store(), sink)), Errc::conflict);
+  const auto third = GetParam().make();
+  define_in(*third, "a");
+  const auto refused = third->run(third->store().load(records(world())));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Errc::conflict) << "an owner is nowhere but there";
+  world().kill(worker);
+  EXPECT_EQ(get(pour(store(), sink)).runs, 1U) << "of a dead worker it is taken back first";
+}
+
+TEST_P(StoreTest, what_contradicts_itself_is_refused) {
+  live();
+  const auto other = GetParam().make();
+  for (const char* const name : {"a", "b", "c"}) define_in(*other, name);
+  const std::vector<RunRecord> sound = records(world());
+  const auto refused = [&](const std::function<void(RunRecord&)>& change) {
+    RunRecord record = sound.front();
+    change(record);
+    const auto answer = other->run(other->store().load({record}));
+    return !answer && answer.error() == Errc::invalid;
+  };
+  EXPECT_TRUE(refused([](RunRecord& record) { record.events.clear(); }));
+  EXPECT_TRUE(refused([](RunRecord& record) { record.run.seq = 2; }));
+  EXPECT_TRUE(refused([](RunRecord& record) { record.events[0].seq = 2; }));
+  EXPECT_TRUE(refused([](RunRecord& record) { record.events[0].fence = 1; }));
+  EXPECT_TRUE(refused([](RunRecord& record) { record.run.state = RunState::parked; }));
+  EXPECT_TRUE(refused([](RunRecord& record) { record.run.finished_at = record.run.created_at; }));
+  EXPECT_TRUE(refused([](RunRecord& record) { record.run.worker = 1; }));
+  EXPECT_TRUE(refused([](RunRecord& record) { record.run.id = "no"; }));
+  EXPECT_TRUE(refused([](RunRecord& record) { record.run.agent = "nobody"; }));
+  EXPECT_TRUE(refused([](RunRecord& record) { record.output.head = "x"; }));
+  EXPECT_TRUE(refused([](RunRecord& record) {  // there is no such change
+    Event end = record.events[0];
+    end.seq = record.run.seq = 2;
+    end.state = record.run.state = RunState::succeeded;
+    end.cause = "claimed";
+    record.run.finished_at = record.run.created_at;
+    record.events.push_back(end);
+  }));
+  EXPECT_TRUE(all(*other).empty());
+  EXPECT_EQ(get_of(*other, other->store().load(sound)), sound.size());
+}
+
+TEST_P(StoreTest, a_key_that_is_taken_elsewhere_is_a_conflict) {
+  define("a");
+  submit("a", [](NewRun& run) { run.key = "k"; });
+  const auto other = GetParam().make();
+  define_in(*other, "a");
+  NewRun twin = fresh("a");
+  twin.key = "k";
+  get_of(*other, other->store().enqueue({twin}));
+  const auto refused = other->run(other->store().load(records(world())));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Errc::conflict);
+  EXPECT_NE(refused.error().what().find(twin.id), std::string::npos) << refused.error().what();
+}
+
+TEST_P(StoreTest, who_comes_to_a_session_that_is_there_waits_behind_it) {
+  define("a");
+  const std::string first = submit("a", [](NewRun& run) { run.session = "s"; });
+  const std::string second = submit("a", [](NewRun& run) { run.session = "s"; });
+  const auto other = GetParam().make();
+  define_in(*other, "a");
+  NewRun head = fresh("a");
+  head.session = "s";
+  get_of(*other, other->store().enqueue({head}));
+  move(world(), *other);
+  expect_sound(*other);
+  const WorkerNumber worker = get_of(*other, other->store().enrol("test"));
+  for (const std::string& expected : {head.id, first, second}) {
+    const auto claims = get_of(*other, other->store().claim(worker, "a", 9));
+    ASSERT_EQ(claims.size(), 1U);
+    EXPECT_EQ(claims[0].id, expected);
+    Settlement end;
+    end.run = claims[0].run;
+    end.fence = claims[0].fence;
+    end.settle = Settle::succeeded;
+    get_of(*other, other->store().settle(worker, {end}));
+  }
+}
+
+}  // namespace
+}  // namespace stint::store

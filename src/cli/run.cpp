@@ -54,7 +54,6 @@ class Foreground {
       scope.spawn(hear_signals());
       if (display_.live()) scope.spawn(keep_fresh());
       result_ = co_await run_.run();
-      signals_.cancel();
       scope.cancel();
     };
     (void)co_await with_scope(std::ref(body));

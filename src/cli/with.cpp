@@ -81,7 +81,7 @@ class WithRun {
     auto body = [&](Scope& scope) -> Task<> {
       scope.spawn(hear_signals());
       status_ = co_await carry(std::move(requests), times);
-      signals_.cancel();
+      scope.cancel();  // not signals_.cancel(): a signal that has just come would make it wait for the next
     };
     (void)co_await with_scope(std::ref(body));
   }

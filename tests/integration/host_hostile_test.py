@@ -387,6 +387,16 @@ class Kills(Case):
             self.assertEqual((left.returncode, left.stdout), (0, "alive:\n"), f"round {number}, seed {seed}: {left.stderr}")
             front.wait(5)
 
+    def test_a_signal_in_the_moment_of_the_end_keeps_nobody(self):
+        for _ in range(25):
+            front = self.b.start("with", "x=1", "--", "sh", "-c", "trap '' HUP; sleep 0.02")
+            since = time.monotonic()
+            time.sleep(0.012)
+            while front.poll() is None and time.monotonic() < since + 0.1:
+                for _ in range(50):
+                    front.send_signal(signal.SIGHUP)
+            front.wait(5)
+
     def counts(self):
         """Prints the pids of what lives of an earlier run."""
         return (f"printf alive:; for p in /proc/[0-9]*; do [ $p != /proc/$$ ] && tr '\\0' '\\n' < $p/cmdline 2>/dev/null | grep -qx {self.b.tag} && "

@@ -80,7 +80,7 @@ class Postgres:
 
     def wait(self):
         deadline = time.monotonic() + START_S
-        while subprocess.run([self.bin / "pg_isready", "--quiet", "--host", self.folder]).returncode:
+        while subprocess.run([self.bin / "pg_isready", "--quiet", "--host", self.folder, "--username=postgres"]).returncode:
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise Skip(f"the server does not start: {(self.folder / 'log').read_text()[-200:]}", REMEDY)
             time.sleep(0.05)

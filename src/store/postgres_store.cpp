@@ -338,7 +338,7 @@ Task<Result<std::vector<Claim>>> PostgresStore::claim(WorkerNumber worker, std::
   ++claims_[worker].unanswered;
   Parameters parameters;
   parameters.number(worker).number(round).text(agent).number(std::int64_t{most});
-  auto rows = co_await writing_.run(query::claim, std::move(parameters));
+  auto rows = co_await claiming_.run(query::claim, std::move(parameters));
   Claims& claims = claims_[worker];
   if (claims.round == round && (rows || rows.error().retry() != Retry::unknown)) --claims.unanswered;
   if (!rows && rows.error() == Errc::conflict) co_return std::vector<Claim>();  // a shared limit is busy: later

@@ -15,11 +15,12 @@ SET LOCAL search_path = stint_v1, stint;
 -- The only clock. Asked after the locks: a time from before a wait could be past already.
 CREATE FUNCTION clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
   SELECT date_trunc('milliseconds', clock_timestamp()) $$;
-CREATE FUNCTION later(p_time timestamptz, p_ms bigint) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$
+-- Stable, as what they call is: immutable ones would not be inlined, and a call for each row is dear.
+CREATE FUNCTION later(p_time timestamptz, p_ms bigint) RETURNS timestamptz LANGUAGE sql STABLE AS $$
   SELECT p_time + p_ms * interval '1 millisecond' $$;
-CREATE FUNCTION from_ms(p_ms bigint) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$
+CREATE FUNCTION from_ms(p_ms bigint) RETURNS timestamptz LANGUAGE sql STABLE AS $$
   SELECT timestamptz '1970-01-01 00:00:00+00' + p_ms * interval '1 millisecond' $$;
-CREATE FUNCTION to_ms(p_time timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$   -- NULL: never
+CREATE FUNCTION to_ms(p_time timestamptz) RETURNS bigint LANGUAGE sql STABLE AS $$   -- NULL: never
   SELECT CASE WHEN isfinite(p_time) THEN (extract(epoch FROM p_time) * 1000)::bigint END $$;
 
 -- ---- what all share ------------------------------------------------------------------------------------------------
@@ -279,7 +280,8 @@ DECLARE v record; t timestamptz := clock(); BEGIN
 CREATE FUNCTION claim(p_worker bigint, p_round bigint, p_agent text, p_most bigint)
 RETURNS TABLE (run_id bigint, id text, fence bigint, attempt bigint, lost bigint, expires_ms bigint, input text)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp SET lock_timeout = '200ms'
-SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE v_worker worker; v_agent int; v_set int; v_gates int[]; v_most bigint; t timestamptz; BEGIN
   -- Key share: it neither waits for beats nor holds them up, but no one buries the worker meanwhile.
@@ -373,24 +375,30 @@ DECLARE v_paused text[]; v_ramped int[]; BEGIN
 -- All ends of attempts, of whatever kind. What is missing in the answer was stale: it counts for nothing.
 CREATE FUNCTION settle(p_worker bigint, p_runs bigint[], p_fences bigint[], p_settles text[], p_errors text[], p_results text[],
   p_retry_ms bigint[], p_park_on text[], p_park_until_ms bigint[])
-RETURNS TABLE (at bigint, state text) LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+RETURNS TABLE (at bigint, state text) LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; t timestamptz; BEGIN
   v_sessions := lock_runs(p_runs);
   t := clock();
+  -- OFFSET: the runs are looked up one by one. Else a plan may compare all that the worker owns with all that it settles.
   WITH due AS MATERIALIZED (
-    SELECT DISTINCT ON (r.run_id) r.run_id, i.at, i.settle, i.error, i.result, i.park_on, from_ms(i.until_ms) AS until,
+    SELECT DISTINCT ON (r.run_id) r.*, i.at, i.settle, i.error, i.result, i.park_on, from_ms(i.until_ms) AS until,
            CASE i.settle WHEN 'retry' THEN later(t, greatest(i.retry_ms,
              ceil(random() * least(a.backoff_cap_ms, a.backoff_base_ms * 2.0 ^ least(r.attempt, 20)))::bigint)) ELSE t END AS again,
            a.attempts_max, a.lost_max
     FROM unnest(p_runs, p_fences, p_settles, p_errors, p_results, p_retry_ms, p_park_on, p_park_until_ms)
       WITH ORDINALITY AS i (run_id, fence, settle, error, result, retry_ms, park_on, until_ms, at)
-      JOIN run r USING (run_id) JOIN agent a USING (agent_id)
-    WHERE owns(r, p_worker, i.fence) ORDER BY r.run_id, i.at),
+      CROSS JOIN LATERAL (SELECT x.run_id, x.agent_id, x.stop, x.unsafe, x.on_crash, x.attempt, x.lost, x.expires_at, x.deadline,
+          owns(x, p_worker, i.fence) AS owned FROM run x WHERE x.run_id = i.run_id OFFSET 0) r
+      JOIN agent a USING (agent_id)
+    WHERE r.owned ORDER BY r.run_id, i.at),
   decided AS MATERIALIZED (
-    SELECT d.*, next_state(d.settle, r.stop, r.unsafe, r.on_crash, r.attempt, d.attempts_max, r.lost, d.lost_max,
-      coalesce(r.expires_at <= d.again, false), coalesce(d.settle = 'park' AND r.deadline <= d.until, false)) AS next
-    FROM due d JOIN run r USING (run_id)),
+    SELECT d.run_id, d.at, d.settle, d.error, d.result, d.park_on, d.until, d.again,
+      next_state(d.settle, d.stop, d.unsafe, d.on_crash, d.attempt, d.attempts_max, d.lost, d.lost_max,
+        coalesce(d.expires_at <= d.again, false), coalesce(d.settle = 'park' AND d.deadline <= d.until, false)) AS next
+    FROM due d),
   ended AS (
     UPDATE run u SET state = n.next, cause = n.settle, changed_at = t, error = coalesce(nullif(n.error, ''), u.error),
       seq = u.seq + 1, worker_id = NULL,

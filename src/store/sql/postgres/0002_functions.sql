@@ -27,7 +27,7 @@ CREATE FUNCTION to_ms(p_time timestamptz) RETURNS bigint LANGUAGE sql STABLE AS 
 
 CREATE FUNCTION must_find(p_id text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE v bigint; BEGIN
-  SELECT run_id INTO v FROM run WHERE public_id = p_id;
+  SELECT run_id INTO v FROM run_name WHERE public_id = p_id;
   IF NOT FOUND THEN RAISE EXCEPTION USING ERRCODE = 'ST400', MESSAGE = format('there is no run ''%s''', p_id); END IF;
   RETURN v; END $$;
 
@@ -179,6 +179,34 @@ CREATE FUNCTION room(a agent) RETURNS bigint LANGUAGE sql STABLE AS $$
     UNION ALL
     (SELECT FROM run WHERE agent_id = a.agent_id AND state = 'queued' AND hold IS NOT NULL LIMIT a.queued_max)) q $$;
 
+-- The common case, all at once: runs without session, parent and key, all of them new, and room for all. False: nothing
+-- was done, they have to be looked at one by one.
+CREATE FUNCTION enqueue_all(p_ids text[], p_agents text[], p_priorities int[], p_delays_ms bigint[], p_deadlines_ms bigint[],
+  p_budgets_ms bigint[], p_on_crash text[], p_inputs text[]) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE v_runs bigint[]; t timestamptz; BEGIN
+  PERFORM FROM (SELECT u.agent, count(*) AS n FROM unnest(p_agents) u (agent) GROUP BY u.agent) w
+    LEFT JOIN agent a ON a.name = w.agent WHERE a.agent_id IS NULL OR room(a) < w.n;
+  IF FOUND THEN RETURN false; END IF;
+  WITH named AS (
+    INSERT INTO run_name (public_id) SELECT u.id FROM unnest(p_ids) WITH ORDINALITY u (id, at) ORDER BY u.at
+      ON CONFLICT DO NOTHING RETURNING run_id)
+  SELECT array_agg(run_id ORDER BY run_id) INTO v_runs FROM named;
+  IF cardinality(v_runs) IS DISTINCT FROM cardinality(p_ids) THEN
+    DELETE FROM run_name WHERE public_id = ANY (p_ids) AND run_id = ANY (v_runs);
+    RETURN false;
+  END IF;
+  t := clock();
+  INSERT INTO run (run_id, public_id, agent_id, on_crash, state, hold, cause, changed_at, rank, created_at, not_before,
+                   deadline, budget_ms)
+    SELECT u.run_id, u.id, a.agent_id, u.on_crash, 'queued', CASE WHEN u.delay_ms > 0 THEN 'delay' END, 'enqueued', t,
+           later(t, u.delay_ms) - u.priority * interval '10 minutes', t, CASE WHEN u.delay_ms > 0 THEN later(t, u.delay_ms) END,
+           from_ms(u.deadline_ms), u.budget_ms
+    FROM unnest(v_runs, p_ids, p_agents, p_priorities, p_delays_ms, p_deadlines_ms, p_budgets_ms, p_on_crash)
+      AS u (run_id, id, agent, priority, delay_ms, deadline_ms, budget_ms, on_crash) JOIN agent a ON a.name = u.agent
+    ORDER BY u.run_id;
+  INSERT INTO run_input (run_id, body) SELECT * FROM unnest(v_runs, p_inputs) u (run_id, body) WHERE u.body <> '';
+  RETURN true; END $$;
+
 -- One answer for each, in their order; a NULL `error` is success. Sessions and parents are locked for all of them before
 -- the first is written. The share lock on a parent orders its children against its end and its cancel.
 CREATE FUNCTION enqueue(p_ids text[], p_agents text[], p_sessions text[], p_parents text[], p_keys text[], p_priorities int[],
@@ -188,9 +216,14 @@ LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
 DECLARE n record; a agent; v_parent run; v_session bigint; v_behind boolean; v_run bigint; v_keys text[];
   v_room jsonb := '{}'; t timestamptz; BEGIN             -- the room of each agent is counted once
+  IF '' = ALL (p_sessions || p_parents || p_keys) AND
+      enqueue_all(p_ids, p_agents, p_priorities, p_delays_ms, p_deadlines_ms, p_budgets_ms, p_on_crash, p_inputs) THEN
+    RETURN QUERY SELECT u.id, true, NULL::text, NULL::text FROM unnest(p_ids) u (id);
+    RETURN;
+  END IF;
   SELECT array_agg(DISTINCT s) INTO v_keys FROM unnest(p_sessions) s WHERE s <> '';
   IF v_keys IS NOT NULL THEN PERFORM open_sessions(v_keys); END IF;
-  PERFORM FROM run WHERE public_id = ANY (p_parents) ORDER BY run_id FOR SHARE;
+  PERFORM FROM run WHERE run_id IN (SELECT run_id FROM run_name WHERE public_id = ANY (p_parents)) ORDER BY run_id FOR SHARE;
   t := clock();
   FOR n IN SELECT * FROM unnest(p_ids, p_agents, p_sessions, p_parents, p_keys, p_priorities, p_delays_ms, p_deadlines_ms,
         p_budgets_ms, p_on_crash, p_inputs)
@@ -201,7 +234,7 @@ DECLARE n record; a agent; v_parent run; v_session bigint; v_behind boolean; v_r
     IF NOT FOUND THEN
       error := 'ST400'; message := format('there is no agent ''%s''', n.agent); RETURN NEXT; CONTINUE;
     END IF;
-    SELECT public_id INTO id FROM run WHERE public_id = n.id;
+    SELECT public_id INTO id FROM run_name WHERE public_id = n.id;
     IF NOT FOUND AND n.key <> '' THEN SELECT public_id INTO id FROM run WHERE agent_id = a.agent_id AND idem_key = n.key; END IF;
     IF id IS NOT NULL THEN RETURN NEXT; CONTINUE; END IF;
     id := n.id;
@@ -214,27 +247,30 @@ DECLARE n record; a agent; v_parent run; v_session bigint; v_behind boolean; v_r
       v_behind := EXISTS (SELECT FROM run WHERE session_id = v_session AND finished_at IS NULL);
     END IF;
     IF n.parent <> '' THEN
-      SELECT * INTO v_parent FROM run WHERE public_id = n.parent AND state = 'running' AND stop IS NULL;
+      SELECT r.* INTO v_parent FROM run_name p JOIN run r USING (run_id)
+        WHERE p.public_id = n.parent AND r.state = 'running' AND r.stop IS NULL;
       IF NOT FOUND THEN
         error := 'ST409'; message := format('its parent ''%s'' does not run', n.parent); RETURN NEXT; CONTINUE;
       ELSIF v_parent.session_id = v_session THEN
         error := 'ST400'; message := 'in the session of its parent it would wait for itself'; RETURN NEXT; CONTINUE;
       END IF;
     END IF;
-    INSERT INTO run (public_id, agent_id, session_id, parent_id, parent, idem_key, on_crash, state, hold, cause, changed_at,
-                     rank, created_at, not_before, deadline, budget_ms)
-      VALUES (n.id, a.agent_id, v_session, v_parent.run_id, nullif(n.parent, ''), nullif(n.key, ''), n.on_crash, 'queued',
+    INSERT INTO run_name (public_id) VALUES (n.id) ON CONFLICT DO NOTHING RETURNING run_id INTO v_run;
+    IF NOT FOUND THEN RETURN NEXT; CONTINUE; END IF;     -- a twin was quicker, and has committed
+    INSERT INTO run (run_id, public_id, agent_id, session_id, parent_id, parent, idem_key, on_crash, state, hold, cause,
+                     changed_at, rank, created_at, not_before, deadline, budget_ms)
+      VALUES (v_run, n.id, a.agent_id, v_session, v_parent.run_id, nullif(n.parent, ''), nullif(n.key, ''), n.on_crash, 'queued',
               CASE WHEN v_behind THEN 'session' WHEN n.delay_ms > 0 THEN 'delay' END, 'enqueued', t,
               later(t, n.delay_ms) - n.priority * interval '10 minutes', t,
               CASE WHEN n.delay_ms > 0 THEN later(t, n.delay_ms) END, from_ms(n.deadline_ms), n.budget_ms)
-      ON CONFLICT DO NOTHING RETURNING run_id INTO v_run;
+      ON CONFLICT DO NOTHING;
     IF FOUND THEN
       created := true;
       v_room := v_room || jsonb_build_object(n.agent, (v_room ->> n.agent)::bigint - 1);
       IF n.input <> '' THEN INSERT INTO run_input (run_id, body) VALUES (v_run, n.input); END IF;
-    ELSE                                 -- a twin was quicker, and has committed
-      SELECT public_id INTO id FROM run
-        WHERE public_id = n.id OR (agent_id = a.agent_id AND idem_key = nullif(n.key, '')) LIMIT 1;
+    ELSE                                                 -- a twin by its key
+      DELETE FROM run_name WHERE public_id = n.id;
+      SELECT public_id INTO id FROM run WHERE agent_id = a.agent_id AND idem_key = n.key;
     END IF;
     RETURN NEXT;
   END LOOP; END $$;
@@ -419,8 +455,10 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; t timestamptz; BEGI
     FROM decided n;
   IF v_at IS NULL THEN RETURN; END IF;
   IF v_sessions IS NOT NULL THEN PERFORM promote(v_sessions); END IF;
-  PERFORM settle_gates(array_agg(p_runs[i]), array_agg(p_settles[i]), array_agg(p_park_on[i]), array_agg(p_park_until_ms[i]))
-    FROM unnest(v_at) i;
+  IF 'park' = ANY (p_settles) OR EXISTS (SELECT FROM gate WHERE ramp IS NOT NULL) THEN
+    PERFORM settle_gates(array_agg(p_runs[i]), array_agg(p_settles[i]), array_agg(p_park_on[i]), array_agg(p_park_until_ms[i]))
+      FROM unnest(v_at) i;
+  END IF;
   RETURN QUERY SELECT * FROM unnest(v_at, v_states); END $$;
 
 -- Before a call that may not be repeated is begun, and when its outcome is known.
@@ -623,6 +661,7 @@ DECLARE v_before timestamptz := from_ms(p_before_ms); v_runs bigint[]; v_session
   DELETE FROM output WHERE run_id = ANY (v_runs);
   DELETE FROM output_chunk WHERE run_id = ANY (v_runs);
   DELETE FROM event WHERE run_id = ANY (v_runs);
+  DELETE FROM run_name n USING run r WHERE r.run_id = ANY (v_runs) AND n.public_id = r.public_id;
   DELETE FROM run WHERE run_id = ANY (v_runs);
   SELECT array_agg(session_id) INTO v_sessions FROM (
     SELECT session_id FROM session WHERE session_id = ANY (v_sessions) FOR UPDATE SKIP LOCKED) s;

@@ -44,7 +44,6 @@ CREATE TABLE run (
   CHECK (hold IS NULL OR state IN ('queued', 'parked'))) STRICT;
 -- A partial index is used only for a literal predicate: never bind a state as a parameter.
 CREATE INDEX run_ready    ON run (agent_id, rank, run_id) WHERE state = 'queued' AND hold IS NULL;
-CREATE INDEX run_waiting  ON run (agent_id)               WHERE state = 'queued' AND hold IS NOT NULL;
 CREATE INDEX run_held     ON run (set_id)                 WHERE state = 'running';
 CREATE INDEX run_owned    ON run (worker_id)              WHERE state = 'running';
 CREATE INDEX run_asleep   ON run (not_before)             WHERE not_before IS NOT NULL AND hold IS NOT NULL AND hold <> 'session';

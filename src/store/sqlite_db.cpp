@@ -9,8 +9,6 @@ namespace stint::store {
 namespace {
 
 constexpr std::size_t kSqlShown = 60;
-// A connection's own memory for what a statement needs while it runs: without it a third of a write is malloc.
-constexpr int kLookasideBytes = 1200, kLookasideSlots = 400;
 
 std::string first_words(std::string_view sql) {
   std::string text(sql.substr(0, kSqlShown));
@@ -54,7 +52,6 @@ Result<Database> Database::open(const std::string& path, Access access, Duration
   const int code = sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   database.database_.reset(raw);
   if (code != SQLITE_OK) return fail(database.error("cannot be opened"));
-  sqlite3_db_config(raw, SQLITE_DBCONFIG_LOOKASIDE, nullptr, kLookasideBytes, kLookasideSlots);
   // The gate file keeps ours apart; another tool may still hold the database.
   sqlite3_busy_timeout(raw, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(patience).count()));
   sqlite3_extended_result_codes(raw, 1);

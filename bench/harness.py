@@ -261,7 +261,8 @@ class NodePeer(Program):
     """A program for Node.js. Its packages are installed once, by name and version, beside a copy of the programs."""
 
     slow_to_build = True
-    remedy = "apt-get install nodejs npm g++ make python3; npm must reach its registry"
+    node_min = 20  # what pg-boss and better-sqlite3 demand; Debian 12 has 18
+    remedy = "install Node.js 20 or newer with npm, g++ and make; npm must reach its registry"
 
     def __init__(self, name, package):
         self.name, self.package = name, package
@@ -273,6 +274,9 @@ class NodePeer(Program):
     def prepare(self, build):
         if not shutil.which("node") or not shutil.which("npm"):
             raise Skip("no node, or no npm", self.remedy)
+        version = re.search(r"v(\d+)", first_line(["node", "--version"]))
+        if not version or int(version[1]) < self.node_min:
+            raise Skip(f"node is older than {self.node_min}", self.remedy)
         source, self.folder = PEERS / "node", build / "node"
         with NODE_LOCK:
             shutil.copytree(source, self.folder, dirs_exist_ok=True)

@@ -95,6 +95,7 @@ def run_suite(name, suite, options):
     rounds = options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS)
     wanted = sorted({row.program for group in groups for row in group.rows})
     BUILD.mkdir(parents=True, exist_ok=True)
+    os.chdir(BUILD)  # where programs put their files
     begun = {"date": report.now(), "commit": harness.commit()}  # before anything can change them
     results = Results()
     try:
@@ -129,6 +130,8 @@ def main():
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}; below {ROUNDS_MIN} no verdicts")
     parser.add_argument("--ours", metavar="PATH", help="our program, if it is not where the release preset puts it")
     options = parser.parse_args()
+    if options.ours:
+        options.ours = os.path.abspath(options.ours)
     chosen = {options.suite: SUITES[options.suite]} if options.suite else SUITES
     clean = [run_suite(name, suite, options) for name, suite in chosen.items()]
     sys.exit(0 if all(clean) else 1)

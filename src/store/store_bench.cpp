@@ -88,8 +88,9 @@ class Bench {
     const std::int64_t runs = args_.number("runs");
     define("blocked", 1);
     submit("blocked", 1);
-    submit("a", 2 * runs);
+    submit("a", 3 * runs);
     if (get(store_->claim(worker_, "blocked", 1)).size() != 1) args_.fail("nothing to claim");
+    drain_rate("a", runs);  // until it is warm
     args_.emit("blocked.alone", drain_rate("a", runs), "runs/s");
     submit("blocked", args_.number("blocked"));
     args_.emit("blocked.beside", drain_rate("a", runs, "blocked"), "runs/s");

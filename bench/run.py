@@ -23,7 +23,7 @@ SUITES = {"core": core_suite, "host": host_suite, "store": store_suite}
 BUILD = harness.ROOT / "build" / "bench"
 ROUNDS, QUICK_ROUNDS, ROUNDS_MIN = 5, 2, 5  # fewer rounds than ROUNDS_MIN make no median worth printing
 QUICK_DIVISOR = 100
-TIMEOUT_S, QUICK_TIMEOUT_S = 180, 30
+TIMEOUT_S, QUICK_TIMEOUT_S = 300, 30
 
 
 def say(text):

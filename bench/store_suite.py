@@ -130,7 +130,7 @@ def latency():
 
 
 def depth():
-    work = {"most": DEPTHS[-1], "rounds": 300}
+    work = {"most": DEPTHS[-1], "rounds": 500}
     return Group(
         "depth", "depth", "One run is claimed while so many wait. All depths in one process, from the shortest on.",
         {f"depth.{depth}": Figure(f"A claim beside {depth:,} that wait, p50", "ms") for depth in DEPTHS},

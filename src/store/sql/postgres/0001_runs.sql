@@ -86,7 +86,7 @@ CREATE INDEX run_session  ON run (session_id, run_id)     WHERE finished_at IS N
 CREATE INDEX run_of_old_session ON run (session_id)       WHERE finished_at IS NOT NULL AND session_id IS NOT NULL;
 CREATE INDEX run_parked   ON run (parked_on)              WHERE state = 'parked';
 CREATE INDEX run_child    ON run (parent_id)              WHERE parent_id IS NOT NULL;
-CREATE INDEX run_finished ON run (finished_at)            WHERE finished_at IS NOT NULL;
+CREATE INDEX run_finished ON run (finished_at, run_id)    WHERE finished_at IS NOT NULL;
 CREATE UNIQUE INDEX run_idem ON run (agent_id, idem_key)  WHERE idem_key IS NOT NULL;
 
 -- What is written once and read once does not make the hot rows longer. Text, not jsonb: it comes back as it was given.

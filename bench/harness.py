@@ -13,11 +13,13 @@ import resource
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PEERS = ROOT / "bench" / "peers"
 CARGO_REGISTRY = pathlib.Path("/usr/share/cargo/registry")  # where Debian puts the sources of crates
+NODE_LOCK = threading.Lock()  # its programs share one folder
 GO_PACKAGES = pathlib.Path("/usr/share/gocode")  # and those of Go packages
 
 
@@ -66,6 +68,19 @@ class Program:
     def built(self, build):
         """True if prepare() would have little to do."""
         return True
+
+    def start(self):
+        """Once, when all are built, on the main thread: what it needs besides. Or raises Skip."""
+
+    def renew(self):
+        """Before each of its processes."""
+
+    def stop(self):
+        """When the last row has run."""
+
+    def served_seconds(self):
+        """Processor time that others have spent for it so far: no noise."""
+        return 0.0
 
     def command(self):
         raise NotImplementedError
@@ -242,6 +257,42 @@ class HostPeer(Program):
         return first_line([str(self.tool or self.python), "--version"])
 
 
+class NodePeer(Program):
+    """A program for Node.js. Its packages are installed once, by name and version, beside a copy of the programs."""
+
+    slow_to_build = True
+    node_min = 20  # what pg-boss and better-sqlite3 demand; Debian 12 has 18
+    remedy = "install Node.js 20 or newer with npm, g++ and make; npm must reach its registry"
+
+    def __init__(self, name, package):
+        self.name, self.package = name, package
+        self.folder = None
+
+    def built(self, build):
+        return (build / "node.installed").exists()
+
+    def prepare(self, build):
+        if not shutil.which("node") or not shutil.which("npm"):
+            raise Skip("no node, or no npm", self.remedy)
+        version = re.search(r"v(\d+)", first_line(["node", "--version"]))
+        if not version or int(version[1]) < self.node_min:
+            raise Skip(f"node is older than {self.node_min}", self.remedy)
+        source, self.folder = PEERS / "node", build / "node"
+        with NODE_LOCK:
+            shutil.copytree(source, self.folder, dirs_exist_ok=True)
+            installed = build / "node.installed"
+            install = ["npm", "install", "--no-audit", "--no-fund", "--no-package-lock"]
+            compile_once(installed, [source / "package.json"], [install, ["touch", str(installed)]],
+                         first_line(["node", "--version"]), self.remedy, cwd=self.folder)
+
+    def command(self):
+        return ["node", str(self.folder / f"{self.name}.mjs")]
+
+    def version(self):
+        wanted = json.loads((PEERS / "node" / "package.json").read_text())["dependencies"]
+        return f"{self.package} {wanted[self.package]}, node {first_line(['node', '--version'])}"
+
+
 @dataclasses.dataclass
 class Run:
     """One process: the samples it printed, by bench, or why it failed."""
@@ -267,9 +318,9 @@ def own_seconds():
     return total
 
 
-def run_once(command, timeout_s):
+def run_once(command, timeout_s, served_seconds=lambda: 0.0):
     """Runs one process to its end. `other_cores` is how many cores were kept busy by anything else meanwhile."""
-    busy, own, start = busy_seconds(), own_seconds(), time.monotonic()
+    busy, own, start = busy_seconds(), own_seconds() + served_seconds(), time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True)
     error = ""
@@ -280,7 +331,7 @@ def run_once(command, timeout_s):
         out, err = process.communicate()
         error = f"still running after {timeout_s} s"
     wall = max(time.monotonic() - start, 1e-9)
-    other = (busy_seconds() - busy - (own_seconds() - own)) / wall
+    other = (busy_seconds() - busy - (own_seconds() + served_seconds() - own)) / wall
     other = min(max(other, 0.0), float(os.cpu_count()))  # the kernel counts in ticks: short runs are rough
     if process.returncode and not error:
         last = err.strip().split("\n")[-1]

@@ -9,6 +9,7 @@ import core_suite
 import harness
 import report
 import run
+import store_suite
 from suite import Figure, Group, Results, Row
 
 FACTS = {"suite": "t", "date": "d", "commit": "c", "rounds": 5, "quick": False, "versions": {}, "skipped": {},
@@ -65,6 +66,37 @@ class Verdicts(unittest.TestCase):
         # Noise doubles two rounds for both and one for the peer alone: the medians say 6, most rounds say 3.
         results = results_of(group, "spawn", {"stint": [1, 1, 1, 2, 2], "tokio spawn": [3, 3, 6, 6, 6]})
         self.assertEqual(results.ratio("spawn", "spawn", "tokio spawn", "stint"), 3)
+
+
+class Stores(unittest.TestCase):
+    def judge(self, text, group, values):
+        """`values`: bench → label → one value per round."""
+        results = Results()
+        for bench, rows in values.items():
+            for label, series in rows.items():
+                for value in series:
+                    results.add(store_suite.GROUPS[group], Row(label, "p", {}), harness.Run({bench: [value]}, 0.0, 1.0))
+        judged = report.judged(results, store_suite.TARGETS, quick=False)
+        return next(entry for entry in judged if text in entry["target"])
+
+    def test_a_rate_is_held_against_the_peer_that_is_named(self):
+        rows = {"stint": [11e3] * 5, "graphile-worker, batched": [10e3] * 5, "graphile-worker": [2.5e3] * 5}
+        self.assertTrue(self.judge("batched mode", "postgres.drain", {"drain": rows})["reached"])
+        plain = self.judge("plain mode", "postgres.drain", {"drain": rows})
+        self.assertFalse(plain["reached"])
+        self.assertIn("4.40×", plain["seen"])
+
+    def test_the_dearest_depth_counts(self):
+        costs = {f"depth.{depth}": {"stint, SQLite": [1.0]} for depth in store_suite.DEPTHS}
+        self.assertTrue(self.judge("queued, SQLite", "depth", costs)["reached"])
+        costs["depth.10000"] = {"stint, SQLite": [2.0]}
+        self.assertFalse(self.judge("queued, SQLite", "depth", costs)["reached"])
+        del costs["depth.1000000"]
+        self.assertIsNone(self.judge("queued, SQLite", "depth", costs)["reached"])
+
+    def test_a_slow_down_beside_blocked_runs_is_seen(self):
+        rates = {"blocked.alone": {"stint, PostgreSQL": [10e3] * 5}, "blocked.beside": {"stint, PostgreSQL": [7e3] * 5}}
+        self.assertFalse(self.judge("slow another, PostgreSQL", "blocked", rates)["reached"])
 
 
 class Honesty(unittest.TestCase):

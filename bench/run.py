@@ -16,13 +16,14 @@ import core_suite
 import harness
 import host_suite
 import report
+import store_suite
 from suite import Results
 
-SUITES = {"core": core_suite, "host": host_suite}
+SUITES = {"core": core_suite, "host": host_suite, "store": store_suite}
 BUILD = harness.ROOT / "build" / "bench"
 ROUNDS, QUICK_ROUNDS, ROUNDS_MIN = 5, 2, 5  # fewer rounds than ROUNDS_MIN make no median worth printing
 QUICK_DIVISOR = 100
-TIMEOUT_S, QUICK_TIMEOUT_S = 180, 30
+TIMEOUT_S, QUICK_TIMEOUT_S = 300, 30
 
 
 def say(text):
@@ -44,6 +45,7 @@ def prepare(programs, wanted, quick):
     for key, job in jobs.items():
         try:
             job.result()
+            programs[key].start()
         except harness.Skip as skip:
             skipped[key] = {"why": skip.why, "remedy": skip.remedy}
             say(f"SKIPPED {key}: {skip.why}. To have it: {skip.remedy}")
@@ -71,14 +73,17 @@ def run_group(group, suite, programs, skipped, results, rounds, quick):
             results.skipped[group.name, row.label] = f"skipped: needs {row.gib} GiB of free memory"
         else:
             runnable.append(row)
-    for turn in range(rounds):
-        say(f"{group.name}: round {turn + 1} of {rounds}")
+    for turn in range(min(rounds, group.rounds_max or rounds)):
+        say(f"{group.name}: round {turn + 1}")
         start = turn % max(len(runnable), 1)
         for row in runnable[start:] + runnable[:start]:
             if results.errors(group.name, row.label):
                 continue  # it will not get better
-            command = programs[row.program].command() + [group.command] + arguments(row, suite, quick)
-            results.add(group, row, harness.run_once(command, QUICK_TIMEOUT_S if quick else TIMEOUT_S))
+            program = programs[row.program]
+            program.renew()
+            command = program.command() + [group.command] + arguments(row, suite, quick)
+            timeout_s = QUICK_TIMEOUT_S if quick else TIMEOUT_S
+            results.add(group, row, harness.run_once(command, timeout_s, program.served_seconds))
 
 
 def run_suite(name, suite, options):
@@ -90,11 +95,16 @@ def run_suite(name, suite, options):
     rounds = options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS)
     wanted = sorted({row.program for group in groups for row in group.rows})
     BUILD.mkdir(parents=True, exist_ok=True)
+    os.chdir(BUILD)  # where programs put their files
     begun = {"date": report.now(), "commit": harness.commit()}  # before anything can change them
-    skipped = prepare(programs, wanted, options.quick)
     results = Results()
-    for group in groups:
-        run_group(group, suite, programs, skipped, results, rounds, options.quick)
+    try:
+        skipped = prepare(programs, wanted, options.quick)
+        for group in groups:
+            run_group(group, suite, programs, skipped, results, rounds, options.quick)
+    finally:
+        for key in wanted:
+            programs[key].stop()
     facts = {
         "suite": name, **begun, "machine": harness.machine(), "quick": options.quick or rounds < ROUNDS_MIN,
         "rounds": rounds, "skipped": skipped,
@@ -120,6 +130,8 @@ def main():
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}; below {ROUNDS_MIN} no verdicts")
     parser.add_argument("--ours", metavar="PATH", help="our program, if it is not where the release preset puts it")
     options = parser.parse_args()
+    if options.ours:
+        options.ours = os.path.abspath(options.ours)
     chosen = {options.suite: SUITES[options.suite]} if options.suite else SUITES
     clean = [run_suite(name, suite, options) for name, suite in chosen.items()]
     sys.exit(0 if all(clean) else 1)

@@ -40,6 +40,7 @@ class Group:
     note: str
     figures: dict  # bench → Figure
     rows: list
+    rounds_max: int = 0  # of what takes long and is compared inside of one process; 0: as many as the others
 
 
 @dataclasses.dataclass

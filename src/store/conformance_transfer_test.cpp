@@ -120,6 +120,17 @@ TEST_P(StoreTest, to_pour_twice_is_to_pour_once) {
   EXPECT_EQ(all(*other), before);
 }
 
+TEST_P(StoreTest, a_record_that_comes_twice_is_there_once) {
+  define("a");
+  submit("a");
+  std::vector<RunRecord> twice = records(world());
+  twice.push_back(twice.front());
+  const auto other = GetParam().make();
+  define_in(*other, "a");
+  EXPECT_EQ(get_of(*other, other->store().load(twice)), 1U);
+  EXPECT_EQ(all(*other), all(world()));
+}
+
 TEST_P(StoreTest, a_store_in_use_is_not_poured) {
   define("a");
   submit("a");

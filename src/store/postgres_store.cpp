@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 namespace stint::store {
 namespace {
@@ -444,7 +445,7 @@ Task<Result<std::vector<Claim>>> PostgresStore::claim(WorkerNumber worker, std::
   ++claims_[worker].unanswered;
   Parameters parameters;
   parameters.number(worker).number(round).text(agent).number(std::int64_t{most});
-  auto rows = co_await writing_.run(query::claim, std::move(parameters));
+  auto rows = co_await claiming_.run(query::claim, std::move(parameters));
   Claims& claims = claims_[worker];
   if (claims.round == round && (rows || rows.error().retry() != Retry::unknown)) --claims.unanswered;
   if (!rows && rows.error() == Errc::conflict) co_return std::vector<Claim>();  // a shared limit is busy: later
@@ -692,9 +693,10 @@ Task<Result<std::vector<RunRecord>>> PostgresStore::dump(RunNumber after, std::u
 
 Task<Result<std::uint64_t>> PostgresStore::load(std::vector<RunRecord> records) {
   Load load;
+  std::set<std::string_view> ids;
   for (const RunRecord& record : records) {
     STINT_CO_CHECK(check_record(record));
-    load.add(record);
+    if (ids.insert(record.run.id).second) load.add(record);
   }
   if (records.empty()) co_return 0;
   STINT_CO_TRY(const PostgresRows rows,
@@ -707,6 +709,10 @@ Task<Result<std::vector<std::string>>> PostgresStore::check() {
   std::vector<std::string> findings;
   for (int row = 0; row < rows.size(); ++row) {
     findings.push_back("the index " + rows.text(row, 0) + " is not valid: REINDEX INDEX stint." + rows.text(row, 0));
+  }
+  STINT_CO_TRY(const PostgresRows names, co_await read(query::wrong_names, {}));
+  for (int row = 0; row < names.size(); ++row) {
+    findings.push_back("run " + names.text(row, 0) + ": its id leads to another run, or to none");
   }
   co_return findings;
 }

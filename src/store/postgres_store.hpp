@@ -1,9 +1,9 @@
 /// The store of a fleet, in PostgreSQL 13 or newer: for all processes of all machines. What a call does is one function
 /// of the database (sql/postgres/0002_functions.sql), in one transaction, by the database's own clock.
 ///
-/// Three connections, made when they are needed and again when they were lost: one to write, one to look, and one for
-/// beats alone, so that nothing else can cost a lease. No session state: a pooler in transaction mode may stand
-/// between.
+/// Four connections, made when they are needed and again when they were lost: one to write, one to claim, so that the
+/// next runs are claimed while the ends of the last are written, one to look, and one for beats alone, so that nothing
+/// else can cost a lease. No session state: a pooler in transaction mode may stand between.
 #pragma once
 
 #include "store/postgres_lane.hpp"
@@ -69,6 +69,7 @@ class PostgresStore final : public Store {
   PostgresStore(Reactor& reactor, const std::string& url, const PostgresOptions& options)
       : options_(options),
         writing_(reactor, "postgres writing", url, options),
+        claiming_(reactor, "postgres claiming", url, options),
         reading_(reactor, "postgres reading", url, options),
         beating_(reactor, "postgres beating", url, options) {}
   Task<Result<>> write(std::string_view sql, Parameters parameters);
@@ -77,7 +78,7 @@ class PostgresStore final : public Store {
 
   const PostgresOptions options_;
   Schema schema_;
-  PostgresLane writing_, reading_, beating_;
+  PostgresLane writing_, claiming_, reading_, beating_;
   std::map<WorkerNumber, Claims> claims_;  // of the workers that claimed here
 };
 

@@ -44,6 +44,8 @@ Error Database::error(std::string_view doing) const {
 }
 
 Result<Database> Database::open(const std::string& path, Access access, Duration patience) {
+  // Nobody asks how much memory SQLite uses, and to count it takes a lock at every malloc. Before the first connection.
+  [[maybe_unused]] static const int uncounted = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   Database database(path);
   sqlite3* raw = nullptr;
   const int flags = access == Access::write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;

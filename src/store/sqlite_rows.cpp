@@ -5,6 +5,7 @@
 #include "store_sql_sqlite.hpp"
 
 #include <algorithm>
+#include <span>
 #include <unistd.h>
 
 namespace stint::store {
@@ -17,6 +18,7 @@ using std::chrono::milliseconds;
 namespace query = sqlite::query;
 
 constexpr unsigned kLeaseMode = 0600;
+constexpr std::size_t kEventsAtOnce = 16;  // as many as `add_events` takes
 
 std::string_view hold_text(Hold hold) { return hold == Hold::none ? std::string_view() : to_string(hold); }
 std::string_view stop_text(Stop stop) { return stop == Stop::none ? std::string_view() : to_string(stop); }
@@ -105,11 +107,13 @@ Result<std::optional<AgentRow>> SqliteRows::agent(std::string_view name) {
 }
 
 Result<std::optional<AgentRow>> SqliteRows::agent(AgentNumber number) {
+  if (const auto known = agents_.find(number); known != agents_.end()) return known->second;
   Query query(database_, query::agent_by_number);
   query.bind(1, number);
   std::optional<AgentRow> found;
   if (query.next()) found = read_agent(query);
   STINT_CHECK(query.end());
+  if (found && database_.in_transaction()) agents_.emplace(number, *found);
   return found;
 }
 
@@ -122,6 +126,7 @@ Result<std::vector<AgentRow>> SqliteRows::agents() {
 }
 
 Result<> SqliteRows::put(AgentRow& agent) {
+  agents_.clear();
   Query query(database_, query::put_agent);
   query.bind(1, agent.entry.name).bind(2, agent.set).bind(3, std::int64_t{agent.entry.queued_max});
   query.bind(4, std::int64_t{agent.entry.attempts_max}).bind(5, std::int64_t{agent.entry.lost_max});
@@ -168,11 +173,13 @@ Result<std::vector<GateUse>> SqliteRows::gates_of(SetNumber set) {
 }
 
 Result<std::vector<GateRow>> SqliteRows::ramping(SetNumber set) {
+  if (steady_.contains(set)) return std::vector<GateRow>();
   Query query(database_, query::ramping);
   query.bind(1, set);
   std::vector<GateRow> found;
   while (query.next()) found.push_back(read_gate(query));
   STINT_CHECK(query.end());
+  if (found.empty()) steady_.insert(set);
   return found;
 }
 
@@ -182,6 +189,7 @@ Result<std::vector<GateUse>> SqliteRows::gates() {
 }
 
 Result<> SqliteRows::put(const GateRow& gate) {
+  steady_.clear();
   Query query(database_, query::put_gate);
   query.bind(1, gate.number).bind(2, wide(gate.capacity)).bind(3, std::int64_t{gate.paused});
   query.bind(4, gate.paused_until).bind(5, wide(gate.ramp)).bind(6, gate.turn_of).bind(7, gate.last_turn_of);
@@ -452,12 +460,37 @@ Result<> SqliteRows::put_result(RunNumber run, const std::string& result) {
 }
 
 Result<> SqliteRows::add_event(RunNumber run, const Event& event) {
-  Query query(database_, query::add_event);
-  query.bind(1, run == 0 ? std::nullopt : std::optional(run)).bind(2, event.seq).bind(3, event.fence);
-  query.bind(4, event.worker).bind(5, event.cause);
-  query.bind_some(6, event.state ? to_string(*event.state) : std::string_view()).bind_some(7, hold_text(event.hold));
-  query.bind_some(8, event.error).bind_some(9, event.data).bind(10, event.at);
+  events_.emplace_back(run, event);
+  return {};
+}
+
+Result<> SqliteRows::write_events(std::size_t from, std::size_t count) {
+  Query query(database_, count == kEventsAtOnce ? query::add_events : query::add_event);
+  int at = 0;
+  for (const auto& [run, event] : std::span(events_).subspan(from, count)) {
+    query.bind(++at, run == 0 ? std::nullopt : std::optional(run)).bind(++at, event.seq).bind(++at, event.fence);
+    query.bind(++at, event.worker).bind(++at, event.cause);
+    query.bind_some(++at, event.state ? to_string(*event.state) : std::string_view());
+    query.bind_some(++at, hold_text(event.hold)).bind_some(++at, event.error).bind_some(++at, event.data);
+    query.bind(++at, event.at);
+  }
   return query.run();
+}
+
+Result<> SqliteRows::flush() {
+  for (std::size_t done = 0; done < events_.size();) {
+    const std::size_t count = events_.size() - done >= kEventsAtOnce ? kEventsAtOnce : 1;
+    STINT_CHECK(write_events(done, count));
+    done += count;
+  }
+  events_.clear();
+  return {};
+}
+
+void SqliteRows::forget_kept() {
+  events_.clear();
+  agents_.clear();
+  steady_.clear();
 }
 
 /// Chunks end where the head ends, so that the head stays whole while the middle goes.

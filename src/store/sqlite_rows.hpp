@@ -8,6 +8,8 @@
 #include "store/rows.hpp"
 #include "store/sqlite_db.hpp"
 
+#include <set>
+
 namespace stint::store {
 
 class SqliteRows final : public Rows {
@@ -65,6 +67,11 @@ class SqliteRows final : public Rows {
   Result<std::vector<RunRecord>> dump(RunNumber after, std::uint32_t most);
   Result<std::vector<std::string>> check();
 
+  /// What is kept back until the end of a step is written, …
+  Result<> flush();
+  /// … or forgotten, with what was read: the step is taken back, or a new transaction begins.
+  void forget_kept();
+
   /// As if the process that enrolled it were gone.
   void drop_lease(WorkerNumber worker) { own_.erase(worker); }
 
@@ -78,10 +85,15 @@ class SqliteRows final : public Rows {
   Result<std::vector<Event>> events_of(const Run& run, std::int64_t after, std::int64_t most);
   Result<Output> output_of(RunNumber run);
 
+  Result<> write_events(std::size_t from, std::size_t count);
+
   Database& database_;
   std::string leases_;
-  std::map<WorkerNumber, os::Fd> own_;              // locks of the workers of this process
-  std::map<AgentNumber, std::string> agent_names_;  // which never change
+  std::vector<std::pair<RunNumber, Event>> events_;  // kept back, to be written together
+  std::map<AgentNumber, AgentRow> agents_;           // as read in this transaction: who ends a batch reads them often
+  std::set<SetNumber> steady_;                       // sets of which no gate is ramping up, in this transaction
+  std::map<WorkerNumber, os::Fd> own_;               // locks of the workers of this process
+  std::map<AgentNumber, std::string> agent_names_;   // which never change
 };
 
 }  // namespace stint::store

@@ -53,6 +53,7 @@ Result<> SqliteWriter::begin() {
     return begun;
   }
   open_ = true;
+  rows_.forget_kept();  // others may have written since
   steps_ = seen_ = 0;
   since_ = executor_.now();
   executor_.post(closer_);
@@ -62,8 +63,14 @@ Result<> SqliteWriter::begin() {
 Result<> SqliteWriter::begin_step() { return Query(database_, sqlite::query::step).run(); }
 
 Result<> SqliteWriter::end_step(bool keep) {
-  if (!keep) STINT_CHECK(Query(database_, sqlite::query::undo_step).run());
-  return Query(database_, sqlite::query::keep_step).run();
+  Result<> written;
+  if (keep) written = rows_.flush();
+  if (!keep || !written) {
+    rows_.forget_kept();
+    STINT_CHECK(Query(database_, sqlite::query::undo_step).run());
+  }
+  STINT_CHECK(Query(database_, sqlite::query::keep_step).run());
+  return written;
 }
 
 /// Behind all that was queued before: if more has come in since the last look, there may be still more.

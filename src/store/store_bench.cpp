@@ -1,13 +1,19 @@
 // Stores, one bench per call: `store_bench BENCH key=value…` prints one JSON line per sample.
-//   cycle store=memory|sqlite runs= batch=       submitted, then claimed and completed in batches: runs per second of
-//   each latency store= rounds=                       submit → claimed, one at a time, submitter and worker in one
-//   process claim store= queued= rounds=                 one claim and its completion beside so many that wait
+//   drain store= runs= batch= carriers=   runs that wait are claimed and completed, until the store has all of it
+//   latency store= rounds=                submit → claimed, one at a time, submitter and worker in one process
+//   depth store= most= rounds=            one claim beside 1000, 10,000, … `most` that wait
+//   blocked store= blocked= runs= batch=  one agent drained, alone and beside another whose runs may not start
+// `store` is memory, sqlite or postgres; the database of the last is named by STINT_BENCH_POSTGRES, and must be new.
+// `events=off`: what the events cost.
 #include "bench_support.hpp"
 #include "domain/run_id.hpp"
 #include "stint/asio.hpp"
 #include "stint/scope.hpp"
 #include "store/memory_store.hpp"
+#include "store/postgres_store.hpp"
 #include "store/sqlite_store.hpp"
+#include "store_sql_postgres_bench.hpp"
+#include "store_sql_sqlite_bench.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -17,26 +23,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kSubmitBatch = 500;
-constexpr std::size_t kInputBytes = 300;
+constexpr std::size_t kSubmitBatch = 2000;
+constexpr std::uint32_t kCapacity = 10'000;  // of each agent: counted at every claim, never reached
+constexpr Duration kBeat = 3s;
 
 class Bench {
  public:
   explicit Bench(const Args& args) : args_(args) {
     directory_ = std::filesystem::current_path().string() + "/store-bench-XXXXXX";
     if (::mkdtemp(directory_.data()) == nullptr) args.fail("no temporary directory");
-    const std::string kind = args.text("store", "sqlite");
-    if (kind == "memory") {
-      store_ = std::make_unique<store::MemoryStore>(ambient_);
-    } else if (kind == "sqlite") {
-      auto opened = store::SqliteStore::blocking_open(directory_ + "/stint.db", ambient_);
-      if (!opened) args.fail(opened.error().describe());
-      store_ = std::move(*opened);
-    } else {
-      args.fail("no store " + kind);
-    }
-    define("a");
-    define("b");
+    open(args.text("store", "sqlite"), args.text("events", "on") == "on");
+    define("a", kCapacity);
+    define("b", kCapacity);
     worker_ = get(store_->enrol("bench"));
   }
   ~Bench() {
@@ -46,14 +44,12 @@ class Bench {
   Bench(const Bench&) = delete;
   Bench& operator=(const Bench&) = delete;
 
-  void cycle() {
-    const std::int64_t runs = args_.number("runs"), batch = args_.number("batch");
-    TimePoint start = Clock::now();
+  void drain() {
+    const std::int64_t runs = args_.number("runs");
+    const TimePoint start = Clock::now();
     submit("a", runs);
-    args_.emit("cycle.submit", static_cast<double>(runs) * 1e9 / ns_since(start), "runs/s");
-    start = Clock::now();
-    for (std::int64_t done = 0; done < runs;) done += claim_and_complete("a", batch);
-    args_.emit("cycle.carry", static_cast<double>(runs) * 1e9 / ns_since(start), "runs/s");
+    args_.emit("drain.submit", static_cast<double>(runs) * 1e9 / ns_since(start), "runs/s");
+    args_.emit("drain", drain_rate("a", runs), "runs/s");
   }
 
   void latency() {
@@ -63,24 +59,66 @@ class Bench {
       submit("a", 1);
       const auto claims = get(store_->claim(worker_, "a", 1));
       ms.push_back(ns_since(start) / 1e6);
-      complete(claims);
+      if (claims.empty()) args_.fail("nothing to claim");
+      get(complete(claims));
     }
     args_.emit("latency.p50", percentile(ms, 0.5), "ms");
     args_.emit("latency.p99", percentile(ms, 0.99), "ms");
   }
 
-  void claim() {
-    submit("a", args_.number("queued"));
-    std::vector<double> ms;
-    for (std::int64_t round = 0; round < args_.number("rounds"); ++round) {
-      const TimePoint start = Clock::now();
-      claim_and_complete("a", 1);
-      ms.push_back(ns_since(start) / 1e6);
+  void depth() {
+    std::int64_t waiting = 0;
+    for (std::int64_t depth = 1000; depth <= args_.number("most"); depth *= 10) {
+      submit("a", depth - waiting);
+      std::vector<double> ms;
+      for (std::int64_t round = 0; round < args_.number("rounds"); ++round) {
+        get(store_->beat(worker_));
+        const TimePoint start = Clock::now();
+        const auto claims = get(store_->claim(worker_, "a", 1));
+        ms.push_back(ns_since(start) / 1e6);
+        if (claims.empty()) args_.fail("nothing to claim");
+        get(complete(claims));
+      }
+      waiting = depth - args_.number("rounds");
+      args_.emit("depth." + std::to_string(depth), percentile(ms, 0.5), "ms");
     }
-    args_.emit("claim.p50", percentile(ms, 0.5), "ms");
+  }
+
+  void blocked() {
+    const std::int64_t runs = args_.number("runs");
+    define("blocked", 1);
+    submit("blocked", 1);
+    submit("a", 3 * runs);
+    if (get(store_->claim(worker_, "blocked", 1)).size() != 1) args_.fail("nothing to claim");
+    drain_rate("a", runs);  // until it is warm
+    args_.emit("blocked.alone", drain_rate("a", runs), "runs/s");
+    submit("blocked", args_.number("blocked"));
+    args_.emit("blocked.beside", drain_rate("a", runs, "blocked"), "runs/s");
   }
 
  private:
+  void open(const std::string& kind, bool events) {
+    if (kind == "memory") {
+      store_ = std::make_unique<store::MemoryStore>(ambient_);
+    } else if (kind == "sqlite") {
+      const std::string path = directory_ + "/stint.db";
+      auto opened = store::SqliteStore::blocking_open(path, ambient_);
+      if (!opened) args_.fail(opened.error().describe());
+      store_ = std::move(*opened);
+      if (events) return;
+      auto database = store::Database::open(path, store::Database::Access::write, 1s);
+      if (!database || !database->run(store::sqlite_bench::query::without_events)) args_.fail("events stay on");
+    } else if (kind == "postgres") {
+      const char* const url = std::getenv("STINT_BENCH_POSTGRES");
+      if (url == nullptr) args_.fail("STINT_BENCH_POSTGRES names no database");
+      store_ = get(store::PostgresStore::open(reactor_, url));
+      if (events) return;
+      const auto connection = get(store::PostgresConnection::open(reactor_, url));
+      get(connection->run_script(std::string(store::postgres_bench::query::without_events)));
+    } else {
+      args_.fail("no store " + kind);
+    }
+  }
   template <class T>
   T get(Task<Result<T>> task) {
     std::optional<Result<T>> result;
@@ -91,13 +129,13 @@ class Bench {
     if (!*result) args_.fail(result->error().describe());
     if constexpr (!std::is_void_v<T>) return std::move(**result);
   }
-  void define(const std::string& name) {
+  void define(const std::string& name, std::uint32_t capacity) {
     store::AgentEntry agent;
     agent.name = name;
     agent.queued_max = 10'000'000;
     agent.limits = {{"agent:" + name, 1}};
     get(store_->define({agent}));
-    get(store_->resize("agent:" + name, 10'000));
+    get(store_->resize("agent:" + name, capacity));
   }
   void submit(const std::string& agent, std::int64_t count) {
     while (count > 0) {
@@ -105,30 +143,55 @@ class Bench {
       for (store::NewRun& run : runs) {
         run.id = domain::new_run_id(ambient_);
         run.agent = agent;
-        run.input = std::string(kInputBytes, 'x');
+        run.input = "{\"i\":" + std::to_string(submitted_++) + "}";
       }
       count -= std::ssize(runs);
       for (const auto& answer : get(store_->enqueue(std::move(runs)))) {
         if (!answer) args_.fail(answer.error().describe());
       }
+      if (worker_ != 0) get(store_->beat(worker_));
     }
   }
-  void complete(const std::vector<store::Claim>& claims) {
+  Task<Result<>> complete(std::vector<store::Claim> claims) {
     std::vector<store::Settlement> ends(claims.size());
     for (std::size_t i = 0; i < claims.size(); ++i) {
       ends[i].run = claims[i].run;
       ends[i].fence = claims[i].fence;
       ends[i].settle = domain::Settle::succeeded;
     }
-    for (const auto& state : get(store_->settle(worker_, std::move(ends)))) {
-      if (!state) args_.fail("a result was stale");
+    STINT_CO_TRY(const auto states, co_await store_->settle(worker_, std::move(ends)));
+    for (const auto& state : states) {
+      if (!state) co_return fail(Errc::failed, "a result was stale");
     }
+    co_return Result<>();
   }
-  std::int64_t claim_and_complete(const std::string& agent, std::int64_t batch) {
-    const auto claims = get(store_->claim(worker_, agent, static_cast<std::uint32_t>(batch)));
-    if (claims.empty()) args_.fail("nothing to claim");
-    complete(claims);
-    return std::ssize(claims);
+  /// One of several that take a batch each: while one completes its batch, another claims the next.
+  Task<Result<>> carry(std::string agent, std::string asked_too) {
+    while (left_ > 0) {
+      const std::int64_t batch = std::min(left_, args_.number("batch"));
+      left_ -= batch;
+      if (!asked_too.empty()) {
+        STINT_CO_TRY(const auto none, co_await store_->claim(worker_, asked_too, 1));
+        if (!none.empty()) co_return fail(Errc::failed, "what was blocked has started");
+      }
+      STINT_CO_TRY(auto claims, co_await store_->claim(worker_, agent, static_cast<std::uint32_t>(batch)));
+      if (std::ssize(claims) != batch) co_return fail(Errc::failed, "too few to claim");
+      STINT_CO_CHECK(co_await complete(std::move(claims)));
+      if (Clock::now() - beaten_ < kBeat) continue;
+      beaten_ = Clock::now();
+      STINT_CO_CHECK(co_await store_->beat(worker_));
+    }
+    co_return Result<>();
+  }
+  double drain_rate(const std::string& agent, std::int64_t runs, const std::string& asked_too = {}) {
+    left_ = runs;
+    beaten_ = Clock::now();
+    const TimePoint start = beaten_;
+    RootScope scope(reactor_);
+    for (std::int64_t carrier = 0; carrier < args_.number("carriers"); ++carrier) scope.spawn(carry(agent, asked_too));
+    reactor_.run(scope);
+    if (scope.error()) args_.fail(scope.error()->describe());
+    return static_cast<double>(runs) * 1e9 / ns_since(start);
   }
 
   const Args& args_;
@@ -140,18 +203,22 @@ class Bench {
   Reactor reactor_;
   std::unique_ptr<store::Store> store_;
   store::WorkerNumber worker_ = 0;
+  std::int64_t submitted_ = 0, left_ = 0;
+  TimePoint beaten_;
 };
 
 int measure(const Args& args) {
   Bench bench(args);
-  if (args.bench() == "cycle") {
-    bench.cycle();
+  if (args.bench() == "drain") {
+    bench.drain();
   } else if (args.bench() == "latency") {
     bench.latency();
-  } else if (args.bench() == "claim") {
-    bench.claim();
+  } else if (args.bench() == "depth") {
+    bench.depth();
+  } else if (args.bench() == "blocked") {
+    bench.blocked();
   } else {
-    std::fprintf(stderr, "usage: store_bench cycle|latency|claim key=value…\n");
+    std::fprintf(stderr, "usage: store_bench drain|latency|depth|blocked key=value…\n");
     return 2;
   }
   return 0;

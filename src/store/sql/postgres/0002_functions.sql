@@ -15,18 +15,19 @@ SET LOCAL search_path = stint_v1, stint;
 -- The only clock. Asked after the locks: a time from before a wait could be past already.
 CREATE FUNCTION clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
   SELECT date_trunc('milliseconds', clock_timestamp()) $$;
-CREATE FUNCTION later(p_time timestamptz, p_ms bigint) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$
+-- Stable, as what they call is: immutable ones would not be inlined, and a call for each row is dear.
+CREATE FUNCTION later(p_time timestamptz, p_ms bigint) RETURNS timestamptz LANGUAGE sql STABLE AS $$
   SELECT p_time + p_ms * interval '1 millisecond' $$;
-CREATE FUNCTION from_ms(p_ms bigint) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$
+CREATE FUNCTION from_ms(p_ms bigint) RETURNS timestamptz LANGUAGE sql STABLE AS $$
   SELECT timestamptz '1970-01-01 00:00:00+00' + p_ms * interval '1 millisecond' $$;
-CREATE FUNCTION to_ms(p_time timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$   -- NULL: never
+CREATE FUNCTION to_ms(p_time timestamptz) RETURNS bigint LANGUAGE sql STABLE AS $$   -- NULL: never
   SELECT CASE WHEN isfinite(p_time) THEN (extract(epoch FROM p_time) * 1000)::bigint END $$;
 
 -- ---- what all share ------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION must_find(p_id text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE v bigint; BEGIN
-  SELECT run_id INTO v FROM run WHERE public_id = p_id;
+  SELECT run_id INTO v FROM run_name WHERE public_id = p_id;
   IF NOT FOUND THEN RAISE EXCEPTION USING ERRCODE = 'ST400', MESSAGE = format('there is no run ''%s''', p_id); END IF;
   RETURN v; END $$;
 
@@ -178,6 +179,34 @@ CREATE FUNCTION room(a agent) RETURNS bigint LANGUAGE sql STABLE AS $$
     UNION ALL
     (SELECT FROM run WHERE agent_id = a.agent_id AND state = 'queued' AND hold IS NOT NULL LIMIT a.queued_max)) q $$;
 
+-- The common case, all at once: runs without session, parent and key, all of them new, and room for all. False: nothing
+-- was done, they have to be looked at one by one.
+CREATE FUNCTION enqueue_all(p_ids text[], p_agents text[], p_priorities int[], p_delays_ms bigint[], p_deadlines_ms bigint[],
+  p_budgets_ms bigint[], p_on_crash text[], p_inputs text[]) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE v_runs bigint[]; t timestamptz; BEGIN
+  PERFORM FROM (SELECT u.agent, count(*) AS n FROM unnest(p_agents) u (agent) GROUP BY u.agent) w
+    LEFT JOIN agent a ON a.name = w.agent WHERE a.agent_id IS NULL OR room(a) < w.n;
+  IF FOUND THEN RETURN false; END IF;
+  WITH named AS (
+    INSERT INTO run_name (public_id) SELECT u.id FROM unnest(p_ids) WITH ORDINALITY u (id, at) ORDER BY u.at
+      ON CONFLICT DO NOTHING RETURNING run_id)
+  SELECT array_agg(run_id ORDER BY run_id) INTO v_runs FROM named;
+  IF cardinality(v_runs) IS DISTINCT FROM cardinality(p_ids) THEN
+    DELETE FROM run_name WHERE public_id = ANY (p_ids) AND run_id = ANY (v_runs);
+    RETURN false;
+  END IF;
+  t := clock();
+  INSERT INTO run (run_id, public_id, agent_id, on_crash, state, hold, cause, changed_at, rank, created_at, not_before,
+                   deadline, budget_ms)
+    SELECT u.run_id, u.id, a.agent_id, u.on_crash, 'queued', CASE WHEN u.delay_ms > 0 THEN 'delay' END, 'enqueued', t,
+           later(t, u.delay_ms) - u.priority * interval '10 minutes', t, CASE WHEN u.delay_ms > 0 THEN later(t, u.delay_ms) END,
+           from_ms(u.deadline_ms), u.budget_ms
+    FROM unnest(v_runs, p_ids, p_agents, p_priorities, p_delays_ms, p_deadlines_ms, p_budgets_ms, p_on_crash)
+      AS u (run_id, id, agent, priority, delay_ms, deadline_ms, budget_ms, on_crash) JOIN agent a ON a.name = u.agent
+    ORDER BY u.run_id;
+  INSERT INTO run_input (run_id, body) SELECT * FROM unnest(v_runs, p_inputs) u (run_id, body) WHERE u.body <> '';
+  RETURN true; END $$;
+
 -- One answer for each, in their order; a NULL `error` is success. Sessions and parents are locked for all of them before
 -- the first is written. The share lock on a parent orders its children against its end and its cancel.
 CREATE FUNCTION enqueue(p_ids text[], p_agents text[], p_sessions text[], p_parents text[], p_keys text[], p_priorities int[],
@@ -187,9 +216,14 @@ LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
 DECLARE n record; a agent; v_parent run; v_session bigint; v_behind boolean; v_run bigint; v_keys text[];
   v_room jsonb := '{}'; t timestamptz; BEGIN             -- the room of each agent is counted once
+  IF '' = ALL (p_sessions || p_parents || p_keys) AND
+      enqueue_all(p_ids, p_agents, p_priorities, p_delays_ms, p_deadlines_ms, p_budgets_ms, p_on_crash, p_inputs) THEN
+    RETURN QUERY SELECT u.id, true, NULL::text, NULL::text FROM unnest(p_ids) u (id);
+    RETURN;
+  END IF;
   SELECT array_agg(DISTINCT s) INTO v_keys FROM unnest(p_sessions) s WHERE s <> '';
   IF v_keys IS NOT NULL THEN PERFORM open_sessions(v_keys); END IF;
-  PERFORM FROM run WHERE public_id = ANY (p_parents) ORDER BY run_id FOR SHARE;
+  PERFORM FROM run WHERE run_id IN (SELECT run_id FROM run_name WHERE public_id = ANY (p_parents)) ORDER BY run_id FOR SHARE;
   t := clock();
   FOR n IN SELECT * FROM unnest(p_ids, p_agents, p_sessions, p_parents, p_keys, p_priorities, p_delays_ms, p_deadlines_ms,
         p_budgets_ms, p_on_crash, p_inputs)
@@ -200,7 +234,7 @@ DECLARE n record; a agent; v_parent run; v_session bigint; v_behind boolean; v_r
     IF NOT FOUND THEN
       error := 'ST400'; message := format('there is no agent ''%s''', n.agent); RETURN NEXT; CONTINUE;
     END IF;
-    SELECT public_id INTO id FROM run WHERE public_id = n.id;
+    SELECT public_id INTO id FROM run_name WHERE public_id = n.id;
     IF NOT FOUND AND n.key <> '' THEN SELECT public_id INTO id FROM run WHERE agent_id = a.agent_id AND idem_key = n.key; END IF;
     IF id IS NOT NULL THEN RETURN NEXT; CONTINUE; END IF;
     id := n.id;
@@ -213,27 +247,30 @@ DECLARE n record; a agent; v_parent run; v_session bigint; v_behind boolean; v_r
       v_behind := EXISTS (SELECT FROM run WHERE session_id = v_session AND finished_at IS NULL);
     END IF;
     IF n.parent <> '' THEN
-      SELECT * INTO v_parent FROM run WHERE public_id = n.parent AND state = 'running' AND stop IS NULL;
+      SELECT r.* INTO v_parent FROM run_name p JOIN run r USING (run_id)
+        WHERE p.public_id = n.parent AND r.state = 'running' AND r.stop IS NULL;
       IF NOT FOUND THEN
         error := 'ST409'; message := format('its parent ''%s'' does not run', n.parent); RETURN NEXT; CONTINUE;
       ELSIF v_parent.session_id = v_session THEN
         error := 'ST400'; message := 'in the session of its parent it would wait for itself'; RETURN NEXT; CONTINUE;
       END IF;
     END IF;
-    INSERT INTO run (public_id, agent_id, session_id, parent_id, parent, idem_key, on_crash, state, hold, cause, changed_at,
-                     rank, created_at, not_before, deadline, budget_ms)
-      VALUES (n.id, a.agent_id, v_session, v_parent.run_id, nullif(n.parent, ''), nullif(n.key, ''), n.on_crash, 'queued',
+    INSERT INTO run_name (public_id) VALUES (n.id) ON CONFLICT DO NOTHING RETURNING run_id INTO v_run;
+    IF NOT FOUND THEN RETURN NEXT; CONTINUE; END IF;     -- a twin was quicker, and has committed
+    INSERT INTO run (run_id, public_id, agent_id, session_id, parent_id, parent, idem_key, on_crash, state, hold, cause,
+                     changed_at, rank, created_at, not_before, deadline, budget_ms)
+      VALUES (v_run, n.id, a.agent_id, v_session, v_parent.run_id, nullif(n.parent, ''), nullif(n.key, ''), n.on_crash, 'queued',
               CASE WHEN v_behind THEN 'session' WHEN n.delay_ms > 0 THEN 'delay' END, 'enqueued', t,
               later(t, n.delay_ms) - n.priority * interval '10 minutes', t,
               CASE WHEN n.delay_ms > 0 THEN later(t, n.delay_ms) END, from_ms(n.deadline_ms), n.budget_ms)
-      ON CONFLICT DO NOTHING RETURNING run_id INTO v_run;
+      ON CONFLICT DO NOTHING;
     IF FOUND THEN
       created := true;
       v_room := v_room || jsonb_build_object(n.agent, (v_room ->> n.agent)::bigint - 1);
       IF n.input <> '' THEN INSERT INTO run_input (run_id, body) VALUES (v_run, n.input); END IF;
-    ELSE                                 -- a twin was quicker, and has committed
-      SELECT public_id INTO id FROM run
-        WHERE public_id = n.id OR (agent_id = a.agent_id AND idem_key = nullif(n.key, '')) LIMIT 1;
+    ELSE                                                 -- a twin by its key
+      DELETE FROM run_name WHERE public_id = n.id;
+      SELECT public_id INTO id FROM run WHERE agent_id = a.agent_id AND idem_key = n.key;
     END IF;
     RETURN NEXT;
   END LOOP; END $$;
@@ -279,7 +316,8 @@ DECLARE v record; t timestamptz := clock(); BEGIN
 CREATE FUNCTION claim(p_worker bigint, p_round bigint, p_agent text, p_most bigint)
 RETURNS TABLE (run_id bigint, id text, fence bigint, attempt bigint, lost bigint, expires_ms bigint, input text)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp SET lock_timeout = '200ms'
-SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE v_worker worker; v_agent int; v_set int; v_gates int[]; v_most bigint; t timestamptz; BEGIN
   -- Key share: it neither waits for beats nor holds them up, but no one buries the worker meanwhile.
@@ -373,24 +411,30 @@ DECLARE v_paused text[]; v_ramped int[]; BEGIN
 -- All ends of attempts, of whatever kind. What is missing in the answer was stale: it counts for nothing.
 CREATE FUNCTION settle(p_worker bigint, p_runs bigint[], p_fences bigint[], p_settles text[], p_errors text[], p_results text[],
   p_retry_ms bigint[], p_park_on text[], p_park_until_ms bigint[])
-RETURNS TABLE (at bigint, state text) LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+RETURNS TABLE (at bigint, state text) LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; t timestamptz; BEGIN
   v_sessions := lock_runs(p_runs);
   t := clock();
+  -- OFFSET: the runs are looked up one by one. Else a plan may compare all that the worker owns with all that it settles.
   WITH due AS MATERIALIZED (
-    SELECT DISTINCT ON (r.run_id) r.run_id, i.at, i.settle, i.error, i.result, i.park_on, from_ms(i.until_ms) AS until,
+    SELECT DISTINCT ON (r.run_id) r.*, i.at, i.settle, i.error, i.result, i.park_on, from_ms(i.until_ms) AS until,
            CASE i.settle WHEN 'retry' THEN later(t, greatest(i.retry_ms,
              ceil(random() * least(a.backoff_cap_ms, a.backoff_base_ms * 2.0 ^ least(r.attempt, 20)))::bigint)) ELSE t END AS again,
            a.attempts_max, a.lost_max
     FROM unnest(p_runs, p_fences, p_settles, p_errors, p_results, p_retry_ms, p_park_on, p_park_until_ms)
       WITH ORDINALITY AS i (run_id, fence, settle, error, result, retry_ms, park_on, until_ms, at)
-      JOIN run r USING (run_id) JOIN agent a USING (agent_id)
-    WHERE owns(r, p_worker, i.fence) ORDER BY r.run_id, i.at),
+      CROSS JOIN LATERAL (SELECT x.run_id, x.agent_id, x.stop, x.unsafe, x.on_crash, x.attempt, x.lost, x.expires_at, x.deadline,
+          owns(x, p_worker, i.fence) AS owned FROM run x WHERE x.run_id = i.run_id OFFSET 0) r
+      JOIN agent a USING (agent_id)
+    WHERE r.owned ORDER BY r.run_id, i.at),
   decided AS MATERIALIZED (
-    SELECT d.*, next_state(d.settle, r.stop, r.unsafe, r.on_crash, r.attempt, d.attempts_max, r.lost, d.lost_max,
-      coalesce(r.expires_at <= d.again, false), coalesce(d.settle = 'park' AND r.deadline <= d.until, false)) AS next
-    FROM due d JOIN run r USING (run_id)),
+    SELECT d.run_id, d.at, d.settle, d.error, d.result, d.park_on, d.until, d.again,
+      next_state(d.settle, d.stop, d.unsafe, d.on_crash, d.attempt, d.attempts_max, d.lost, d.lost_max,
+        coalesce(d.expires_at <= d.again, false), coalesce(d.settle = 'park' AND d.deadline <= d.until, false)) AS next
+    FROM due d),
   ended AS (
     UPDATE run u SET state = n.next, cause = n.settle, changed_at = t, error = coalesce(nullif(n.error, ''), u.error),
       seq = u.seq + 1, worker_id = NULL,
@@ -411,8 +455,10 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; t timestamptz; BEGI
     FROM decided n;
   IF v_at IS NULL THEN RETURN; END IF;
   IF v_sessions IS NOT NULL THEN PERFORM promote(v_sessions); END IF;
-  PERFORM settle_gates(array_agg(p_runs[i]), array_agg(p_settles[i]), array_agg(p_park_on[i]), array_agg(p_park_until_ms[i]))
-    FROM unnest(v_at) i;
+  IF 'park' = ANY (p_settles) OR EXISTS (SELECT FROM gate WHERE ramp IS NOT NULL) THEN
+    PERFORM settle_gates(array_agg(p_runs[i]), array_agg(p_settles[i]), array_agg(p_park_on[i]), array_agg(p_park_until_ms[i]))
+      FROM unnest(v_at) i;
+  END IF;
   RETURN QUERY SELECT * FROM unnest(v_at, v_states); END $$;
 
 -- Before a call that may not be repeated is begun, and when its outcome is known.
@@ -615,6 +661,7 @@ DECLARE v_before timestamptz := from_ms(p_before_ms); v_runs bigint[]; v_session
   DELETE FROM output WHERE run_id = ANY (v_runs);
   DELETE FROM output_chunk WHERE run_id = ANY (v_runs);
   DELETE FROM event WHERE run_id = ANY (v_runs);
+  DELETE FROM run_name n USING run r WHERE r.run_id = ANY (v_runs) AND n.public_id = r.public_id;
   DELETE FROM run WHERE run_id = ANY (v_runs);
   SELECT array_agg(session_id) INTO v_sessions FROM (
     SELECT session_id FROM session WHERE session_id = ANY (v_sessions) FOR UPDATE SKIP LOCKED) s;
@@ -656,42 +703,45 @@ DECLARE v_keys text[]; v_sessions bigint[]; v_wrong record; v_added bigint; v_ru
       MESSAGE = format('run %s has the key ''%s'', which run %s has here', v_wrong.id, v_wrong.key, v_wrong.public_id);
   END IF;
   t := clock();
-  WITH n AS (
-    SELECT u.* FROM unnest(p_ids, p_agents, p_sessions, p_parents, p_keys, p_on_crash, p_states, p_holds, p_stops, p_errors,
-        p_parked_on, p_causes, p_ranks_ms, p_created_ms, p_not_before_ms, p_deadlines_ms, p_budgets_ms, p_left_ms, p_until_ms,
-        p_started_ms, p_finished_ms, p_changed_ms, p_attempts, p_lost, p_fences, p_seqs, p_unsafe)
-      WITH ORDINALITY AS u (id, agent, session, parent, key, on_crash, state, hold, stop, error, parked_on, cause, rank_ms,
-        created_ms, not_before_ms, deadline_ms, budget_ms, left_ms, until_ms, started_ms, finished_ms, changed_ms, attempt,
-        lost, fence, seq, unsafe, at)
-      WHERE NOT EXISTS (SELECT FROM run r WHERE r.public_id = u.id)),
+  WITH named AS (
+    INSERT INTO run_name (public_id) SELECT u.id FROM unnest(p_ids) WITH ORDINALITY u (id, at) ORDER BY u.at
+      ON CONFLICT DO NOTHING RETURNING run_id, public_id),
   added AS (
-    INSERT INTO run (public_id, agent_id, session_id, parent, idem_key, on_crash, state, hold, stop, error, parked_on, cause,
-        rank, created_at, not_before, deadline, budget_ms, budget_left_ms, budget_until, started_at, finished_at, changed_at,
-        attempt, lost, fence, seq, unsafe)
-      SELECT n.id, a.agent_id, s.session_id, nullif(n.parent, ''), nullif(n.key, ''), n.on_crash, n.state,
+    INSERT INTO run (run_id, public_id, agent_id, session_id, parent, idem_key, on_crash, state, hold, stop, error, parked_on,
+        cause, rank, created_at, not_before, deadline, budget_ms, budget_left_ms, budget_until, started_at, finished_at,
+        changed_at, attempt, lost, fence, seq, unsafe)
+      SELECT m.run_id, n.id, a.agent_id, s.session_id, nullif(n.parent, ''), nullif(n.key, ''), n.on_crash, n.state,
         nullif(n.hold, 'none'), nullif(n.stop, 'none'), nullif(n.error, ''), nullif(n.parked_on, ''), n.cause,
         from_ms(n.rank_ms), from_ms(n.created_ms), from_ms(n.not_before_ms), from_ms(n.deadline_ms), n.budget_ms, n.left_ms,
         from_ms(n.until_ms), from_ms(n.started_ms), from_ms(n.finished_ms), from_ms(n.changed_ms), n.attempt, n.lost, n.fence,
         n.seq, n.unsafe <> 0
-      FROM n JOIN agent a ON a.name = n.agent LEFT JOIN session s ON s.key = nullif(n.session, '') ORDER BY n.at
+      FROM unnest(p_ids, p_agents, p_sessions, p_parents, p_keys, p_on_crash, p_states, p_holds, p_stops, p_errors, p_parked_on,
+          p_causes, p_ranks_ms, p_created_ms, p_not_before_ms, p_deadlines_ms, p_budgets_ms, p_left_ms, p_until_ms, p_started_ms,
+          p_finished_ms, p_changed_ms, p_attempts, p_lost, p_fences, p_seqs, p_unsafe)
+        AS n (id, agent, session, parent, key, on_crash, state, hold, stop, error, parked_on, cause, rank_ms, created_ms,
+          not_before_ms, deadline_ms, budget_ms, left_ms, until_ms, started_ms, finished_ms, changed_ms, attempt, lost, fence,
+          seq, unsafe)
+      JOIN named m ON m.public_id = n.id JOIN agent a ON a.name = n.agent
+      LEFT JOIN session s ON s.key = nullif(n.session, '') ORDER BY m.run_id
     RETURNING run_id)
   SELECT count(*), array_agg(run_id) INTO v_added, v_runs FROM added;
   IF v_added = 0 THEN RETURN 0; END IF;
-  UPDATE run r SET parent_id = p.run_id FROM run p WHERE r.run_id = ANY (v_runs) AND p.public_id = r.parent;
-  INSERT INTO run_input (run_id, body) SELECT r.run_id, u.body FROM unnest(p_ids, p_inputs) u (id, body)
-    JOIN run r ON r.public_id = u.id WHERE u.body <> '' AND r.run_id = ANY (v_runs);
-  INSERT INTO run_result (run_id, body) SELECT r.run_id, u.body FROM unnest(p_ids, p_results) u (id, body)
-    JOIN run r ON r.public_id = u.id WHERE u.body <> '' AND r.run_id = ANY (v_runs);
+  UPDATE run r SET parent_id = p.run_id FROM run_name p WHERE r.run_id = ANY (v_runs) AND p.public_id = r.parent;
+  INSERT INTO run_input (run_id, body) SELECT m.run_id, u.body FROM unnest(p_ids, p_inputs) u (id, body)
+    JOIN run_name m ON m.public_id = u.id WHERE u.body <> '' AND m.run_id = ANY (v_runs);
+  INSERT INTO run_result (run_id, body) SELECT m.run_id, u.body FROM unnest(p_ids, p_results) u (id, body)
+    JOIN run_name m ON m.public_id = u.id WHERE u.body <> '' AND m.run_id = ANY (v_runs);
   INSERT INTO event (run_id, seq, fence, worker_id, cause, state, hold, error, data, at)
     SELECT r.run_id, u.seq, u.fence, u.worker_id, u.cause, nullif(u.state, ''), nullif(u.hold, 'none'), nullif(u.error, ''),
       nullif(u.data, ''), from_ms(u.at_ms)
     FROM unnest(e_ids, e_seqs, e_fences, e_workers, e_causes, e_states, e_holds, e_errors, e_data, e_at_ms)
       WITH ORDINALITY AS u (id, seq, fence, worker_id, cause, state, hold, error, data, at_ms, at)
-    JOIN run r ON r.public_id = u.id WHERE r.run_id = ANY (v_runs) AND r.seq > 1 ORDER BY u.at;
-  INSERT INTO output (run_id, bytes) SELECT r.run_id, max(u.bytes) FROM unnest(o_ids, o_bytes) u (id, bytes)
-    JOIN run r ON r.public_id = u.id WHERE r.run_id = ANY (v_runs) GROUP BY r.run_id;
-  INSERT INTO output_chunk (run_id, at, body) SELECT r.run_id, u.at, decode(u.body, 'hex')
-    FROM unnest(o_ids, o_at, o_bodies) u (id, at, body) JOIN run r ON r.public_id = u.id WHERE r.run_id = ANY (v_runs);
+    JOIN run_name m ON m.public_id = u.id JOIN run r ON r.run_id = m.run_id
+    WHERE m.run_id = ANY (v_runs) AND r.seq > 1 ORDER BY u.at;
+  INSERT INTO output (run_id, bytes) SELECT m.run_id, max(u.bytes) FROM unnest(o_ids, o_bytes) u (id, bytes)
+    JOIN run_name m ON m.public_id = u.id WHERE m.run_id = ANY (v_runs) GROUP BY m.run_id;
+  INSERT INTO output_chunk (run_id, at, body) SELECT m.run_id, u.at, decode(u.body, 'hex')
+    FROM unnest(o_ids, o_at, o_bodies) u (id, at, body) JOIN run_name m ON m.public_id = u.id WHERE m.run_id = ANY (v_runs);
   -- Behind a session that was here already.
   UPDATE run u SET hold = 'session', cause = 'loaded', changed_at = t, seq = u.seq + 1
     WHERE u.run_id = ANY (v_runs) AND u.state = 'queued' AND u.hold IS DISTINCT FROM 'session' AND u.session_id IS NOT NULL

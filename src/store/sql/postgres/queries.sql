@@ -72,7 +72,8 @@ SELECT stint_v1.next_due()
 
 -- name: by_prefix
 SELECT @run@, (SELECT body FROM stint.run_input i WHERE i.run_id = s.run_id), (SELECT body FROM stint.run_result o WHERE o.run_id = s.run_id)
-FROM stint_v1.seen s WHERE public_id >= $1 AND public_id < $1 || '~' ORDER BY public_id LIMIT 2
+FROM (SELECT run_id FROM stint.run_name WHERE public_id >= $1 AND public_id < $1 || '~' ORDER BY public_id LIMIT 2) n
+  JOIN stint_v1.seen s USING (run_id) ORDER BY public_id
 -- name: list
 SELECT @run@ FROM stint_v1.seen WHERE ($1 = '' OR state = $1) AND ($2 = '' OR agent = $2) AND ($3 = '' OR session = $3)
   AND ($4 = 0::bigint OR run_id < $4) ORDER BY run_id DESC LIMIT $5
@@ -111,3 +112,6 @@ SELECT stint_v1.load($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14
 -- name: wrong_indexes
 SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE c.relnamespace = 'stint'::regnamespace AND NOT (i.indisvalid AND i.indisready) ORDER BY c.relname
+-- name: wrong_names
+SELECT coalesce(r.public_id, n.public_id) FROM stint.run r FULL JOIN stint.run_name n ON n.run_id = r.run_id AND n.public_id = r.public_id
+WHERE r.run_id IS NULL OR n.run_id IS NULL ORDER BY 1 LIMIT 20

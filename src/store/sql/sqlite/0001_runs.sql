@@ -27,29 +27,29 @@ CREATE TABLE worker (
   state TEXT NOT NULL DEFAULT 'live' CHECK (state IN ('live', 'draining', 'dead'))) STRICT;
 CREATE INDEX worker_alive ON worker (worker_id) WHERE state <> 'dead';
 
+-- No IN in what every write checks: SQLite makes a table in memory of each such list, each time (measured: half of a write).
 CREATE TABLE run (
   run_id INTEGER PRIMARY KEY AUTOINCREMENT, public_id TEXT UNIQUE NOT NULL CHECK (length(public_id) = 12),
   agent_id INT NOT NULL, session TEXT, parent_id INT, parent TEXT, idem_key TEXT,
-  on_crash TEXT NOT NULL CHECK (on_crash IN ('resume', 'rerun', 'doubt')),
+  on_crash TEXT NOT NULL CHECK (on_crash = 'resume' OR on_crash = 'rerun' OR on_crash = 'doubt'),
   rank INT NOT NULL, created_at INT NOT NULL, deadline INT, budget INT,
-  state TEXT NOT NULL CHECK (state IN
-    ('queued', 'running', 'parked', 'succeeded', 'failed', 'cancelled', 'expired', 'in_doubt')),
-  hold TEXT CHECK (hold IN ('session', 'delay', 'backoff', 'quota', 'person')),  -- queued and NULL: ready
-  stop TEXT CHECK (stop IN ('cancelled', 'expired')),
+  state TEXT NOT NULL CHECK (state = 'queued' OR state = 'running' OR state = 'succeeded' OR state = 'parked' OR
+    state = 'failed' OR state = 'cancelled' OR state = 'expired' OR state = 'in_doubt'),
+  hold TEXT CHECK (hold = 'session' OR hold = 'delay' OR hold = 'backoff' OR hold = 'quota' OR hold = 'person'),  -- queued and NULL: ready
+  stop TEXT CHECK (stop = 'cancelled' OR stop = 'expired'),
   error TEXT, not_before INT, budget_left INT, budget_until INT, expires_at INT,
   attempt INT NOT NULL, lost INT NOT NULL, fence INT NOT NULL, seq INT NOT NULL, unsafe INT NOT NULL,
   worker_id INT, set_id INT, parked_on TEXT, started_at INT, finished_at INT,
   CHECK ((state = 'running') = (worker_id IS NOT NULL)),
-  CHECK ((state IN ('succeeded', 'failed', 'cancelled', 'expired')) = (finished_at IS NOT NULL)),
-  CHECK (hold IS NULL OR state IN ('queued', 'parked'))) STRICT;
+  CHECK ((state = 'succeeded' OR state = 'failed' OR state = 'cancelled' OR state = 'expired') = (finished_at IS NOT NULL)),
+  CHECK (hold IS NULL OR state = 'queued' OR state = 'parked')) STRICT;
 -- A partial index is used only for a literal predicate: never bind a state as a parameter.
 CREATE INDEX run_ready    ON run (agent_id, rank, run_id) WHERE state = 'queued' AND hold IS NULL;
-CREATE INDEX run_waiting  ON run (agent_id)               WHERE state = 'queued' AND hold IS NOT NULL;
 CREATE INDEX run_held     ON run (set_id)                 WHERE state = 'running';
 CREATE INDEX run_owned    ON run (worker_id)              WHERE state = 'running';
 CREATE INDEX run_asleep   ON run (not_before)             WHERE not_before IS NOT NULL AND hold IS NOT NULL AND hold <> 'session';
 CREATE INDEX run_expiry   ON run (expires_at)             WHERE expires_at IS NOT NULL AND stop IS NULL
-                                                            AND state IN ('queued', 'running', 'parked');
+                                                            AND finished_at IS NULL AND state <> 'in_doubt';
 CREATE INDEX run_session  ON run (session, run_id)        WHERE finished_at IS NULL AND session IS NOT NULL;
 CREATE INDEX run_parked   ON run (parked_on)              WHERE state = 'parked';
 CREATE INDEX run_child    ON run (parent_id)              WHERE parent_id IS NOT NULL;

@@ -98,22 +98,24 @@ SELECT @run@ FROM run WHERE parked_on = ?1 AND state = 'parked' ORDER BY run_id;
 -- name: asleep
 SELECT @run@ FROM run WHERE not_before <= ?1 AND not_before IS NOT NULL AND hold IS NOT NULL AND hold <> 'session' ORDER BY not_before LIMIT ?2;
 -- name: expiring
-SELECT @run@ FROM run WHERE expires_at <= ?1 AND expires_at IS NOT NULL AND stop IS NULL AND state IN ('queued', 'running', 'parked')
+SELECT @run@ FROM run WHERE expires_at <= ?1 AND expires_at IS NOT NULL AND stop IS NULL AND finished_at IS NULL AND state <> 'in_doubt'
 ORDER BY expires_at LIMIT ?2;
 -- name: next_due
 SELECT min(x) FROM (
   SELECT min(not_before) AS x FROM run WHERE not_before IS NOT NULL AND hold IS NOT NULL AND hold <> 'session'
-  UNION ALL SELECT min(expires_at) FROM run WHERE expires_at IS NOT NULL AND stop IS NULL AND state IN ('queued', 'running', 'parked'));
+  UNION ALL SELECT min(expires_at) FROM run WHERE expires_at IS NOT NULL AND stop IS NULL AND finished_at IS NULL AND state <> 'in_doubt');
 -- name: has_queued
 SELECT 1 FROM queue_size WHERE agent_id = ?1 AND n >= ?2;
 -- name: has_ready
 SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL LIMIT 1;
+-- OR FAIL: what it has done so far stays, and the step that it belongs to takes it back. Else SQLite would copy every page
+-- before each statement, to be able to take back that one alone.
 -- name: add_run
-INSERT INTO run (public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold,
+INSERT OR FAIL INTO run (public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold,
   not_before, expires_at, attempt, lost, fence, seq, unsafe)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, 0, 0, 0, 1, 0) RETURNING run_id;
 -- name: put_run
-UPDATE run SET state = ?2, hold = ?3, stop = ?4, error = ?5, not_before = ?6, budget_left = ?7, budget_until = ?8, expires_at = ?9,
+UPDATE OR FAIL run SET state = ?2, hold = ?3, stop = ?4, error = ?5, not_before = ?6, budget_left = ?7, budget_until = ?8, expires_at = ?9,
   attempt = ?10, lost = ?11, fence = ?12, seq = ?13, unsafe = ?14, worker_id = ?15, set_id = ?16, parked_on = ?17, started_at = ?18,
   finished_at = ?19 WHERE run_id = ?1;
 -- name: add_input
@@ -125,7 +127,26 @@ INSERT INTO run_result (run_id, body) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET 
 -- name: result
 SELECT body FROM run_result WHERE run_id = ?1;
 -- name: add_event
-INSERT INTO event (run_id, seq, fence, worker_id, cause, state, hold, error, data, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
+INSERT OR FAIL INTO event (run_id, seq, fence, worker_id, cause, state, hold, error, data, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
+-- name: add_events
+-- Sixteen at once: one statement takes a third of the time of sixteen.
+INSERT OR FAIL INTO event (run_id, seq, fence, worker_id, cause, state, hold, error, data, at) VALUES
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: output_bytes
 SELECT bytes FROM output WHERE run_id = ?1;

@@ -70,3 +70,7 @@ RETURNS text LANGUAGE sql IMMUTABLE AS $$
 -- What a lost claim does later is not seen.
 CREATE OR REPLACE FUNCTION stint_v1.new_round(p_worker bigint) RETURNS bigint LANGUAGE sql AS $$
   SELECT round FROM stint.worker WHERE worker_id = p_worker $$;
+-- name: bury_early
+-- A worker is taken for dead long before its lease is over.
+DO $do$ BEGIN EXECUTE replace(pg_get_functiondef('stint_v1.bury'::regproc), 'lease_until < clock()',
+  'lease_until < clock() + interval ''850 ms'''); END $do$;

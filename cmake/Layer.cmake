@@ -6,6 +6,7 @@
 #     TESTS slots_test.cpp              linked into one program, `limit_test`; ctest knows each TEST by its name
 #     BENCHES slots_bench.cpp           linked into one program, `limit_bench`
 #     DEPENDS stint::domain             layers below this one (tools/tidy.py knows the order)
+#     TOGETHER postgres Postgres/*      name and filter of tests that run in one process, because they share what is dear
 #     LABELS tsan)                      extra ctest labels; `tsan` also runs this layer's tests under ThreadSanitizer
 #
 # Every test carries the layer's name as a label. One test program per layer, not per file, keeps linking short.
@@ -43,12 +44,23 @@ endfunction()
 
 # A program of GoogleTest cases: each TEST becomes a ctest `<prefix>.<Suite>.<name>`.
 function(stint_gtest target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX" "SOURCES;DEPENDS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX" "SOURCES;DEPENDS;TOGETHER;LABELS")
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_DEPENDS} rapidcheck GTest::gtest_main)
   stint_program(${target})
   stint_pch(${target} test DEPENDS rapidcheck GTest::gtest_main)
+  set(alone "")
+  while(arg_TOGETHER)
+    list(POP_FRONT arg_TOGETHER name filter)
+    string(APPEND alone "${filter}:")
+    add_test(NAME ${arg_PREFIX}.${name} COMMAND ${target} --gtest_filter=${filter})
+    set_tests_properties(${arg_PREFIX}.${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${STINT_TEST_SECONDS_MAX})
+  endwhile()
+  if(alone)
+    set(alone TEST_FILTER "-${alone}")
+  endif()
   gtest_discover_tests(${target}
+    ${alone}
     TEST_PREFIX ${arg_PREFIX}.
     TEST_LIST tests
     DISCOVERY_MODE PRE_TEST
@@ -69,7 +81,7 @@ add_custom_target(tests)
 add_custom_target(tsan_tests)
 
 function(stint_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;ASIO_SOURCES;TESTS;BENCHES;DEPENDS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;ASIO_SOURCES;TESTS;BENCHES;DEPENDS;TOGETHER;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "stint_layer(${name}): unknown ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -96,7 +108,7 @@ function(stint_layer name)
 
   if(STINT_TESTS AND arg_TESTS)
     stint_gtest(${name}_test
-      PREFIX ${name} SOURCES ${arg_TESTS} DEPENDS stint::${name} LABELS ${name} ${arg_LABELS})
+      PREFIX ${name} SOURCES ${arg_TESTS} DEPENDS stint::${name} TOGETHER ${arg_TOGETHER} LABELS ${name} ${arg_LABELS})
   endif()
   if(STINT_BENCHES AND arg_BENCHES)
     add_executable(${name}_bench ${arg_BENCHES})

@@ -1,4 +1,5 @@
 // What every store does for a fleet: workers that die, limits, events, looking.
+#include "stint/combinators.hpp"
 #include "store/conformance.hpp"
 
 #include <map>
@@ -390,6 +391,40 @@ TEST_P(StoreTest, sums_say_what_there_is) {
   EXPECT_EQ(stats.ready, 1U);
   EXPECT_EQ(stats.workers, 1U);
   EXPECT_EQ(stats.events, 5U);
+}
+
+// ---- waiting for work ----------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, a_wait_for_work_ends_when_there_is_some) {
+  define("a");
+  get(store().wait(0, 50ms));  // whatever the first one has to set up
+  const TimePoint begin = world().reactor().now();
+  auto both = [&]() -> Task<Result<>> {
+    STINT_CO_TRY(const std::uint64_t seen, co_await store().wait(0, 1ms));
+    auto submit_later = [&]() -> Task<Result<>> {
+      co_await sleep_for(5ms);
+      STINT_CO_CHECK(co_await store().enqueue({fresh("a")}));
+      co_return Result<>();
+    };
+    STINT_CO_CHECK(co_await all(store().wait(seen, 20s), submit_later()));
+    co_return Result<>();
+  };
+  get(both());
+  EXPECT_LT(world().reactor().now() - begin, 8s);
+}
+
+TEST_P(StoreTest, what_was_submitted_before_the_wait_is_not_slept_through) {
+  define("a");
+  const std::uint64_t seen = get(store().wait(0, 1ms));
+  submit("a");
+  const TimePoint begin = world().reactor().now();
+  get(store().wait(seen, 20s));
+  EXPECT_LT(world().reactor().now() - begin, 8s);
+}
+
+TEST_P(StoreTest, a_wait_for_work_ends_by_itself) {
+  const std::uint64_t seen = get(store().wait(0, 1ms));
+  get(store().wait(seen, 20ms));
 }
 
 }  // namespace

@@ -172,6 +172,7 @@ Result<> Ledger::define(const AgentEntry& entry) {
 Result<> Ledger::resize(const std::string& limit, std::optional<std::uint32_t> capacity) {
   if (capacity == 0U) return fail(Errc::invalid, limit + ": a capacity is at least 1");
   STINT_TRY(GateRow gate, rows_.gate(limit));
+  if (gate.capacity == capacity) return {};
   gate.capacity = capacity;
   STINT_CHECK(rows_.put(gate));
   Event event;
@@ -498,6 +499,7 @@ Result<std::optional<RunState>> Ledger::settle(WorkerNumber worker, const Settle
 Result<bool> Ledger::mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) {
   STINT_TRY(std::optional<RunRow> row, find_owned(worker, run, fence));
   if (!row) return false;
+  if (row->run.unsafe == unsafe) return true;
   row->run.unsafe = unsafe;
   STINT_CHECK(save(*row, unsafe ? "unsafe" : "safe"));
   return true;

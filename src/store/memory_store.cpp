@@ -13,14 +13,14 @@ Task<Result<>> MemoryStore::define(std::vector<AgentEntry> agents) {
 }
 
 Task<Result<>> MemoryStore::resize(std::string limit, std::optional<std::uint32_t> capacity) {
-  co_return ledger_.resize(limit, capacity);
+  co_return ring(ledger_.resize(limit, capacity));
 }
 
 Task<Result<>> MemoryStore::pause(std::string limit, std::optional<WallTime> until) {
   co_return ledger_.pause(limit, until);
 }
 
-Task<Result<std::uint64_t>> MemoryStore::resume(std::string limit) { co_return ledger_.resume(limit); }
+Task<Result<std::uint64_t>> MemoryStore::resume(std::string limit) { co_return ring(ledger_.resume(limit)); }
 
 Task<Result<std::vector<LimitState>>> MemoryStore::limits() { co_return ledger_.limits(); }
 
@@ -35,18 +35,18 @@ Task<Result<>> MemoryStore::leave(WorkerNumber worker) { co_return ledger_.leave
 Task<Result<std::vector<Result<Accepted>>>> MemoryStore::enqueue(std::vector<NewRun> runs) {
   std::vector<Result<Accepted>> answers;
   for (const NewRun& run : runs) answers.push_back(ledger_.enqueue(run));
-  co_return answers;
+  co_return ring(std::move(answers));
 }
 
 Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> MemoryStore::cancel(std::string id) {
-  co_return ledger_.cancel(id);
+  co_return ring(ledger_.cancel(id));
 }
 
 Task<Result<domain::RunState>> MemoryStore::resolve(std::string id, domain::Resolution how) {
-  co_return ledger_.resolve(id, how);
+  co_return ring(ledger_.resolve(id, how));
 }
 
-Task<Result<>> MemoryStore::answer(std::string id) { co_return ledger_.answer(id); }
+Task<Result<>> MemoryStore::answer(std::string id) { co_return ring(ledger_.answer(id)); }
 
 Task<Result<std::vector<Claim>>> MemoryStore::claim(WorkerNumber worker, std::string agent, std::uint32_t most) {
   co_return ledger_.claim(worker, agent, most);
@@ -61,7 +61,7 @@ Task<Result<std::vector<std::optional<domain::RunState>>>> MemoryStore::settle(W
     STINT_CO_TRY(const auto state, ledger_.settle(worker, settlement));
     states.push_back(state);
   }
-  co_return states;
+  co_return ring(std::move(states));
 }
 
 Task<Result<bool>> MemoryStore::mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) {
@@ -78,7 +78,15 @@ Task<Result<bool>> MemoryStore::append_output(WorkerNumber worker, RunNumber run
   co_return ledger_.append_output(worker, run, fence, text);
 }
 
-Task<Result<Ticked>> MemoryStore::tick() { co_return ledger_.tick(); }
+Task<Result<Ticked>> MemoryStore::tick() {
+  STINT_CO_TRY(Ticked ticked, ledger_.tick());
+  if (ticked.changed()) bell_.ring();
+  co_return ticked;
+}
+
+Task<Result<std::uint64_t>> MemoryStore::wait(std::uint64_t seen, Duration most) {
+  co_return co_await bell_.hear(seen, most);
+}
 
 Task<Result<std::optional<Run>>> MemoryStore::find(std::string id) { co_return rows_.find(id); }
 

@@ -1,6 +1,7 @@
 /// The store without a disk: for simulations and tests, and as the model that the others are compared with.
 #pragma once
 
+#include "store/bell.hpp"
 #include "store/ledger.hpp"
 #include "store/memory_rows.hpp"
 
@@ -32,6 +33,7 @@ class MemoryStore final : public Store {
                           std::string data) override;
   Task<Result<bool>> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string text) override;
   Task<Result<Ticked>> tick() override;
+  Task<Result<std::uint64_t>> wait(std::uint64_t seen, Duration most) override;
   Task<Result<std::optional<Run>>> find(std::string id) override;
   Task<Result<std::vector<Run>>> list(Filter filter) override;
   Task<Result<std::vector<Event>>> events(std::string id, std::int64_t after, std::uint32_t most) override;
@@ -47,8 +49,16 @@ class MemoryStore final : public Store {
   [[nodiscard]] Schema schema() const override { return {.found = 1, .now = 1}; }
 
  private:
+  /// After what may have made something ready.
+  template <class T>
+  T ring(T result) {
+    bell_.ring();
+    return result;
+  }
+
   MemoryRows rows_;
   Ledger ledger_;
+  Bell bell_;
 };
 
 }  // namespace stint::store

@@ -56,14 +56,39 @@ std::string sentence(const char* text) {
   return out;
 }
 
-/// libpq gives no SQLSTATE for a connection that was refused. What can't get better by itself is `denied`.
+/// Takes the SQLSTATE out of a verbose message, `SEVERITY:  28P01: text`, and its last line, which names a place in the
+/// server's source. Whatever language the server speaks, the form is the same. Empty: there is none.
+std::string take_state(std::string& what) {
+  constexpr std::size_t kLength = 5;
+  std::string state;
+  for (std::size_t at = what.find(":  "); at != std::string::npos; at = what.find(":  ", at + 1)) {
+    const std::string_view code = std::string_view(what).substr(at + 3, kLength);
+    const bool is_state =
+        code.size() == kLength && what.compare(at + 3 + kLength, 2, ": ") == 0 &&
+        std::ranges::all_of(code, [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z'); });
+    if (!is_state) continue;
+    state = code;
+    what.erase(at + 2, kLength + 2);
+    const std::size_t place = what.rfind('\n', what.find_last_not_of('\n'));
+    if (place != std::string::npos && what.find(".c:", place) != std::string::npos) what.erase(place);
+  }
+  return state;
+}
+
+/// libpq has no function for the SQLSTATE of a connection that was refused, but says it when it is asked to be verbose.
+/// What can't get better by itself is `denied`.
 Error connect_error(PGconn* connection) {
-  const std::string what = sentence(pq().PQerrorMessage(connection));
-  constexpr auto kForGood = std::to_array<std::string_view>({"does not exist", "authentication failed", "pg_hba.conf"});
-  const bool for_good =
-      pq().PQconnectionNeedsPassword(connection) != 0 ||
-      (what.contains("FATAL") && std::ranges::any_of(kForGood, [&](auto part) { return what.contains(part); }));
-  if (for_good) return {Errc::denied, "PostgreSQL does not let us in: " + what};
+  std::string text = pq().PQerrorMessage(connection);
+  const std::string state = take_state(text);
+  const std::string what = sentence(text.c_str()) + (state.empty() ? "" : " (" + state + ")");
+  if (pq().PQconnectionNeedsPassword(connection) != 0 || state.starts_with("28") || state == "3D000" ||
+      state == "42501") {
+    return {Errc::denied, "PostgreSQL does not let us in: " + what};
+  }
+  if (state == "53300") {
+    return {Errc::unavailable, Retry::safe,
+            "PostgreSQL has no connection left, raise its limit or put a pooler before it: " + what};
+  }
   return {Errc::unavailable, Retry::safe, "cannot reach PostgreSQL: " + what};
 }
 
@@ -183,6 +208,8 @@ Error postgres_error(std::string_view state, std::string what) {
   if (state == "ST409") return {Errc::conflict, std::move(what)};
   if (state == "ST503") return {Errc::full, Retry::safe, std::move(what)};
   what = "PostgreSQL: " + what + " (" + std::string(state) + ")";
+  if (state == "25006") what = "the database can't be written to, it is a standby or was made read-only. " + what;
+  if (state == "53100") what = "the disk of the database is full, nothing was written. " + what;
   const std::string_view family = state.substr(0, 2);
   if (state == "55P03") return {Errc::conflict, Retry::safe, std::move(what)};  // a lock was not to be had in time
   if (family == "40" || family == "53" || state == "57014" || state == "25006") {
@@ -347,6 +374,7 @@ Task<Result<std::unique_ptr<PostgresConnection>>> PostgresConnection::open(React
   std::unique_ptr<PostgresConnection> fresh(new PostgresConnection(reactor));
   fresh->connection_.reset(pq().PQconnectStartParams(keys.data(), values.data(), 0));
   if (!fresh->connection_) co_return fail(Errc::full, "no memory is left for a connection to PostgreSQL");
+  pq().PQsetErrorVerbosity(fresh->connection_.get(), PQERRORS_VERBOSE);  // see connect_error()
   pq().PQsetNoticeProcessor(fresh->connection_.get(), [](void*, const char*) {}, nullptr);
   if (pq().PQstatus(fresh->connection_.get()) == CONNECTION_BAD)
     co_return fail(connect_error(fresh->connection_.get()));
@@ -362,7 +390,24 @@ bool PostgresConnection::is_usable() {
     close();
     return false;
   }
+  take_notifications();  // behind a pooler, some for others may come here
   return true;
+}
+
+void PostgresConnection::take_notifications() noexcept {
+  while (PGnotify* const notification = pq().PQnotifies(connection_.get())) {
+    pq().PQfreemem(notification);
+    notified_ = true;
+  }
+}
+
+Task<Result<>> PostgresConnection::hear() {
+  while (true) {
+    if (!connection_ || pq().PQconsumeInput(connection_.get()) == 0) co_return fail(lost(Retry::safe));
+    take_notifications();
+    if (std::exchange(notified_, false)) co_return Result<>();
+    co_await wait(*socket_, asio::posix::stream_descriptor::wait_read);
+  }
 }
 
 /// Reads too while it waits to write, or two full buffers would wait for each other.

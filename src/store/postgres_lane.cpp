@@ -29,10 +29,11 @@ Task<Result<>> PostgresLane::connect() {
 }
 
 Task<Result<PostgresRows>> PostgresLane::attempt(std::string_view sql, const Parameters& parameters, Repeat repeat,
-                                                 bool& begun) {
+                                                 const Guard& guard, bool& begun) {
   STINT_CO_TRY(const Permit turn, co_await turn_.acquire());
   for (int repeats = 0;; ++repeats) {
     if (!connection_ || !connection_->is_usable()) STINT_CO_CHECK(co_await connect());
+    if (guard) STINT_CO_CHECK(guard());
     begun = true;
     auto rows = co_await connection_->run(sql, parameters);
     if (rows || rows.error() != Errc::unavailable || repeats >= kRepeatsMax) co_return std::move(rows);
@@ -41,10 +42,10 @@ Task<Result<PostgresRows>> PostgresLane::attempt(std::string_view sql, const Par
   }
 }
 
-Task<Result<PostgresRows>> PostgresLane::run(std::string_view sql, Parameters parameters, Repeat repeat) {
+Task<Result<PostgresRows>> PostgresLane::run(std::string_view sql, Parameters parameters, Repeat repeat, Guard guard) {
   bool begun = false;
   auto rows = co_await with_deadline(Deadline::after(reactor_.now(), options_.patience),
-                                     attempt(sql, parameters, repeat, begun));
+                                     attempt(sql, parameters, repeat, guard, begun));
   if (rows || rows.error() != Errc::timed_out) co_return std::move(rows);
   Error late(Errc::unavailable, begun && repeat != Repeat::always ? Retry::unknown : Retry::safe,
              begun ? "PostgreSQL did not answer in time" : "there was no connection to PostgreSQL in time");

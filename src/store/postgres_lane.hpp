@@ -4,6 +4,7 @@
 #pragma once
 
 #include "stint/semaphore.hpp"
+#include "stint/since_boot.hpp"
 #include "store/postgres_connection.hpp"
 
 #include <functional>
@@ -15,6 +16,7 @@ struct PostgresOptions {
   Duration patience = std::chrono::seconds(10);  ///< for one statement
   Duration migration = std::chrono::minutes(5);  ///< for all that open() does
   std::function<std::uint64_t()> random;         ///< for the back-off of a fleet that lost its server; none: no jitter
+  std::function<Duration()> since_boot = stint::since_boot;  ///< by which it knows that its own leases are over
 };
 
 class PostgresLane {
@@ -31,11 +33,14 @@ class PostgresLane {
   PostgresLane(Reactor& reactor, std::string name, std::string url, PostgresOptions options)
       : reactor_(reactor), url_(std::move(url)), options_(std::move(options)), turn_(std::move(name), 1) {}
 
-  /// `sql` is a literal.
-  Task<Result<PostgresRows>> run(std::string_view sql, Parameters parameters, Repeat repeat = Repeat::if_not_done);
+  /// `sql` is a literal. `guard` is asked at the last moment before each sending, and may refuse.
+  using Guard = std::function<Result<>()>;
+  Task<Result<PostgresRows>> run(std::string_view sql, Parameters parameters, Repeat repeat = Repeat::if_not_done,
+                                 Guard guard = {});
 
  private:
-  Task<Result<PostgresRows>> attempt(std::string_view sql, const Parameters& parameters, Repeat repeat, bool& begun);
+  Task<Result<PostgresRows>> attempt(std::string_view sql, const Parameters& parameters, Repeat repeat,
+                                     const Guard& guard, bool& begun);
   Task<Result<>> connect();
   Duration backoff(int failures) const;
 

@@ -26,12 +26,14 @@ namespace stint::store {
   STINT_EACH(PQgetlength)               \
   STINT_EACH(PQgetvalue)                \
   STINT_EACH(PQisBusy)                  \
+  STINT_EACH(PQnotifies)                \
   STINT_EACH(PQntuples)                 \
   STINT_EACH(PQresultErrorField)        \
   STINT_EACH(PQresultStatus)            \
   STINT_EACH(PQsendQuery)               \
   STINT_EACH(PQsendQueryParams)         \
   STINT_EACH(PQserverVersion)           \
+  STINT_EACH(PQsetErrorVerbosity)       \
   STINT_EACH(PQsetNoticeProcessor)      \
   STINT_EACH(PQsetnonblocking)          \
   STINT_EACH(PQsocket)                  \

@@ -92,7 +92,7 @@ Result<pid_t> PostgresServer::spawn(std::string program, std::vector<std::string
     options.argv.push_back("--regid=" + std::to_string(user->pw_gid));
     options.argv.emplace_back("--clear-groups");
   }
-  options.argv.push_back(programs() + "/" + std::move(program));
+  options.argv.push_back(program.starts_with('/') ? std::move(program) : programs() + "/" + program);
   options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
   options.environment = os::environment_with({"LC_ALL=C", "TZ=UTC"});
   options.directory = folder_path_;

@@ -29,13 +29,14 @@ class PostgresServer {
   /// The server and all its processes at once, as by a power failure of its machine.
   void blocking_kill();
   Result<> blocking_start_again();
+  /// A program of its own folder, or one by its path, as the user who owns the data: neither initdb nor the server runs
+  /// as root. Ends with us.
+  [[nodiscard]] Result<pid_t> spawn(std::string program, std::vector<std::string> arguments) const;
 
  private:
   PostgresServer() = default;
   [[nodiscard]] Result<> blocking_make();
   [[nodiscard]] Result<> blocking_initdb();
-  /// As the user who owns the data: neither initdb nor the server runs as root. Ends with us.
-  [[nodiscard]] Result<pid_t> spawn(std::string program, std::vector<std::string> arguments) const;
 
   std::string foreign_url_;  // of a server that is not ours
   std::unique_ptr<os::TestFolder> folder_;

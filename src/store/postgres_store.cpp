@@ -323,6 +323,7 @@ Task<Result<>> PostgresStore::pause(std::string limit, std::optional<WallTime> u
 
 Task<Result<std::uint64_t>> PostgresStore::resume(std::string limit) {
   STINT_CO_TRY(const std::int64_t woken, co_await write_number(query::resume, Parameters().text(limit)));
+  bell_.ring();
   co_return static_cast<std::uint64_t>(woken);
 }
 
@@ -346,10 +347,15 @@ Task<Result<std::vector<LimitState>>> PostgresStore::limits() {
 // ---- workers -------------------------------------------------------------------------------------------------------
 
 Task<Result<WorkerNumber>> PostgresStore::enrol(std::string label) {
-  return write_number(query::enrol, Parameters().text(label).number(to_ms(options_.lease)));
+  const Duration asked_at = options_.since_boot();
+  STINT_CO_TRY(const std::int64_t worker,
+               co_await write_number(query::enrol, Parameters().text(label).number(to_ms(options_.lease))));
+  renew(worker, asked_at);
+  co_return worker;
 }
 
 Task<Result<Beat>> PostgresStore::beat(WorkerNumber worker) {
+  const Duration asked_at = options_.since_boot();
   Parameters parameters;
   parameters.number(worker).number(to_ms(options_.lease));
   STINT_CO_TRY(const PostgresRows rows,
@@ -360,7 +366,17 @@ Task<Result<Beat>> PostgresStore::beat(WorkerNumber worker) {
     if (rows.is_null(row, 1) || !beat.alive) continue;
     beat.stops.push_back({rows.number(row, 1), rows.number(row, 2), read_stop(rows.text(row, 3))});
   }
+  if (beat.alive) renew(worker, asked_at);
   co_return beat;
+}
+
+PostgresLane::Guard PostgresStore::while_leased(WorkerNumber worker) const {
+  return [this, worker]() -> Result<> {
+    const auto lease = leases_.find(worker);
+    if (lease == leases_.end() || options_.since_boot() < lease->second) return {};
+    return fail(Errc::closed,
+                "the lease of this worker is over: it slept, or was cut off; a beat tells what is left to it");
+  };
 }
 
 Task<Result<>> PostgresStore::drain(WorkerNumber worker) { return write(query::drain, Parameters().number(worker)); }
@@ -368,6 +384,7 @@ Task<Result<>> PostgresStore::drain(WorkerNumber worker) { return write(query::d
 Task<Result<>> PostgresStore::leave(WorkerNumber worker) {
   STINT_CO_CHECK(co_await write(query::leave, Parameters().number(worker)));
   claims_.erase(worker);
+  leases_.erase(worker);
   co_return Result<>();
 }
 
@@ -406,6 +423,7 @@ Task<Result<std::vector<Result<Accepted>>>> PostgresStore::enqueue(std::vector<N
   parameters.texts(ids).texts(agents).texts(sessions).texts(parents).texts(keys).numbers(priorities);
   parameters.numbers(delays).numbers(deadlines).numbers(budgets).texts(on_crash).texts(inputs);
   STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::enqueue, std::move(parameters)));
+  bell_.ring();
   for (int row = 0; row < rows.size(); ++row) {
     Result<Accepted>& answer = answers[asked[static_cast<std::size_t>(row)]];
     if (rows.is_null(row, 2)) {
@@ -423,6 +441,7 @@ Task<Result<std::vector<std::pair<std::string, RunState>>>> PostgresStore::cance
     STINT_CO_TRY(const PostgresRows rows,
                  co_await writing_.run(query::cancel, Parameters().text(id), PostgresLane::Repeat::if_not_done));
     if (rows.empty()) co_return reached;
+    bell_.ring();
     for (int row = 0; row < rows.size(); ++row) {
       STINT_CO_TRY(const RunState state, read_state(rows.text(row, 1)));
       reached.emplace_back(rows.text(row, 0), state);
@@ -433,6 +452,7 @@ Task<Result<std::vector<std::pair<std::string, RunState>>>> PostgresStore::cance
 Task<Result<RunState>> PostgresStore::resolve(std::string id, domain::Resolution how) {
   const RunState state = domain::after_resolution(how);
   STINT_CO_CHECK(co_await write(query::resolve, Parameters().text(id).text(to_string(how)).text(to_string(state))));
+  bell_.ring();
   co_return state;
 }
 
@@ -445,7 +465,8 @@ Task<Result<std::vector<Claim>>> PostgresStore::claim(WorkerNumber worker, std::
   ++claims_[worker].unanswered;
   Parameters parameters;
   parameters.number(worker).number(round).text(agent).number(std::int64_t{most});
-  auto rows = co_await claiming_.run(query::claim, std::move(parameters));
+  auto rows = co_await claiming_.run(query::claim, std::move(parameters), PostgresLane::Repeat::if_not_done,
+                                     while_leased(worker));
   Claims& claims = claims_[worker];
   if (claims.round == round && (rows || rows.error().retry() != Retry::unknown)) --claims.unanswered;
   if (!rows && rows.error() == Errc::conflict) co_return std::vector<Claim>();  // a shared limit is busy: later
@@ -480,7 +501,9 @@ Task<Result<std::vector<std::optional<RunState>>>> PostgresStore::settle(WorkerN
   Parameters parameters;
   parameters.number(worker).numbers(runs).numbers(fences).texts(settles).texts(errors).texts(results);
   parameters.numbers(retries).texts(park_on).numbers(park_until);
-  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::settle, std::move(parameters)));
+  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::settle, std::move(parameters),
+                                                              PostgresLane::Repeat::if_not_done, while_leased(worker)));
+  bell_.ring();
   std::vector<std::optional<RunState>> states(settlements.size());
   for (int row = 0; row < rows.size(); ++row) {
     STINT_CO_TRY(const RunState state, read_state(rows.text(row, 1)));
@@ -492,24 +515,27 @@ Task<Result<std::vector<std::optional<RunState>>>> PostgresStore::settle(WorkerN
 Task<Result<bool>> PostgresStore::mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) {
   Parameters parameters;
   parameters.number(worker).number(run).number(fence).flag(unsafe);
-  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::mark, std::move(parameters)));
+  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::mark, std::move(parameters),
+                                                              PostgresLane::Repeat::always, while_leased(worker)));
   co_return rows.flag(0, 0);
 }
 
 Task<Result<bool>> PostgresStore::note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
                                        std::string data) {
   Parameters parameters;
-  parameters.number(worker).number(run).number(fence).text(cause).text(data);
-  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::note, std::move(parameters)));
+  parameters.number(worker).number(run).number(fence).number(next_word(fence)).text(cause).text(data);
+  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::note, std::move(parameters),
+                                                              PostgresLane::Repeat::always, while_leased(worker)));
   co_return rows.flag(0, 0);
 }
 
 Task<Result<bool>> PostgresStore::append_output(WorkerNumber worker, RunNumber run, std::int64_t fence,
                                                 std::string text) {
   Parameters parameters;
-  parameters.number(worker).number(run).number(fence).bytes(std::move(text));
+  parameters.number(worker).number(run).number(fence).number(next_word(fence)).bytes(std::move(text));
   parameters.number(std::int64_t{kOutputHeadMax}).number(std::int64_t{kOutputTailMax});
-  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::append_output, std::move(parameters)));
+  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::append_output, std::move(parameters),
+                                                              PostgresLane::Repeat::always, while_leased(worker)));
   co_return rows.flag(0, 0);
 }
 
@@ -517,19 +543,64 @@ Task<Result<bool>> PostgresStore::append_output(WorkerNumber worker, RunNumber r
 
 Task<Result<Ticked>> PostgresStore::tick() {
   Ticked ticked;
-  STINT_CO_TRY(const std::int64_t woken, co_await write_number(query::wake, Parameters().number(kBatchMax)));
+  STINT_CO_TRY(const PostgresRows woken, co_await writing_.run(query::wake, Parameters().number(kBatchMax)));
+  const bool trusted = trusts_leases(woken.time(0, 1).value_or(WallTime()));
   STINT_CO_TRY(const std::int64_t expired, co_await write_number(query::expire, Parameters().number(kBatchMax)));
-  ticked.woken = static_cast<std::uint64_t>(woken);
+  ticked.woken = static_cast<std::uint64_t>(woken.number(0, 0));
   ticked.expired = static_cast<std::uint64_t>(expired);
-  while (std::ssize(ticked.buried) < kBuriedMax) {
-    STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::bury, {}));
+  const bool watched = options_.since_boot() >= clocks_.since + options_.lease;
+  const std::optional<std::int64_t> far = watched ? std::optional(to_ms(options_.lease + kFar)) : std::nullopt;
+  while (trusted && std::ssize(ticked.buried) < kBuriedMax) {
+    STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::bury, Parameters().number(far)));
     if (rows.empty()) break;
     ticked.buried.push_back(rows.number(0, 0));
     ticked.lost += static_cast<std::uint64_t>(rows.number(0, 1));
   }
   STINT_CO_TRY(const PostgresRows next, co_await read(query::next_due, {}));
   ticked.next = next.time(0, 0);
+  if (ticked.changed()) bell_.ring();
   co_return ticked;
+}
+
+bool PostgresStore::trusts_leases(WallTime database_now) {
+  const Duration ours = options_.since_boot();
+  if (!clocks_.database) clocks_.since = ours;
+  if (clocks_.database) {
+    const Duration apart = (database_now - *clocks_.database) - (ours - clocks_.ours);
+    if (std::chrono::abs(apart) > options_.lease / 4) clocks_.trusted_from = ours + options_.lease;
+  }
+  clocks_.database = database_now;
+  clocks_.ours = ours;
+  return ours >= clocks_.trusted_from;
+}
+
+// ---- waiting for work ----------------------------------------------------------------------------------------------
+
+/// One of those who wait holds the connection; whoever hears something rings for all. Without a connection, or behind a
+/// pooler that passes nothing on, this never ends, and the wait is a poll.
+Task<Result<>> PostgresStore::listen() {
+  STINT_CO_TRY(const Permit turn, co_await listeners_.acquire());
+  while (true) {
+    if (!listening_ || !listening_->is_usable()) {
+      auto fresh = co_await PostgresConnection::open(reactor_, url_);
+      if (fresh) listening_ = std::move(*fresh);
+      const auto heard =
+          fresh ? co_await listening_->run(query::listen, {}) : Result<PostgresRows>(fail(fresh.error()));
+      if (!heard) co_await sleep_for(PostgresLane::kBackoffCap);
+      if (!heard) continue;
+      bell_.ring();  // what came before we listened
+    }
+    if (co_await listening_->hear()) bell_.ring();
+  }
+}
+
+/// Between half and the whole of `most`, so that a fleet does not ask at once.
+Task<Result<std::uint64_t>> PostgresStore::wait(std::uint64_t seen, Duration most) {
+  const double share = options_.random ? static_cast<double>(options_.random() >> 11U) * 0x1p-53 : 1.0;
+  const Duration jittered =
+      most / 2 + Duration(static_cast<Duration::rep>(static_cast<double>((most / 2).count()) * share));
+  co_await race(bell_.hear(seen, jittered), listen());
+  co_return bell_.rings();
 }
 
 // ---- looking -------------------------------------------------------------------------------------------------------

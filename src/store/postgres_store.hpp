@@ -1,11 +1,13 @@
 /// The store of a fleet, in PostgreSQL 13 or newer: for all processes of all machines. What a call does is one function
 /// of the database (sql/postgres/0002_functions.sql), in one transaction, by the database's own clock.
 ///
-/// Four connections, made when they are needed and again when they were lost: one to write, one to claim, so that the
-/// next runs are claimed while the ends of the last are written, one to look, and one for beats alone, so that nothing
-/// else can cost a lease. No session state: a pooler in transaction mode may stand between.
+/// Five connections, made when they are needed and again when they were lost: one to write, one to claim, so that the
+/// next runs are claimed while the ends of the last are written, one to look, one for beats alone, so that nothing else
+/// can cost a lease, and one on which wait() listens. No session state but that: a pooler in transaction mode may stand
+/// between, and then wait() is a poll.
 #pragma once
 
+#include "store/bell.hpp"
 #include "store/postgres_lane.hpp"
 #include "store/store.hpp"
 
@@ -14,8 +16,9 @@ namespace stint::store {
 class PostgresStore final : public Store {
  public:
   static constexpr int kServerMin = 13;
-  static constexpr std::int64_t kBatchMax = 1000;  // runs woken or expired in one step
-  static constexpr int kBuriedMax = 100;           // workers buried by one tick()
+  static constexpr std::int64_t kBatchMax = 1000;          // runs woken or expired in one step
+  static constexpr int kBuriedMax = 100;                   // workers buried by one tick()
+  static constexpr Duration kFar = std::chrono::hours(1);  // no lease is given for longer
 
   /// Connects, makes the tables or brings them up to date. `denied`: the server is too old, the tables were made by a
   /// newer Stint, or we may not.
@@ -44,6 +47,7 @@ class PostgresStore final : public Store {
                           std::string data) override;
   Task<Result<bool>> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string text) override;
   Task<Result<Ticked>> tick() override;
+  Task<Result<std::uint64_t>> wait(std::uint64_t seen, Duration most) override;
   Task<Result<std::optional<Run>>> find(std::string id) override;
   Task<Result<std::vector<Run>>> list(Filter filter) override;
   Task<Result<std::vector<Event>>> events(std::string id, std::int64_t after, std::uint32_t most) override;
@@ -68,17 +72,40 @@ class PostgresStore final : public Store {
 
   PostgresStore(Reactor& reactor, const std::string& url, const PostgresOptions& options)
       : options_(options),
+        reactor_(reactor),
+        url_(url),
         writing_(reactor, "postgres writing", url, options),
         claiming_(reactor, "postgres claiming", url, options),
         reading_(reactor, "postgres reading", url, options),
         beating_(reactor, "postgres beating", url, options) {}
+  /// The two clocks when tick() looked last, and until when it buries nobody: a jump of the database's clock makes
+  /// every lease look over, until its worker has beaten again.
+  struct Clocks {
+    std::optional<WallTime> database;
+    Duration ours{}, since{};
+    Duration trusted_from{};
+  };
+  [[nodiscard]] bool trusts_leases(WallTime database_now);
+  /// After a long sleep others may have taken a worker's runs: nothing of it is sent before a beat has told.
+  [[nodiscard]] PostgresLane::Guard while_leased(WorkerNumber worker) const;
+  void renew(WorkerNumber worker, Duration asked_at) { leases_[worker] = asked_at + options_.lease; }
+  [[nodiscard]] std::int64_t next_word(std::int64_t fence) { return fence << 32 | (++words_ & 0xFFFF'FFFF); }
+  Task<Result<>> listen();
   Task<Result<>> write(std::string_view sql, Parameters parameters);
   Task<Result<PostgresRows>> read(std::string_view sql, Parameters parameters);
   Task<Result<std::int64_t>> write_number(std::string_view sql, Parameters parameters);
 
   const PostgresOptions options_;
+  Reactor& reactor_;
+  const std::string url_;
   Schema schema_;
   PostgresLane writing_, claiming_, reading_, beating_;
+  std::unique_ptr<PostgresConnection> listening_;  // made by the first wait()
+  Semaphore listeners_{"postgres listening", 1};
+  Bell bell_;
+  Clocks clocks_;
+  std::map<WorkerNumber, Duration> leases_;  // of those that were enrolled or have beaten here: until when, since boot
+  std::int64_t words_ = 0;
   std::map<WorkerNumber, Claims> claims_;  // of the workers that claimed here
 };
 

@@ -18,7 +18,13 @@ std::vector<WorldMaker> makers() {
   return {WorldMaker{"postgres", [] { return std::make_unique<PostgresWorld>(); }}};
 }
 
+std::vector<WorldMaker> pooled_makers() {
+  if (!PostgresServer::why_not().empty() || !std::filesystem::exists("/usr/sbin/pgbouncer")) return {};
+  return {WorldMaker{"pooled", [] { return std::make_unique<PostgresWorld>(true); }}};
+}
+
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreTest, testing::ValuesIn(makers()), world_name);
+INSTANTIATE_TEST_SUITE_P(PostgresPooled, StoreTest, testing::ValuesIn(pooled_makers()), world_name);
 
 /// Tests of this store alone.
 class PostgresStoreTest : public testing::Test {

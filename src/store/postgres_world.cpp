@@ -1,7 +1,10 @@
 #include "store/postgres_world.hpp"
 
+#include "os/process.hpp"
 #include "store_sql_postgres_test.hpp"
 
+#include <csignal>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace stint::store {
@@ -9,6 +12,9 @@ namespace {
 
 using namespace std::chrono_literals;
 namespace query = postgres_test::query;
+
+constexpr const char* kPooler = "/usr/sbin/pgbouncer";
+constexpr int kPoolerPort = 6432;  // a part of the socket's name, no port
 
 /// The server of this program, and a database with the tables made, from which others are copied.
 class Cluster {
@@ -26,6 +32,18 @@ class Cluster {
     if (!server_->is_ours()) EXPECT_TRUE(run("DROP DATABASE " + name + " WITH (FORCE)"));
   }
   std::string url(const std::string& database) { return server_->url(database); }
+  const PostgresServer& server() { return *server_; }
+  /// Started when the first one needs it.
+  const std::string& blocking_pooler() {
+    if (pooler_ != 0) return server_->folder();
+    const std::string path = server_->folder() + "/pooler.ini";
+    std::ofstream(path) << "[databases]\n* = host=" << server_->folder() << " user=postgres\n[pgbouncer]\n"
+                        << "pool_mode = transaction\ndefault_pool_size = 2\nserver_idle_timeout = 1\nauth_type = any\n"
+                        << "listen_addr =\nlisten_port = " << kPoolerPort << "\nunix_socket_dir = " << server_->folder()
+                        << "\n";
+    pooler_ = server_->spawn(kPooler, {path}).value();
+    return server_->folder();
+  }
 
  private:
   Cluster() : server_(PostgresServer::blocking_start(false).value()) {
@@ -41,7 +59,14 @@ class Cluster {
     reactor.run(scope);
     if (scope.error()) ADD_FAILURE() << scope.error()->describe();
   }
-  ~Cluster() { drop_database(template_name()); }
+  ~Cluster() {
+    if (pooler_ != 0) blocking_end_pooler();
+    drop_database(template_name());
+  }
+  void blocking_end_pooler() const {
+    ::kill(pooler_, SIGKILL);
+    ::waitpid(pooler_, nullptr, 0);
+  }
   std::string template_name() const { return prefix_ + "template"; }
 
   /// Waits for a server that is just starting.
@@ -62,15 +87,33 @@ class Cluster {
   const std::string prefix_ = "stint_test_" + std::to_string(::getpid()) + "_";
   std::unique_ptr<PostgresServer> server_;
   int count_ = 0;
+  pid_t pooler_ = 0;
 };
+
+/// A pooler may just be starting.
+Task<Result<std::unique_ptr<PostgresStore>>> open_when_up(Reactor& reactor, std::string url, PostgresOptions options) {
+  while (true) {
+    auto opened = co_await PostgresStore::open(reactor, url, options);
+    if (opened || opened.error() != Errc::unavailable) co_return std::move(opened);
+    co_await sleep_for(5ms);
+  }
+}
 
 }  // namespace
 
-PostgresWorld::PostgresWorld()
+PostgresWorld::PostgresWorld(bool pooled)
     : database_(Cluster::blocking_get().make_database()), url_(Cluster::blocking_get().url(database_)) {
-  store_ = run(PostgresStore::open(reactor(), url_)).value();
+  std::string url = url_;
+  if (pooled) url = url_through(Cluster::blocking_get().blocking_pooler()) + " port=" + std::to_string(kPoolerPort);
+  store_ = run(open_when_up(reactor(), url, options())).value();
   admin_ = connect();
   advance(0s);
+}
+
+std::string PostgresWorld::why_no_pooler() {
+  if (std::string reason = PostgresServer::why_not(); !reason.empty()) return reason;
+  if (server_folder().empty()) return "the server is not ours";
+  return std::filesystem::exists(kPooler) ? std::string() : "there is no " + std::string(kPooler);
 }
 
 PostgresWorld::~PostgresWorld() {
@@ -84,7 +127,24 @@ void PostgresWorld::advance(Duration by) {
   sql(query::set_clock, Parameters().number(now_.count()));
 }
 
-void PostgresWorld::kill(WorkerNumber) { advance(PostgresOptions().lease + 1s); }
+void PostgresWorld::jump(Duration by) {
+  jumped_ += by;
+  advance(by);
+}
+
+PostgresOptions PostgresWorld::options() {
+  PostgresOptions options;
+  options.since_boot = [this] { return now_ - jumped_ + asleep_; };
+  return options;
+}
+
+std::string PostgresWorld::server_folder() { return Cluster::blocking_get().server().folder(); }
+
+std::string PostgresWorld::url_through(const std::string& folder) const {
+  return "host=" + folder + " user=postgres dbname=" + database_;
+}
+
+void PostgresWorld::kill(WorkerNumber worker) { sql(query::end_lease, Parameters().number(worker)); }
 
 PostgresRows PostgresWorld::sql(PostgresConnection& connection, std::string_view text, const Parameters& parameters) {
   auto rows = run(connection.run(text, parameters));

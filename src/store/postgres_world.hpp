@@ -10,7 +10,9 @@ namespace stint::store {
 
 class PostgresWorld final : public World {
  public:
-  PostgresWorld();
+  PostgresWorld() : PostgresWorld(false) {}
+  /// `pooled`: the store's connections go through a pooler in transaction mode, which has two for all of them.
+  explicit PostgresWorld(bool pooled);
   ~PostgresWorld() override;
 
   PostgresStore& store() override { return *store_; }
@@ -19,6 +21,18 @@ class PostgresWorld final : public World {
   void kill(WorkerNumber) override;
 
   [[nodiscard]] const std::string& url() const noexcept { return url_; }
+  /// The same database by another way: through the socket in this folder.
+  [[nodiscard]] std::string url_through(const std::string& folder) const;
+  /// The folder of the server's socket; empty: it is not ours.
+  [[nodiscard]] static std::string server_folder();
+  /// Why there can be no pooler; empty: there can.
+  [[nodiscard]] static std::string why_no_pooler();
+  /// As the store has them: its own clock goes with the database's, except in a jump.
+  PostgresOptions options();
+  /// The database's clock is set to another time, which is not how time passes.
+  void jump(Duration by);
+  /// Time passes for the machine of the store alone.
+  void sleep(Duration by) { asleep_ += by; }
   std::unique_ptr<PostgresConnection> connect() { return run(PostgresConnection::open(reactor(), url_)).value(); }
   /// The answer, which is no error.
   PostgresRows sql(PostgresConnection& connection, std::string_view sql, const Parameters& parameters = {});
@@ -29,6 +43,7 @@ class PostgresWorld final : public World {
  private:
   std::string database_, url_;
   std::chrono::milliseconds now_{1'800'000'000'000};
+  Duration jumped_{}, asleep_{};
   std::unique_ptr<PostgresStore> store_;
   std::unique_ptr<PostgresConnection> admin_;
 };

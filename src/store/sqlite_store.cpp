@@ -89,6 +89,13 @@ auto SqliteStore::write(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>>
   co_return co_await run_on(writing_.reactor(), writer_->write(std::move(step)));
 }
 
+template <class Step>
+auto SqliteStore::write_and_ring(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>> {
+  auto result = co_await write(std::move(step));
+  bell_.ring();
+  co_return result;
+}
+
 template <class Look>
 auto SqliteStore::read(Look look) -> Task<std::invoke_result_t<Look&, Reader&>> {
   auto there = [](Reader& reader, Look inner) -> Task<std::invoke_result_t<Look&, Reader&>> {
@@ -105,7 +112,8 @@ Task<Result<>> SqliteStore::define(std::vector<AgentEntry> agents) {
 }
 
 Task<Result<>> SqliteStore::resize(std::string limit, std::optional<std::uint32_t> capacity) {
-  return write([limit = std::move(limit), capacity](Ledger& ledger) { return ledger.resize(limit, capacity); });
+  return write_and_ring(
+      [limit = std::move(limit), capacity](Ledger& ledger) { return ledger.resize(limit, capacity); });
 }
 
 Task<Result<>> SqliteStore::pause(std::string limit, std::optional<WallTime> until) {
@@ -113,7 +121,7 @@ Task<Result<>> SqliteStore::pause(std::string limit, std::optional<WallTime> unt
 }
 
 Task<Result<std::uint64_t>> SqliteStore::resume(std::string limit) {
-  return write([limit = std::move(limit)](Ledger& ledger) { return ledger.resume(limit); });
+  return write_and_ring([limit = std::move(limit)](Ledger& ledger) { return ledger.resume(limit); });
 }
 
 Task<Result<std::vector<LimitState>>> SqliteStore::limits() {
@@ -137,21 +145,23 @@ Task<Result<>> SqliteStore::leave(WorkerNumber worker) {
 }
 
 Task<Result<std::vector<Result<Accepted>>>> SqliteStore::enqueue(std::vector<NewRun> runs) {
-  co_return co_await run_on(
+  auto answers = co_await run_on(
       writing_.reactor(),
       writer_->write_each(std::move(runs), [](Ledger& ledger, const NewRun& run) { return ledger.enqueue(run); }));
+  bell_.ring();
+  co_return answers;
 }
 
 Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> SqliteStore::cancel(std::string id) {
-  return write([id = std::move(id)](Ledger& ledger) { return ledger.cancel(id); });
+  return write_and_ring([id = std::move(id)](Ledger& ledger) { return ledger.cancel(id); });
 }
 
 Task<Result<domain::RunState>> SqliteStore::resolve(std::string id, domain::Resolution how) {
-  return write([id = std::move(id), how](Ledger& ledger) { return ledger.resolve(id, how); });
+  return write_and_ring([id = std::move(id), how](Ledger& ledger) { return ledger.resolve(id, how); });
 }
 
 Task<Result<>> SqliteStore::answer(std::string id) {
-  return write([id = std::move(id)](Ledger& ledger) { return ledger.answer(id); });
+  return write_and_ring([id = std::move(id)](Ledger& ledger) { return ledger.answer(id); });
 }
 
 Task<Result<std::vector<Claim>>> SqliteStore::claim(WorkerNumber worker, std::string agent, std::uint32_t most) {
@@ -164,8 +174,8 @@ Task<Result<std::vector<Claim>>> SqliteStore::owned(WorkerNumber worker) {
 
 Task<Result<std::vector<std::optional<domain::RunState>>>> SqliteStore::settle(WorkerNumber worker,
                                                                                std::vector<Settlement> settlements) {
-  return write([worker, settlements = std::move(settlements)](
-                   Ledger& ledger) -> Result<std::vector<std::optional<domain::RunState>>> {
+  return write_and_ring([worker, settlements = std::move(settlements)](
+                            Ledger& ledger) -> Result<std::vector<std::optional<domain::RunState>>> {
     std::vector<std::optional<domain::RunState>> states;
     for (const Settlement& settlement : settlements) {
       STINT_TRY(const auto state, ledger.settle(worker, settlement));
@@ -194,7 +204,20 @@ Task<Result<bool>> SqliteStore::append_output(WorkerNumber worker, RunNumber run
 }
 
 Task<Result<Ticked>> SqliteStore::tick() {
-  return write([](Ledger& ledger) { return ledger.tick(); });
+  auto ticked = co_await write([](Ledger& ledger) { return ledger.tick(); });
+  if (ticked && ticked->changed()) bell_.ring();
+  co_return ticked;
+}
+
+/// In this process the bell tells; of others, only that the content of the file is another.
+Task<Result<std::uint64_t>> SqliteStore::wait(std::uint64_t seen, Duration most) {
+  for (Duration left = most; left > Duration::zero(); left -= kLookEvery) {
+    STINT_CO_TRY(const std::int64_t version,
+                 co_await read([](Reader& reader) { return ask(reader.database, query::data_version); }));
+    if (std::exchange(version_, version) != version) bell_.ring();
+    if (co_await bell_.hear(seen, std::min(left, kLookEvery)) != seen) break;
+  }
+  co_return bell_.rings();
 }
 
 Task<Result<std::optional<Run>>> SqliteStore::find(std::string id) {

@@ -5,6 +5,7 @@
 /// `<file>.workers/`, the leases of their workers. Not for network file systems.
 #pragma once
 
+#include "store/bell.hpp"
 #include "store/side_thread.hpp"
 #include "store/sqlite_writer.hpp"
 #include "store/store.hpp"
@@ -13,6 +14,8 @@ namespace stint::store {
 
 class SqliteStore final : public Store {
  public:
+  static constexpr Duration kLookEvery = std::chrono::milliseconds(20);  // what other processes do is not told to us
+
   /// Makes the file and its tables, or brings them up to date. Blocks: before the reactor runs. `ambient` is asked on
   /// other threads, and must outlive the store.
   /// `patience`: with other programs that hold the file.
@@ -42,6 +45,7 @@ class SqliteStore final : public Store {
                           std::string data) override;
   Task<Result<bool>> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string text) override;
   Task<Result<Ticked>> tick() override;
+  Task<Result<std::uint64_t>> wait(std::uint64_t seen, Duration most) override;
   Task<Result<std::optional<Run>>> find(std::string id) override;
   Task<Result<std::vector<Run>>> list(Filter filter) override;
   Task<Result<std::vector<Event>>> events(std::string id, std::int64_t after, std::uint32_t most) override;
@@ -73,13 +77,18 @@ class SqliteStore final : public Store {
   SqliteStore() = default;
   template <class Step>
   auto write(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>>;
+  /// One that may make something ready.
+  template <class Step>
+  auto write_and_ring(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>>;
   template <class Look>
   auto read(Look look) -> Task<std::invoke_result_t<Look&, Reader&>>;
 
   Schema schema_;
   std::unique_ptr<SqliteWriter> writer_;  // used on the writing thread …
   std::unique_ptr<Reader> reader_;        // … and on the reading one
-  SideThread writing_, reading_;          // end before what they use
+  Bell bell_;
+  std::int64_t version_ = -1;     // of the file's content, when wait() looked last
+  SideThread writing_, reading_;  // end before what they use
 };
 
 }  // namespace stint::store

@@ -5,8 +5,10 @@
 #include "store/conformance.hpp"
 
 #include <csignal>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace stint::store {
@@ -152,6 +154,133 @@ TEST(SqliteFile, what_was_answered_survives_a_kill_at_any_moment) {
   }
 }
 
+// ---- killed between the commit and the answer ----------------------------------------------------------------------
+
+/// A store with runs in all states, and every call that writes.
+class Called {
+ public:
+  explicit Called(const std::string& path) : opened_(path) {}
+
+  /// r1 queued, r2 and r3 running, r4 parked, r5 in doubt, r6 ended.
+  void prepare() {
+    AgentEntry agent;
+    agent.name = "a";
+    agent.limits = {{"gpu", 1}};
+    must(run(store().define({agent})));
+    must(run(store().resize("gpu", 10)));
+    must(run(store().enrol("w")));
+    for (int i = 6; i >= 1; --i) {
+      NewRun fresh;
+      fresh.id = id_of(i);
+      fresh.agent = "a";
+      must(run(store().enqueue({fresh})));
+      if (i > 1) must(run(store().claim(kWorker, "a", 1)));
+      if (i == 4) must(run(store().settle(kWorker, {end_of(i, domain::Settle::park)})));
+      if (i == 5) must(run(store().mark(kWorker, number_of(i), 1, true)));
+      if (i == 5) must(run(store().settle(kWorker, {end_of(i, domain::Settle::retry)})));
+      if (i == 6) must(run(store().settle(kWorker, {end_of(i, domain::Settle::succeeded)})));
+    }
+  }
+  static constexpr int kCalls = 17;
+  static constexpr int kRepeatable = 14;  // so many may be asked again without harm
+  void call(int which) {
+    NewRun fresh;
+    fresh.id = id_of(7);
+    fresh.agent = "a";
+    const WallTime now(1'800'000'000'000ms);
+    switch (which) {
+      case 0: return must(run(store().define({AgentEntry{.name = "b", .limits = {{"own", 2}}}})));
+      case 1: return must(run(store().resize("gpu", 9)));
+      case 2: return must(run(store().pause("gpu", now + 1h)));
+      case 3: return must(run(store().resume("gpu")));
+      case 4: return must(run(store().enrol("other")));
+      case 5: return must(run(store().beat(kWorker)));
+      case 6: return must(run(store().drain(kWorker)));
+      case 7: return must(run(store().enqueue({fresh})));
+      case 8: return must(run(store().cancel(id_of(2))));
+      case 9: return must(run(store().resolve(id_of(5), domain::Resolution::rerun)));
+      case 10: return must(run(store().answer(id_of(4))));
+      case 11: return must(run(store().settle(kWorker, {end_of(2, domain::Settle::succeeded)})));
+      case 12: return must(run(store().mark(kWorker, number_of(3), 1, true)));
+      case 13: return must(run(store().prune(now + 1h, 10)));
+      case 14: return must(run(store().claim(kWorker, "a", 1)));
+      case 15: return must(run(store().note(kWorker, number_of(2), 1, "said", "")));
+      default: return must(run(store().append_output(kWorker, number_of(2), 1, "text")));
+    }
+  }
+  /// Ends this process in the moment in which it is committed, before anybody is answered.
+  [[noreturn]] void call_and_die(int which) {
+    const std::uint64_t before = store().commits();
+    std::thread killer([this, before] {
+      while (store().commits() == before) ::sched_yield();
+      ::kill(::getpid(), SIGKILL);
+    });
+    call(which);
+    killer.join();
+    std::abort();
+  }
+  std::string snapshot() {
+    std::string out;
+    for (const store::Run& each : run(store().list({})).value()) {
+      const auto events = run(store().events(each.id, 0, 100)).value();
+      out += each.id + " " + std::string(to_string(each.state)) + " fence " + std::to_string(each.fence) + " seq " +
+             std::to_string(each.seq) + " of " + std::to_string(events.size()) + " stop " +
+             std::string(to_string(each.stop)) + (each.unsafe ? " unsafe" : "") + " output " +
+             std::to_string(run(store().output(each.id))->bytes) + "\n";
+    }
+    for (const LimitState& limit : run(store().limits()).value()) {
+      out += limit.name + " " + std::to_string(limit.units) + " of " + std::to_string(limit.capacity.value_or(0)) +
+             (limit.paused ? " paused\n" : "\n");
+    }
+    return out;
+  }
+
+ private:
+  static constexpr WorkerNumber kWorker = 1;
+  template <class T>
+  Result<T> run(Task<Result<T>> task) {
+    return opened_.run(std::move(task));
+  }
+  /// A conflict says that it was done.
+  template <class T>
+  static void must(const Result<T>& result) {
+    EXPECT_TRUE(result || result.error() == Errc::conflict) << result.error().describe();
+  }
+  SqliteStore& store() { return opened_.store(); }
+  static std::string id_of(int i) { return "aaaaaaaaaaa" + std::string(1, static_cast<char>('a' + i)); }
+  static RunNumber number_of(int i) { return 7 - i; }
+  static Settlement end_of(int i, domain::Settle how) {
+    Settlement end;
+    end.run = number_of(i);
+    end.fence = 1;
+    end.settle = how;
+    return end;
+  }
+  Opened opened_;
+};
+
+TEST(SqliteFile, a_process_killed_between_commit_and_answer_leaves_what_was_done_and_may_ask_again) {
+  for (int which = 0; which < Called::kCalls; ++which) {
+    SCOPED_TRACE(which);
+    const os::TestFolder folder;
+    const std::string path = folder / "x.db", twin = folder / "y.db";
+    const pid_t child = start([&] -> int {
+      Called called(path);
+      called.prepare();
+      called.call_and_die(which);
+    });
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    Called undisturbed(twin), after(path);
+    undisturbed.prepare();
+    undisturbed.call(which);
+    EXPECT_EQ(after.snapshot(), undisturbed.snapshot()) << "it was committed";
+    if (which < Called::kRepeatable) after.call(which);
+    EXPECT_EQ(after.snapshot(), undisturbed.snapshot()) << "asked again";
+  }
+}
+
 TEST(SqliteFile, several_processes_share_it_and_none_starves) {
   const os::TestFolder folder;
   const std::string path = folder / "x.db";
@@ -215,6 +344,41 @@ TEST(SqliteFile, steps_that_come_together_are_committed_together) {
   EXPECT_EQ(accepted, 199);
   EXPECT_EQ(refused, 1) << "alone: it does not sink the others";
   EXPECT_LT(opened.store().commits(), 60U);
+}
+
+TEST(SqliteFile, a_wait_for_work_hears_of_what_another_process_has_submitted) {
+  const os::TestFolder folder;
+  Opened here(folder / "x.db"), there(folder / "x.db");
+  here.define();
+  auto seen = here.run(here.store().wait(0, 30ms)).value();
+  seen = here.run(here.store().wait(seen, 30ms)).value();
+  EXPECT_TRUE(there.submit(1));
+  EXPECT_NE(here.run(here.store().wait(seen, 10s)).value(), seen);
+}
+
+/// Its lease is a lock, which no clock ends.
+TEST(SqliteFile, neither_sleep_nor_a_clock_that_jumps_takes_a_run_from_a_live_process) {
+  SqliteWorld world;
+  AgentEntry agent;
+  agent.name = "a";
+  ASSERT_TRUE(world.run(world.store().define({agent})));
+  NewRun run;
+  run.id = "aaaaaaaaaaaa";
+  run.agent = "a";
+  ASSERT_TRUE(world.run(world.store().enqueue({run})));
+  const WorkerNumber worker = world.run(world.store().enrol("w")).value();
+  const std::vector<Claim> claims = world.run(world.store().claim(worker, "a", 1)).value();
+  ASSERT_EQ(claims.size(), 1U);
+  for (const Duration jump : {Duration(2h), Duration(24h), Duration(-48h), Duration(24h)}) {
+    world.advance(jump);
+    EXPECT_EQ(world.run(world.store().tick())->lost, 0U);
+    EXPECT_TRUE(world.run(world.store().beat(worker))->alive);
+  }
+  Settlement end;
+  end.run = claims[0].run;
+  end.fence = claims[0].fence;
+  end.settle = domain::Settle::succeeded;
+  EXPECT_EQ(world.run(world.store().settle(worker, {end}))->at(0), domain::RunState::succeeded);
 }
 
 // ---- bad files -----------------------------------------------------------------------------------------------------

@@ -5,7 +5,9 @@
 /// A claim gives a fence with the run, and whatever the owner later says of the run carries it: what comes from a
 /// former owner is stale and changes nothing. Times are the store's own. An answer that did not come leaves open
 /// whether the thing was done (Retry::unknown): everything here may be asked again without harm, except claim(), after
-/// which owned() tells. A settle() that counted is stale when it is asked again: owned() tells that, too.
+/// which owned() tells, and note() and append_output(), which the store asks again by itself; if that was in vain as
+/// well, the text may come to be there twice. A settle() that counted is stale when it is asked again, a resolve() or
+/// an answer() is a conflict: owned() and find() tell.
 ///
 /// One instance is used from one executor.
 #pragma once
@@ -145,6 +147,8 @@ struct Ticked {
   std::uint64_t woken = 0, expired = 0, lost = 0;
   std::vector<WorkerNumber> buried;
   std::optional<WallTime> next;  ///< when the next delay or expiry is due
+
+  [[nodiscard]] bool changed() const noexcept { return woken + expired + lost > 0; }
 };
 
 struct LimitState {
@@ -237,6 +241,9 @@ class Store {
 
   /// What is due: wakes, expires, buries workers whose lease is over. Any process, often.
   virtual Task<Result<Ticked>> tick() = 0;
+  /// Until there may be something new to claim, and at most about so long; claim() tells. `seen` is what it answered
+  /// before, at first 0: what came since then is not slept through.
+  virtual Task<Result<std::uint64_t>> wait(std::uint64_t seen, Duration most) = 0;
 
   // Looking.
   virtual Task<Result<std::optional<Run>>> find(std::string id) = 0;  ///< or a prefix that only one has

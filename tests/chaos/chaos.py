@@ -1,225 +1,210 @@
 #!/usr/bin/env python3
-"""Tortures a store: several processes carry runs under exact limits and in sessions while they are killed and frozen at random;
-then an auditor that knows nothing of the store reads its event log.
+"""Tortures a store: several processes carry runs under exact limits and in sessions while they are killed and frozen at random,
+and PostgreSQL with them; then an auditor that knows nothing of the store reads its event log.
 
-    chaos.py STORE_WORKER [--runs N] [--workers N] [--seconds N] [--seed N] [--keep]
+    chaos.py STORE_WORKER [--store sqlite|postgres] [--runs N] [--workers N] [--seconds N] [--seed N] [--break VARIANT] [--keep]
 
-What it checks: everything accepted ends, once, and nothing happens to it afterwards · no limit is exceeded at any event · runs of a session
-never overlap and keep their order · every end carries the fence of the claim before it, and no fence is given twice · events have no gaps, and the
-feed has each once · what was marked unsafe is never started again.
+What it checks: everything accepted ends, once, and nothing happens to it afterwards · no limit is exceeded at any event, nor whenever the rows
+are looked at · runs of a session never overlap and keep their order · every end was told by the owner of the attempt, under its fence, or the
+owner's lease was over · events have no gaps, and the feed has each once · what was marked unsafe is never started again unless a person said so ·
+what a process was answered is what happened.
 """
 import argparse
-import collections
 import json
 import os
 import pathlib
 import random
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-LIMITS = {"a0": {"one": 1}, "a1": {"two": 1}, "a2": {"five": 1}, "a3": {"five": 2, "two": 1}, "a4": {}}
-CAPACITY = {"one": 1, "two": 2, "five": 5}
-ENDS = {"succeeded", "failed", "cancelled", "expired"}
-WORK_MS = 600_000  # a worker ends by itself long before
+from auditor import Auditor, Journal
+from ground import Postgres, Sqlite
 
 
 class Fleet:
-    """The worker processes; whoever dies is replaced."""
+    """The worker processes; whoever dies is replaced. What they say is kept."""
 
-    def __init__(self, program, store, seed):
-        self.program, self.store = program, store
-        self.random = random.Random(seed)
-        self.workers, self.frozen = [], {}
+    def __init__(self, program, ground, chance):
+        self.program, self.ground, self.random = program, ground, chance
+        self.said = tempfile.TemporaryFile()
+        self.workers, self.helpers, self.frozen = [], [], {}
         self.kills = self.freezes = 0
 
-    def start(self):
-        words = [self.program, self.store, "work", str(WORK_MS), str(self.random.randrange(1 << 30))]
-        self.workers.append(subprocess.Popen(words, stderr=subprocess.PIPE, text=True))
+    def spawn(self, *words):
+        said = os.dup(self.said.fileno())
+        os.set_inheritable(said, True)
+        process = subprocess.Popen(["setpriv", "--pdeathsig=KILL", self.program, self.ground.address, *map(str, words)], stdout=said, stderr=subprocess.PIPE, text=True)
+        os.close(said)
+        return process
+
+    def seed(self):
+        return self.random.randrange(1 << 30)
+
+    def start_worker(self):
+        self.workers.append(self.spawn("work", self.seed()))
+
+    def start_helper(self, *words):
+        self.helpers.append(self.spawn(*words, self.seed()))
+        return self.helpers[-1]
 
     def hurt(self):
-        """One of them, now: dead, or frozen for a moment."""
+        """One of them, now: dead, or frozen for a moment. Or the store itself."""
         now = time.monotonic()
         for worker, until in list(self.frozen.items()):
             if now >= until:
-                del self.frozen[worker]
-                if worker.poll() is None:
-                    worker.send_signal(signal.SIGCONT)
+                self.thaw(worker)
+        if self.ground.hurt(self.random):
+            return
         alive = [worker for worker in self.workers if worker.poll() is None and worker not in self.frozen]
         if not alive:
             return
         victim = self.random.choice(alive)
-        if self.random.random() < 0.7:
+        if self.random.random() < 0.6:
             victim.kill()
             victim.wait()
             self.workers.remove(victim)
             self.kills += 1
-            self.start()
-        elif not self.frozen:
+            self.start_worker()
+        elif len(self.frozen) < max(1, len(self.workers) // 2):
             victim.send_signal(signal.SIGSTOP)
-            self.frozen[victim] = now + self.random.uniform(0.05, 0.3)
+            self.frozen[victim] = now + self.random.uniform(*self.ground.freeze_s)
             self.freezes += 1
 
-    def thaw(self):
-        for worker in self.frozen:
-            if worker.poll() is None:
-                worker.send_signal(signal.SIGCONT)
-        self.frozen.clear()
+    def thaw(self, worker):
+        self.frozen.pop(worker)
+        if worker.poll() is None:
+            worker.send_signal(signal.SIGCONT)
+
+    def left(self):
+        """How many runs have not ended."""
+        asked = subprocess.Popen([self.program, self.ground.address, "left"], stdout=subprocess.PIPE, text=True)
+        while asked.poll() is None:
+            self.ground.watch()
+            time.sleep(0.01)
+        return int(asked.communicate()[0])
 
     def finish(self, seconds):
-        self.thaw()
+        """Nobody is hurt any more. What stands in the way of an end."""
+        for worker in list(self.frozen):
+            self.thaw(worker)
         end = time.monotonic() + seconds
-        for worker in self.workers:
+        while self.left() > 0:
+            self.ground.watch()
+            if time.monotonic() > end:
+                return [f"{self.left()} runs have not ended after {seconds} s without trouble"]
+            time.sleep(0.1)
+        findings = []
+        for process in self.workers + self.helpers:
+            process.terminate()
+        for process in self.workers + self.helpers:
             try:
-                worker.wait(max(0.1, end - time.monotonic()))
+                process.wait(30)
             except subprocess.TimeoutExpired:
-                return f"a worker still works after {seconds} s"
-            if worker.returncode != 0:
-                return f"a worker ended with {worker.returncode}: {worker.stderr.read().strip()}"
-        return None
+                findings.append("a process does not end when it is asked to")
+                continue
+            if process.returncode != 0:
+                findings.append(f"a process ended with {process.returncode}: {process.stderr.read().strip()}")
+        return findings
+
+    def journal(self):
+        journal = Journal()
+        self.said.seek(0)
+        journal.read(self.said.read().decode())
+        return journal
 
     def close(self):
-        self.thaw()
-        for worker in self.workers:
-            worker.kill()
-            worker.wait()
+        for process in self.workers + self.helpers:
+            if process.poll() is None:
+                process.kill()
+                process.send_signal(signal.SIGCONT)
+                process.wait()
 
 
-def lines(program, store, mode):
-    done = subprocess.run([program, store, mode], capture_output=True, text=True, check=True)
+def lines(program, ground, mode):
+    done = subprocess.run([program, ground.address, mode], capture_output=True, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-class Auditor:
-    """Replays the log, one event after the other."""
-
-    def __init__(self, runs):
-        self.runs = {run["id"]: run for run in runs}
-        self.findings = []
-        self.seq = collections.Counter()
-        self.state, self.fence, self.unsafe = {}, collections.Counter(), set()
-        self.held = collections.Counter()
-        self.session = collections.defaultdict(list)  # unfinished runs, in order
-        for run in sorted(runs, key=lambda run: run["number"]):
-            if run["session"]:
-                self.session[run["session"]].append(run["id"])
-        self.claims = self.lost = 0
-
-    def find(self, event, what):
-        self.findings.append(f"{event['run']} seq {event['seq']} {event['cause']}: {what}")
-
-    def replay(self, event):
-        name = event["run"]
-        if not name:
-            return
-        run = self.runs[name]
-        self.seq[name] += 1
-        if event["seq"] != self.seq[name]:
-            self.find(event, f"seq {self.seq[name]} was next")
-        if self.state.get(name) in ENDS:
-            self.find(event, f"after its end as {self.state[name]}")
-        if event["cause"] == "claimed":
-            self.claim(event, run)
-        elif self.state.get(name) == "running" and event["state"] != "running":
-            self.release(event, run)
-        if event["cause"] == "unsafe":
-            self.unsafe.add(name)
-        if event["cause"] == "safe":
-            self.unsafe.discard(name)
-        self.state[name] = event["state"]
-        if event["state"] in ENDS and run["session"]:
-            self.session[run["session"]].remove(name)
-
-    def claim(self, event, run):
-        self.claims += 1
-        name = event["run"]
-        if event["fence"] <= self.fence[name]:
-            self.find(event, f"fence {event['fence']} was given before")
-        self.fence[name] = event["fence"]
-        if name in self.unsafe:
-            self.find(event, "started again although nobody knows what it did")
-        if run["session"] and self.session[run["session"]][0] != name:
-            self.find(event, f"before {self.session[run['session']][0]} of its session has ended")
-        for limit, weight in LIMITS[run["agent"]].items():
-            self.held[limit] += weight
-            if self.held[limit] > CAPACITY[limit]:
-                self.find(event, f"{self.held[limit]} of {CAPACITY[limit]} {limit}")
-
-    def release(self, event, run):
-        self.lost += event["cause"] == "lost"
-        if event["fence"] != self.fence[event["run"]]:
-            self.find(event, f"under fence {event['fence']}, claimed with {self.fence[event['run']]}")
-        for limit, weight in LIMITS[run["agent"]].items():
-            self.held[limit] -= weight
-
-    def conclude(self, accepted):
-        for name in accepted:
-            if name not in self.runs:
-                self.findings.append(f"{name} was accepted and is not there")
-            elif self.state.get(name) not in ENDS | {"in_doubt"}:
-                behind = self.runs[name]["session"] and self.session[self.runs[name]["session"]][0] != name
-                if not behind:  # a run in doubt holds its session: a person's turn
-                    self.findings.append(f"{name} was accepted and is {self.state.get(name)}")
-        for name, run in self.runs.items():
-            if run["seq"] != self.seq[name]:
-                self.findings.append(f"{name}: {run['seq']} events by its row, {self.seq[name]} in the feed")
+def events_of(program, ground):
+    """The feed; on PostgreSQL it is complete when no older transaction is under way."""
+    end = time.monotonic() + 20
+    while True:
+        events = lines(program, ground, "events")
+        if ground.name != "postgres" or len(events) == ground.events_of_table():
+            return events, []
+        if time.monotonic() > end:
+            return events, [f"the feed has {len(events)} events, the table {ground.events_of_table()}"]
+        time.sleep(0.2)
 
 
-def torture(options, store):
-    program = options.program
-    subprocess.run([program, store, "define"], check=True)
-    half = options.runs // 2
-    accepted = subprocess.run([program, store, "submit", str(half), str(options.seed)], check=True, capture_output=True, text=True).stdout.split()
-    fleet = Fleet(program, store, options.seed)
-    for _ in range(options.workers):
-        fleet.start()
-    late = subprocess.Popen([program, store, "submit", str(options.runs - half), str(options.seed + 1)], stdout=subprocess.PIPE, text=True)
+def torture(options, ground):
+    program, chance = options.program, random.Random(options.seed)
+    subprocess.run([program, ground.address, "define"], check=True)
+    if options.break_with:
+        ground.break_it(options.break_with)
+    fleet = Fleet(program, ground, chance)
     try:
-        end = time.monotonic() + options.seconds
-        while time.monotonic() < end:
-            time.sleep(fleet.random.uniform(0.02, 0.2))
+        submitters = [fleet.start_helper("submit", options.runs // 2) for _ in range(2)]
+        fleet.start_helper("meddle")
+        for _ in range(options.workers):
+            fleet.start_worker()
+        begin = time.monotonic()
+        while time.monotonic() < begin + options.seconds:
+            time.sleep(chance.uniform(*options.pause))
             fleet.hurt()
-        accepted += late.communicate(timeout=60)[0].split()
+            ground.watch()
+            if all(submitter.poll() is not None for submitter in submitters) and chance.random() < 0.1 and fleet.left() == 0:
+                break
+        for submitter in submitters:
+            submitter.terminate()
+        for submitter in submitters:
+            submitter.wait(60)
         trouble = fleet.finish(options.patience)
+        seconds = time.monotonic() - begin
     finally:
-        late.kill()
         fleet.close()
-    auditor = Auditor(lines(program, store, "runs"))
-    for event in lines(program, store, "events"):
-        auditor.replay(event)
-    auditor.conclude(accepted)
-    if trouble:
-        auditor.findings.insert(0, trouble)
-    states = collections.Counter(auditor.state.values())
-    print(f"{len(accepted)} accepted, {auditor.claims} claims, {auditor.lost} lost; {fleet.kills} killed, {fleet.freezes} frozen; "
-          f"{dict(sorted(states.items()))}; {len(auditor.findings)} findings")
-    return auditor.findings
+    journal = fleet.journal()
+    events, gaps = events_of(program, ground)
+    auditor = Auditor(lines(program, ground, "runs"), events, ground.moments(events), ground.lease_ms(), journal)
+    findings = trouble + gaps + ground.trouble() + auditor.findings
+    lost = sum(attempt.cause == "lost" for attempt in auditor.attempts.values())
+    print(f"{ground.name}: {len(auditor.runs)} runs, {len(auditor.attempts)} claims, {lost} lost, {journal.stale} words of zombies refused, "
+          f"{len(events)} events; {fleet.kills} workers killed, {fleet.freezes} frozen, the server killed {ground.kills} times; "
+          f"{dict(sorted(auditor.states.items(), key=lambda item: str(item[0])))}; {seconds:.0f} s; {len(findings)} findings")
+    return findings
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", type=lambda path: str(pathlib.Path(path).resolve()))
+    parser.add_argument("--store", choices=["sqlite", "postgres"], default="sqlite")
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--seconds", type=float, default=10, help="of trouble, or until all runs have ended")
+    parser.add_argument("--pause", type=float, nargs=2, default=(0.02, 0.2), help="between two troubles, in seconds, at least and at most")
     parser.add_argument("--patience", type=float, default=120, help="for what is left when nobody is killed any more")
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--break", dest="break_with", help="a known-bad variant of the SQL; then there must be findings")
     parser.add_argument("--keep", action="store_true", help="leave the store behind")
     options = parser.parse_args()
-    folder = tempfile.mkdtemp(prefix="stint-chaos-")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     print(f"seed {options.seed}", flush=True)
-    findings = torture(options, os.path.join(folder, "stint.db"))
+    ground = Postgres() if options.store == "postgres" else Sqlite()
+    try:
+        findings = torture(options, ground)
+    finally:
+        ground.close(options.keep)
     for finding in findings[:20]:
         print(f"  {finding}")
     if options.keep:
-        print(f"kept in {folder}")
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
+        print(f"kept in {ground.folder}")
+    if options.break_with:
+        return 0 if findings else 1
     if findings:
-        print(f"again: {sys.argv[0]} {options.program} --seed {options.seed} --runs {options.runs} --seconds {options.seconds}")
+        print(f"again: {sys.argv[0]} {options.program} --store {options.store} --seed {options.seed} --runs {options.runs} --seconds {options.seconds}")
     return 1 if findings else 0
 
 

@@ -1,17 +1,26 @@
-// One process of the torture of a store: `store_worker STORE MODE …`. STORE is the path of a SQLite file.
-//   define                        agents a0 … a4 and their limits
-//   submit COUNT SEED             prints the id of each run that was accepted
-//   work SEED MS                  carries runs for so long; ends by itself when nothing is left to do
-//   events · runs                 what the store has, one JSON object per line
-// The driver, chaos.py, kills and freezes these processes and then reads what the store says.
+// One process of the torture of a store: `store_worker STORE MODE …`. STORE is the path of a SQLite file or the address
+// of a PostgreSQL database.
+//   define                 agents a0 … a4 and their limits
+//   submit COUNT SEED      submits runs
+//   work SEED              carries runs until SIGTERM
+//   meddle SEED            until SIGTERM: cancels some, answers for the person, resolves what is in doubt
+//   left                   prints how many runs have not ended
+//   events · runs          what the store has, one JSON object per line
+// The driver, chaos.py, kills and freezes these processes and then reads what the store says. Whatever the store has
+// answered is printed, a line each, so that it can be held against that.
 #include "domain/run_id.hpp"
 #include "stint/asio.hpp"
+#include "stint/combinators.hpp"
 #include "stint/scope.hpp"
+#include "store/postgres_store.hpp"
 #include "store/sqlite_store.hpp"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <set>
+#include <unistd.h>
 
 namespace stint::chaos {
 namespace {
@@ -23,9 +32,14 @@ using store::Claim;
 using store::Store;
 
 constexpr std::uint32_t kAgents = 5;
-constexpr std::size_t kSubmitBatch = 50;
+constexpr std::size_t kSubmitBatch = 20;
 constexpr std::uint32_t kClaimMost = 3;
-constexpr int kIdleMost = 40;  // rounds without work, after which it looks whether all is done
+constexpr std::size_t kCarriedMost = 12;
+constexpr Duration kLease = 1s, kBeat = 200ms;  // chaos.py knows the lease, too
+
+constexpr const char* kLong = "\"long\"";
+
+volatile std::sig_atomic_t asked_to_end = 0;
 
 std::string agent_name(std::uint32_t number) { return "a" + std::to_string(number); }
 
@@ -34,10 +48,34 @@ std::string agent_name(std::uint32_t number) { return "a" + std::to_string(numbe
   std::_Exit(1);
 }
 
+/// A line in one piece: whoever is killed leaves no half of one.
+void say(const std::string& words) {
+  const std::string line = words + "\n";
+  if (::write(STDOUT_FILENO, line.data(), line.size()) != std::ssize(line)) give_up("nobody reads");
+}
+
+std::int64_t wall_ms() {
+  return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()).time_since_epoch().count();
+}
+
+WallTime after_ms(std::uint64_t ms) {
+  return WallTime(std::chrono::milliseconds(wall_ms() + static_cast<std::int64_t>(ms)));
+}
+
 template <class T>
 T must(Result<T> result) {
   if (!result) give_up(result.error().describe());
   if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+/// Asks until there is an answer: for what may be asked again without harm.
+template <class T, class Ask>
+Task<T> insist(Ask ask) {
+  while (true) {
+    Result<T> answer = co_await ask();
+    if (answer || answer.error() != Errc::unavailable) co_return must(std::move(answer));
+    co_await sleep_for(5ms);
+  }
 }
 
 Task<> define(Store& store) {
@@ -60,62 +98,219 @@ Task<> define(Store& store) {
   must(co_await store.resize("five", 5));
 }
 
-Task<> submit(Store& store, std::int64_t count, std::mt19937_64& random) {
+// ---- from outside --------------------------------------------------------------------------------------------------
+
+store::NewRun draw_run(std::mt19937_64& random) {
   const domain::Ambient chance{.wall_now = {}, .random = [&random] { return random(); }};
-  while (count > 0) {
+  store::NewRun run;
+  run.id = domain::new_run_id(chance);
+  run.agent = agent_name(static_cast<std::uint32_t>(random() % kAgents));
+  // All submit to the same few at one time, so that they meet where nothing is queued; and to others that have runs.
+  if (random() % 4 == 0)
+    run.session = random() % 2 == 0 ? "t" + std::to_string(wall_ms() / 64 % 64) : "s" + std::to_string(random() % 40);
+  if (random() % 8 == 0) run.key = "k" + run.id;
+  if (run.agent == "a4") run.input = kLong;  // which has no limit that it could block
+  run.priority = static_cast<int>(random() % 3) - 1;
+  if (random() % 10 == 0) run.delay = std::chrono::milliseconds(random() % 100);
+  if (random() % 40 == 0) run.deadline = after_ms(200 + random() % 5000);
+  run.on_crash = random() % 8 == 0 ? domain::OnCrash::doubt : domain::OnCrash::rerun;
+  return run;
+}
+
+Task<> submit(Store& store, std::int64_t count, std::mt19937_64& random) {
+  while (count > 0 && asked_to_end == 0) {
     std::vector<store::NewRun> runs;
-    for (; count > 0 && runs.size() < kSubmitBatch; --count) {
-      store::NewRun run;
-      run.id = domain::new_run_id(chance);
-      run.agent = agent_name(static_cast<std::uint32_t>(random() % kAgents));
-      if (random() % 4 == 0) run.session = "s" + std::to_string(random() % 40);
-      run.priority = static_cast<int>(random() % 3) - 1;
-      run.on_crash = random() % 8 == 0 ? domain::OnCrash::doubt : domain::OnCrash::rerun;
-      runs.push_back(std::move(run));
+    for (; count > 0 && runs.size() < kSubmitBatch; --count) runs.push_back(draw_run(random));
+    using Answers = std::vector<Result<store::Accepted>>;
+    const auto ask = [&] { return store.enqueue(runs); };
+    for (const auto& answer : co_await insist<Answers>(ask)) say("accepted " + must(answer).id);
+    co_await sleep_for(std::chrono::milliseconds(random() % 20));
+    if (random() % 8 != 0) continue;
+    for (const auto& answer : co_await insist<Answers>(ask)) {
+      if (must(answer).created) give_up(answer->id + " was accepted twice");
     }
-    for (const auto& answer : must(co_await store.enqueue(std::move(runs)))) {
-      std::printf("%s\n", must(answer).id.c_str());
-    }
-    std::fflush(stdout);
   }
 }
 
-/// One run: some milliseconds of nothing, and an end.
-Task<> carry(Store& store, store::WorkerNumber worker, Claim claim, std::uint64_t chance) {
-  if (chance % 10 == 0 && !must(co_await store.mark(worker, claim.run, claim.fence, true))) co_return;
-  co_await sleep_for(std::chrono::milliseconds(chance / 16 % 12));
+/// Another may have been quicker.
+template <class T>
+void may_conflict(const Result<T>& result) {
+  if (!result && result.error() != Errc::conflict && result.error() != Errc::unavailable) {
+    give_up(result.error().describe());
+  }
+}
+
+Task<> meddle(Store& store, std::mt19937_64& random) {
+  constexpr std::array kWays = {domain::Resolution::done, domain::Resolution::rerun, domain::Resolution::discard};
+  constexpr std::array kStates = {RunState::in_doubt, RunState::parked, RunState::queued, RunState::running};
+  while (asked_to_end == 0) {
+    store::Filter filter;
+    filter.state = kStates.at(random() % kStates.size());
+    filter.most = 20;
+    co_await insist<store::Ticked>([&] { return store.tick(); });  // not all workers can bury
+    const auto runs = co_await insist<std::vector<store::Run>>([&] { return store.list(filter); });
+    for (const store::Run& run : runs) {
+      if (run.state == RunState::in_doubt)
+        may_conflict(co_await store.resolve(run.id, kWays.at(random() % kWays.size())));
+      if (run.hold == domain::Hold::person) may_conflict(co_await store.answer(run.id));
+    }
+    if (!runs.empty() && random() % 4 == 0) may_conflict(co_await store.cancel(runs[random() % runs.size()].id));
+    co_await sleep_for(std::chrono::milliseconds(5 + random() % 30));
+  }
+}
+
+// ---- carrying ------------------------------------------------------------------------------------------------------
+
+/// A worker from its enrolment until it is told that its runs were taken, which is what freezing it leads to.
+struct Life {
+  store::WorkerNumber worker = 0;
+  bool dead = false;
+  std::set<store::RunNumber> stops;
+  std::set<store::RunNumber> carried;
+};
+
+std::string name_of(const Life& life, const Claim& claim) {
+  return std::to_string(life.worker) + " " + claim.id + " " + std::to_string(claim.fence);
+}
+
+/// For words about a run: without a lease they are refused until a beat has told whether it is still ours.
+template <class T, class Ask>
+Task<std::optional<T>> insist_owning(std::shared_ptr<Life> life, Ask ask) {
+  while (true) {
+    Result<T> answer = co_await ask();
+    if (answer) co_return std::move(*answer);
+    if (answer.error() == Errc::closed && life->dead) co_return std::nullopt;
+    if (answer.error() != Errc::unavailable && answer.error() != Errc::closed) give_up(answer.error().describe());
+    co_await sleep_for(5ms);
+  }
+}
+
+store::Settlement draw_end(const Life& life, const Claim& claim, std::mt19937_64& random) {
   store::Settlement end;
   end.run = claim.run;
   end.fence = claim.fence;
-  constexpr std::array kEnds = {Settle::retry, Settle::retry, Settle::hand_back, Settle::failed};
-  const std::uint64_t drawn = chance / 1024 % 16;
-  end.settle = drawn < kEnds.size() ? kEnds[drawn] : Settle::succeeded;
-  (void)must(co_await store.settle(worker, {end}));
-}
-
-/// Nothing runs, is ready or sleeps. What is queued behind a run in doubt waits for a person.
-Task<bool> is_all_done(Store& store, const store::Ticked& ticked) {
-  store::Stats stats = must(co_await store.stats());
-  co_return !ticked.next && stats.ready == 0 && stats.runs[RunState::running] == 0;
-}
-
-Task<> work(Store& store, Scope& scope, std::mt19937_64& random, const Executor& executor, Duration time) {
-  const store::WorkerNumber worker = must(co_await store.enrol("chaos"));
-  const TimePoint end = executor.now() + time;
-  for (int idle = 0; executor.now() < end;) {
-    if (!must(co_await store.beat(worker)).alive) give_up("others have taken our runs");
-    const store::Ticked ticked = must(co_await store.tick());
-    const std::string agent = agent_name(static_cast<std::uint32_t>(random() % kAgents));
-    const auto most = static_cast<std::uint32_t>(1 + random() % kClaimMost);
-    auto claims = must(co_await store.claim(worker, agent, most));
-    idle = claims.empty() ? idle + 1 : 0;
-    for (Claim& claim : claims) scope.spawn(carry(store, worker, std::move(claim), random()));
-    if (idle % kIdleMost == kIdleMost - 1) {
-      const bool done = co_await is_all_done(store, ticked);
-      if (done) co_return;
-    }
-    co_await sleep_for(claims.empty() ? 2ms : 0ms);
+  end.error = std::to_string(life.worker) + ":" + std::to_string(claim.fence);  // says whose end it is
+  constexpr std::array kEnds = {Settle::retry, Settle::retry, Settle::hand_back, Settle::failed, Settle::park};
+  const std::uint64_t drawn = random() % 20;
+  end.settle = drawn < kEnds.size() ? kEnds.at(drawn) : Settle::succeeded;
+  if (life.stops.contains(claim.run)) end.settle = Settle::cancelled;
+  if (end.settle == Settle::park && random() % 2 == 0) {
+    end.park_until = after_ms(20 + random() % 60);
+    if (random() % 8 == 0) end.park_on = "five";
   }
+  return end;
+}
+
+Task<bool> mark(Store& store, std::shared_ptr<Life> life, Claim claim, bool unsafe) {
+  const auto marked =
+      co_await insist_owning<bool>(life, [&] { return store.mark(life->worker, claim.run, claim.fence, unsafe); });
+  if (marked == true && unsafe) say("marked " + name_of(*life, claim));
+  co_return marked == true;
+}
+
+/// A child, which goes when its parent is cancelled.
+Task<> submit_child(Store& store, Claim claim, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  store::NewRun child = draw_run(random);
+  child.agent = "a4";
+  child.session.clear();
+  child.parent = claim.id;
+  const auto answers = co_await insist<std::vector<Result<store::Accepted>>>([&] { return store.enqueue({child}); });
+  may_conflict(answers.at(0));
+  if (answers.at(0)) say("accepted " + answers[0]->id);
+}
+
+/// Short, so that much happens; some are always long, so that a frozen owner wakes up while its successor is at work.
+Duration draw_length(const Claim& claim, std::mt19937_64& random) {
+  const bool is_long = claim.input == kLong && claim.id.front() < 'm';
+  return std::chrono::milliseconds(is_long ? 500 + random() % 1500 : random() % (random() % 6 == 0 ? 150 : 12));
+}
+
+/// One run: some milliseconds of nothing, and an end.
+Task<> carry(Store& store, std::shared_ptr<Life> life, Claim claim, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  say("claimed " + name_of(*life, claim));
+  const bool unsafe = random() % 10 == 0;
+  const bool ours = !unsafe || co_await mark(store, life, claim, true);
+  if (ours) {
+    if (random() % 16 == 0) co_await submit_child(store, claim, random());
+    co_await sleep_for(draw_length(claim, random));
+    if (unsafe && random() % 2 == 0) co_await mark(store, life, claim, false);
+    const store::Settlement end = draw_end(*life, claim, random);
+    using States = std::vector<std::optional<RunState>>;
+    const auto states = co_await insist_owning<States>(life, [&] { return store.settle(life->worker, {end}); });
+    const auto state = states ? states->at(0) : std::nullopt;
+    say((state ? "settled " : "stale ") + name_of(*life, claim) + (state ? " " + std::string(to_string(*state)) : ""));
+  }
+  life->carried.erase(claim.run);
+  life->stops.erase(claim.run);
+}
+
+Task<> beat(Store& store, std::shared_ptr<Life> life, const bool& ended) {
+  while (!ended && !life->dead) {
+    const std::int64_t before = wall_ms();
+    const store::Beat answer = co_await insist<store::Beat>([&] { return store.beat(life->worker); });
+    life->dead = !answer.alive;
+    if (answer.alive) say("beat " + std::to_string(life->worker) + " " + std::to_string(before));
+    for (const store::StopAsked& stop : answer.stops) life->stops.insert(stop.run);
+    co_await sleep_for(kBeat);
+  }
+}
+
+/// A claim that was not answered may have happened: owned() tells.
+Task<std::vector<Claim>> claim(Store& store, std::shared_ptr<Life> life, std::string agent, std::uint32_t most) {
+  auto claims = co_await store.claim(life->worker, agent, most);
+  if (claims) co_return std::move(*claims);
+  if (claims.error() == Errc::closed) co_return std::vector<Claim>();  // the next beat tells
+  if (claims.error() != Errc::unavailable) give_up(claims.error().describe());
+  const auto owned = co_await insist_owning<std::vector<Claim>>(life, [&] { return store.owned(life->worker); });
+  std::vector<Claim> found;
+  for (const Claim& each : owned.value_or(std::vector<Claim>())) {
+    if (!life->carried.contains(each.run)) found.push_back(each);
+  }
+  co_return found;
+}
+
+Task<std::shared_ptr<Life>> enrol(Store& store, Scope& scope, const bool& ended) {
+  auto life = std::make_shared<Life>();  // owned by its runs as well
+  life->worker = co_await insist<store::WorkerNumber>([&] { return store.enrol("chaos"); });
+  scope.spawn(beat(store, life, ended));
+  co_return life;
+}
+
+Task<> work(Store& store, std::mt19937_64& random) {
+  bool ended = false;
+  auto inner = [&store, &random, &ended](Scope& all) -> Task<Result<>> {
+    std::shared_ptr<Life> life = co_await enrol(store, all, ended);
+    while (asked_to_end == 0) {
+      if (life->dead) life = co_await enrol(store, all, ended);
+      if (random() % 8 == 0) co_await insist<store::Ticked>([&] { return store.tick(); });
+      std::vector<Claim> claims;
+      const std::string agent = agent_name(static_cast<std::uint32_t>(random() % kAgents));
+      const auto most = static_cast<std::uint32_t>(1 + random() % kClaimMost);
+      if (life->carried.size() < kCarriedMost) claims = co_await claim(store, life, agent, most);
+      for (Claim& each : claims) {
+        life->carried.insert(each.run);
+        all.spawn(carry(store, life, std::move(each), random()));
+      }
+      co_await sleep_for(claims.empty() ? 3ms : 0ms);
+    }
+    while (!life->carried.empty() && !life->dead) co_await sleep_for(1ms);
+    ended = true;
+    if (life->dead) co_return Result<>();
+    must(co_await store.drain(life->worker));
+    must(co_await store.leave(life->worker));
+    co_return Result<>();
+  };
+  must(co_await with_scope(std::ref(inner)));
+}
+
+// ---- looking -------------------------------------------------------------------------------------------------------
+
+Task<> print_left(Store& store) {
+  std::uint64_t left = 0;
+  for (const auto& [state, count] : must(co_await store.stats()).runs) left += domain::is_finished(state) ? 0 : count;
+  say(std::to_string(left));
 }
 
 Task<> print_events(Store& store) {
@@ -124,11 +319,13 @@ Task<> print_events(Store& store) {
     const store::FeedPage page = must(co_await store.feed(cursor, 1000));
     if (page.events.empty()) co_return;
     for (const store::Event& event : page.events) {
-      std::printf(R"({"run":"%s","seq":%lld,"fence":%lld,"cause":"%s","state":"%s","worker":%lld})"
-                  "\n",
-                  event.run.c_str(), static_cast<long long>(event.seq), static_cast<long long>(event.fence),
-                  event.cause.c_str(), event.state ? std::string(to_string(*event.state)).c_str() : "",
-                  static_cast<long long>(event.worker.value_or(0)));
+      std::printf(
+          R"({"run":"%s","seq":%lld,"fence":%lld,"cause":"%s","state":"%s","worker":%lld,"error":"%s","at":%lld})"
+          "\n",
+          event.run.c_str(), static_cast<long long>(event.seq), static_cast<long long>(event.fence),
+          event.cause.c_str(), event.state ? std::string(to_string(*event.state)).c_str() : "",
+          static_cast<long long>(event.worker.value_or(0)), event.error.c_str(),
+          static_cast<long long>(event.at.time_since_epoch().count()));
     }
     cursor = page.cursor;
   }
@@ -150,29 +347,64 @@ Task<> print_runs(Store& store) {
   }
 }
 
+// ---- the program ---------------------------------------------------------------------------------------------------
+
+struct Call {
+  std::string store, mode;
+  std::int64_t count = 0;
+  std::uint64_t seed = 1;
+};
+
+Call read_call(const std::vector<std::string>& words) {
+  if (words.size() < 2) give_up("usage: store_worker STORE define|submit|work|meddle|left|events|runs …");
+  Call call{.store = words[0], .mode = words[1]};
+  if (call.mode == "submit") call.count = std::atoll(words.at(2).c_str());
+  if (words.size() > 2) call.seed = std::strtoull(words.back().c_str(), nullptr, 10);
+  return call;
+}
+
+Task<std::unique_ptr<Store>> open(const Call& call, Reactor& reactor, const domain::Ambient& ambient) {
+  if (!call.store.starts_with("host=") && !call.store.starts_with("postgresql:")) {
+    co_return must(store::SqliteStore::blocking_open(call.store, ambient));
+  }
+  store::PostgresOptions options;
+  options.lease = kLease;
+  options.random = ambient.random;
+  // Most of them do not know that they slept: the fence alone keeps their words out.
+  if (call.mode == "work" && call.seed % 4 != 0) options.since_boot = [] { return Duration::zero(); };
+  const auto ask = [&] { return store::PostgresStore::open(reactor, call.store, options); };
+  co_return co_await insist<std::unique_ptr<store::PostgresStore>>(ask);
+}
+
+Task<> run(Call call, Reactor& reactor) {
+  std::mt19937_64 random(call.seed);
+  const domain::Ambient ambient{.wall_now = [] { return WallTime(std::chrono::milliseconds(wall_ms())); },
+                                .random = [source = std::mt19937_64(random())]() mutable { return source(); }};
+  const std::unique_ptr<Store> store = co_await open(call, reactor, ambient);
+  if (call.mode == "define") {
+    co_await define(*store);
+  } else if (call.mode == "submit") {
+    co_await submit(*store, call.count, random);
+  } else if (call.mode == "work") {
+    co_await work(*store, random);
+  } else if (call.mode == "meddle") {
+    co_await meddle(*store, random);
+  } else if (call.mode == "left") {
+    co_await print_left(*store);
+  } else if (call.mode == "events") {
+    co_await print_events(*store);
+  } else if (call.mode == "runs") {
+    co_await print_runs(*store);
+  } else {
+    give_up("no mode " + call.mode);
+  }
+}
+
 int blocking_run(const std::vector<std::string>& words) {
-  if (words.size() < 2) give_up("usage: store_worker STORE define|submit|work|events|runs …");
-  const std::string& mode = words[1];
-  std::mt19937_64 random(words.size() > 2 ? std::strtoull(words.back().c_str(), nullptr, 10) : 1);
-  const domain::Ambient ambient{
-      .wall_now = [] { return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()); },
-      .random = [source = std::mt19937_64(random())]() mutable { return source(); }};
-  const auto store = must(store::SqliteStore::blocking_open(words[0], ambient));
+  ::signal(SIGTERM, [](int) { asked_to_end = 1; });
   Reactor reactor;
   RootScope scope(reactor);
-  if (mode == "define") {
-    scope.spawn(define(*store));
-  } else if (mode == "submit") {
-    scope.spawn(submit(*store, std::atoll(words.at(2).c_str()), random));
-  } else if (mode == "work") {
-    scope.spawn(work(*store, scope, random, reactor, std::chrono::milliseconds(std::atoll(words.at(2).c_str()))));
-  } else if (mode == "events") {
-    scope.spawn(print_events(*store));
-  } else if (mode == "runs") {
-    scope.spawn(print_runs(*store));
-  } else {
-    give_up("no mode " + mode);
-  }
+  scope.spawn(run(read_call(words), reactor));
   reactor.run(scope);
   return 0;
 }

@@ -66,6 +66,7 @@ CREATE TABLE run (
   attempt bigint NOT NULL DEFAULT 0, lost bigint NOT NULL DEFAULT 0,
   fence bigint NOT NULL DEFAULT 0, seq bigint NOT NULL DEFAULT 1,
   unsafe boolean NOT NULL DEFAULT false,               -- a call that may not be repeated was begun, its outcome is not known
+  last_word bigint,                                    -- the owner's last note, which is not written twice
   worker_id bigint, set_id int, parked_on text COLLATE "C",
   started_at timestamptz, finished_at timestamptz,
   CHECK ((state = 'running') = (worker_id IS NOT NULL)),
@@ -92,7 +93,7 @@ CREATE UNIQUE INDEX run_idem ON run (agent_id, idem_key)  WHERE idem_key IS NOT 
 -- What is written once and read once does not make the hot rows longer. Text, not jsonb: it comes back as it was given.
 CREATE TABLE run_input (run_id bigint PRIMARY KEY, body text NOT NULL);
 CREATE TABLE run_result (run_id bigint PRIMARY KEY, body text NOT NULL);
-CREATE TABLE output (run_id bigint PRIMARY KEY, bytes bigint NOT NULL) WITH (fillfactor = 50);
+CREATE TABLE output (run_id bigint PRIMARY KEY, bytes bigint NOT NULL, last_word bigint) WITH (fillfactor = 50);
 CREATE TABLE output_chunk (run_id bigint NOT NULL, at bigint NOT NULL, body bytea NOT NULL, PRIMARY KEY (run_id, at));
 
 -- The feed goes by (xid, id): ids alone are not in the order of commits, and a late one would be missed.

@@ -109,7 +109,8 @@ DECLARE v_set int; v_before int; v_gates int[]; BEGIN
 CREATE FUNCTION resize(p_limit text, p_capacity bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
   PERFORM make_gates(ARRAY[p_limit]);
-  UPDATE gate SET capacity = p_capacity WHERE name = p_limit;
+  UPDATE gate SET capacity = p_capacity WHERE name = p_limit AND capacity IS DISTINCT FROM p_capacity;
+  IF NOT FOUND THEN RETURN; END IF;
   INSERT INTO event (seq, fence, cause, data, at) VALUES (0, 0, 'resized',
     format('{"limit":%s,"capacity":%s}', to_json(p_limit), coalesce(p_capacity::text, 'null')), clock()); END $$;
 
@@ -274,6 +275,11 @@ DECLARE n record; a agent; v_parent run; v_session bigint; v_behind boolean; v_r
     END IF;
     RETURN NEXT;
   END LOOP; END $$;
+
+-- Wakes who waits for work. A commit that notifies waits for the others that do, of the whole database: so only one at
+-- a time does; what another commits just after that is found by a poll.
+CREATE FUNCTION announce() RETURNS void LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
+  IF pg_try_advisory_xact_lock(hashtextextended('stint.announce', 0)) THEN PERFORM pg_notify('stint', ''); END IF; END $$;
 
 -- ---- claim ---------------------------------------------------------------------------------------------------------
 
@@ -465,26 +471,30 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; t timestamptz; BEGI
 CREATE FUNCTION mark(p_worker bigint, p_run bigint, p_fence bigint, p_unsafe boolean) RETURNS boolean
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
   UPDATE run r SET unsafe = p_unsafe, cause = CASE WHEN p_unsafe THEN 'unsafe' ELSE 'safe' END, changed_at = clock(), seq = r.seq + 1
-    WHERE r.run_id = p_run AND owns(r, p_worker, p_fence);
-  RETURN FOUND; END $$;
+    WHERE r.run_id = p_run AND owns(r, p_worker, p_fence) AND r.unsafe <> p_unsafe;
+  RETURN FOUND OR EXISTS (SELECT FROM run r WHERE r.run_id = p_run AND owns(r, p_worker, p_fence)); END $$;
 
-CREATE FUNCTION note(p_worker bigint, p_run bigint, p_fence bigint, p_cause text, p_data text) RETURNS boolean
+-- Asked again under the same word, it is not written again: an answer may have been lost.
+CREATE FUNCTION note(p_worker bigint, p_run bigint, p_fence bigint, p_word bigint, p_cause text, p_data text) RETURNS boolean
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
-  WITH u AS (UPDATE run r SET seq = r.seq + 1, cause = 'note', changed_at = clock()
-    WHERE r.run_id = p_run AND owns(r, p_worker, p_fence) RETURNING r.*)
+  WITH u AS (UPDATE run r SET seq = r.seq + 1, cause = 'note', changed_at = clock(), last_word = p_word
+    WHERE r.run_id = p_run AND owns(r, p_worker, p_fence) AND r.last_word IS DISTINCT FROM p_word RETURNING r.*)
   INSERT INTO event (run_id, seq, fence, worker_id, set_id, cause, state, data, at)
     SELECT run_id, seq, fence, worker_id, set_id, p_cause, state, p_data, changed_at FROM u;
-  RETURN FOUND; END $$;
+  RETURN FOUND OR EXISTS (SELECT FROM run r WHERE r.run_id = p_run AND owns(r, p_worker, p_fence)); END $$;
 
 -- The head of an output and its tail are kept, in chunks; what falls out of the tail goes.
-CREATE FUNCTION append_output(p_worker bigint, p_run bigint, p_fence bigint, p_text bytea, p_head_max bigint, p_tail_max bigint)
+CREATE FUNCTION append_output(p_worker bigint, p_run bigint, p_fence bigint, p_word bigint, p_text bytea, p_head_max bigint,
+  p_tail_max bigint)
 RETURNS boolean LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 DECLARE v_at bigint; v_end bigint; v_head int; v_tail int; BEGIN
   PERFORM FROM run r WHERE r.run_id = p_run AND owns(r, p_worker, p_fence) FOR SHARE;
   IF NOT FOUND THEN RETURN false; END IF;
   IF length(p_text) = 0 THEN RETURN true; END IF;
-  INSERT INTO output AS o (run_id, bytes) VALUES (p_run, length(p_text))
-    ON CONFLICT (run_id) DO UPDATE SET bytes = o.bytes + excluded.bytes RETURNING bytes INTO v_end;
+  INSERT INTO output AS o (run_id, bytes, last_word) VALUES (p_run, length(p_text), p_word)
+    ON CONFLICT (run_id) DO UPDATE SET bytes = o.bytes + excluded.bytes, last_word = p_word
+    WHERE o.last_word IS DISTINCT FROM p_word RETURNING bytes INTO v_end;
+  IF NOT FOUND THEN RETURN true; END IF;                 -- it is there already
   v_at := v_end - length(p_text);
   v_head := least(greatest(p_head_max - v_at, 0), length(p_text));
   v_tail := least(p_tail_max, length(p_text) - v_head);
@@ -568,12 +578,14 @@ DECLARE t timestamptz := clock(); v_runs bigint[]; v_sessions bigint[]; v_expire
   IF v_sessions IS NOT NULL THEN PERFORM promote(v_sessions); END IF;
   RETURN v_expired; END $$;
 
--- One dead worker, or no row: two would take the locks of their sessions out of order.
-CREATE FUNCTION bury() RETURNS TABLE (worker bigint, lost bigint)
+-- One dead worker, or no row: two would take the locks of their sessions out of order. A lease that ends further away
+-- than any can was given before the clock was set back.
+CREATE FUNCTION bury(p_far_ms bigint) RETURNS TABLE (worker bigint, lost bigint)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
 DECLARE v_runs bigint[]; v_fences bigint[]; v_none text[]; BEGIN
-  SELECT worker_id INTO worker FROM worker WHERE state <> 'dead' AND lease_until < clock()
+  SELECT worker_id INTO worker FROM worker
+    WHERE state <> 'dead' AND (lease_until < clock() OR lease_until > later(clock(), p_far_ms))
     ORDER BY lease_until, worker_id LIMIT 1 FOR UPDATE SKIP LOCKED;
   IF NOT FOUND THEN RETURN; END IF;
   UPDATE worker w SET state = 'dead' WHERE w.worker_id = bury.worker;

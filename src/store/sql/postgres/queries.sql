@@ -38,7 +38,7 @@ SELECT stint_v1.drain($1)
 SELECT stint_v1.leave($1)
 
 -- name: enqueue
-SELECT * FROM stint_v1.enqueue($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+SELECT e.* FROM stint_v1.enqueue($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) e CROSS JOIN stint_v1.announce()
 -- name: cancel
 SELECT * FROM stint_v1.cancel($1)
 -- name: resolve
@@ -57,18 +57,21 @@ SELECT * FROM stint_v1.settle($1, $2, $3, $4, $5, $6, $7, $8, $9)
 -- name: mark
 SELECT stint_v1.mark($1, $2, $3, $4)
 -- name: note
-SELECT stint_v1.note($1, $2, $3, $4, $5)
+SELECT stint_v1.note($1, $2, $3, $4, $5, $6)
 -- name: append_output
-SELECT stint_v1.append_output($1, $2, $3, $4, $5, $6)
+SELECT stint_v1.append_output($1, $2, $3, $4, $5, $6, $7)
 
 -- name: wake
-SELECT stint_v1.wake($1)
+SELECT stint_v1.wake($1), stint_v1.to_ms(stint_v1.clock())
 -- name: expire
 SELECT stint_v1.expire($1)
 -- name: bury
-SELECT * FROM stint_v1.bury()
+SELECT * FROM stint_v1.bury($1)
 -- name: next_due
 SELECT stint_v1.next_due()
+
+-- name: listen
+LISTEN stint
 
 -- name: by_prefix
 SELECT @run@, (SELECT body FROM stint.run_input i WHERE i.run_id = s.run_id), (SELECT body FROM stint.run_result o WHERE o.run_id = s.run_id)

@@ -10,6 +10,8 @@ CREATE OR REPLACE FUNCTION stint_v1.clock() RETURNS timestamptz LANGUAGE sql VOL
   $$ SELECT date_trunc('milliseconds', clock_timestamp()) $$;
 -- name: set_clock
 UPDATE stint_test.clock SET now = stint_v1.from_ms($1)
+-- name: end_lease
+UPDATE stint.worker SET lease_until = stint_v1.clock() - interval '1 s' WHERE worker_id = $1
 -- name: count_blocked
 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
 -- name: patient_claims
@@ -70,3 +72,18 @@ RETURNS text LANGUAGE sql IMMUTABLE AS $$
 -- What a lost claim does later is not seen.
 CREATE OR REPLACE FUNCTION stint_v1.new_round(p_worker bigint) RETURNS bigint LANGUAGE sql AS $$
   SELECT round FROM stint.worker WHERE worker_id = p_worker $$;
+-- name: bury_early
+-- A worker is taken for dead long before its lease is over.
+DO $do$ BEGIN EXECUTE replace(pg_get_functiondef('stint_v1.bury'::regproc), 'lease_until < clock()',
+  'lease_until < clock() + interval ''850 ms'''); END $do$;
+-- name: announce_nothing
+CREATE OR REPLACE FUNCTION stint_v1.announce() RETURNS void LANGUAGE sql AS '';
+
+-- What a server may answer.
+-- name: count_listeners
+SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN stint'
+-- name: end_listeners
+SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN stint'
+-- name: full_disk
+CREATE OR REPLACE FUNCTION stint_v1.announce() RETURNS void LANGUAGE plpgsql AS
+  $$ BEGIN RAISE EXCEPTION USING ERRCODE = '53100', MESSAGE = 'could not extend file: No space left on device'; END $$;

@@ -1,0 +1,179 @@
+// Sleep, clocks that jump, and waiting for work.
+#include "stint/combinators.hpp"
+#include "store/postgres_world.hpp"
+#include "store_sql_postgres_test.hpp"
+
+namespace stint::store {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::RunState;
+namespace query = postgres_test::query;
+
+/// A store, and another one of another machine on the same database.
+class TwoMachines : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = PostgresServer::why_not(); !reason.empty()) GTEST_SKIP() << reason;
+    world_ = std::make_unique<PostgresWorld>();
+    other_ = world_->run(PostgresStore::open(world_->reactor(), world_->url(), world_->options())).value();
+    AgentEntry agent;
+    agent.name = "a";
+    get(store().define({agent}));
+  }
+  void TearDown() override { other_.reset(); }
+  PostgresWorld& world() { return *world_; }
+  PostgresStore& store() { return world_->store(); }
+  PostgresStore& other() { return *other_; }
+  template <class T>
+  T get(Task<Result<T>> task) {
+    Result<T> result = world_->run(std::move(task));
+    if (!result) ADD_FAILURE() << result.error().describe();
+    if constexpr (!std::is_void_v<T>) return result ? std::move(*result) : T();
+  }
+  std::string submit(PostgresStore& to) {
+    NewRun run;
+    run.id = "aaaaaaaaaaa" + std::string(1, static_cast<char>('a' + ids_++));
+    run.agent = "a";
+    run.on_crash = domain::OnCrash::rerun;
+    EXPECT_TRUE(get(to.enqueue({run})).at(0));
+    return run.id;
+  }
+  Claim claim_one(PostgresStore& from, WorkerNumber worker) {
+    const std::vector<Claim> claims = get(from.claim(worker, "a", 1));
+    EXPECT_EQ(claims.size(), 1U);
+    return claims.empty() ? Claim() : claims[0];
+  }
+  Result<std::optional<RunState>> succeed(WorkerNumber worker, const Claim& claim) {
+    Settlement end;
+    end.run = claim.run;
+    end.fence = claim.fence;
+    end.settle = domain::Settle::succeeded;
+    auto states = world_->run(store().settle(worker, {end}));
+    if (!states) return fail(states.error());
+    return states->at(0);
+  }
+  template <class T>
+  void expect_refused(Task<Result<T>> task) {
+    const Result<T> result = world_->run(std::move(task));
+    EXPECT_TRUE(!result && result.error() == Errc::closed);
+  }
+
+ private:
+  std::unique_ptr<PostgresWorld> world_;
+  std::unique_ptr<PostgresStore> other_;
+  int ids_ = 0;
+};
+using PostgresClock = TwoMachines;
+using PostgresWait = TwoMachines;
+
+TEST_F(PostgresClock, after_two_hours_asleep_nothing_is_written_by_who_has_lost_its_lease) {
+  world().script(query::settle_without_fence);  // so that nothing else would keep it from being taken
+  const std::string id = submit(store());
+  const WorkerNumber sleeper = get(store().enrol("sleeper"));
+  const Claim claim = claim_one(store(), sleeper);
+  world().advance(2h);
+  EXPECT_EQ(get(other().tick()).lost, 1U);
+  claim_one(other(), get(other().enrol("next")));
+  EXPECT_EQ(succeed(sleeper, claim).error(), Errc::closed);
+  expect_refused(store().mark(sleeper, claim.run, claim.fence, true));
+  expect_refused(store().note(sleeper, claim.run, claim.fence, "said", ""));
+  expect_refused(store().append_output(sleeper, claim.run, claim.fence, "x"));
+  expect_refused(store().claim(sleeper, "a", 1));
+  EXPECT_FALSE(get(store().beat(sleeper)).alive);
+  const store::Run run = get(store().find(id)).value_or(store::Run());
+  EXPECT_EQ(run.state, RunState::running) << "of its new owner";
+  EXPECT_FALSE(run.unsafe);
+  EXPECT_EQ(get(store().output(id)).bytes, 0U);
+}
+
+TEST_F(PostgresClock, a_sleeper_whom_nobody_missed_goes_on_after_a_beat) {
+  submit(store());
+  const WorkerNumber sleeper = get(store().enrol("sleeper"));
+  const Claim claim = claim_one(store(), sleeper);
+  world().advance(2h);
+  EXPECT_EQ(succeed(sleeper, claim).error(), Errc::closed) << "it can't know";
+  EXPECT_TRUE(get(store().beat(sleeper)).alive);
+  EXPECT_EQ(succeed(sleeper, claim).value(), RunState::succeeded);
+}
+
+TEST_F(PostgresClock, a_database_whose_clock_jumps_takes_no_run_from_a_live_worker_and_still_finds_the_dead) {
+  submit(store());
+  submit(store());
+  const WorkerNumber live = get(store().enrol("live")), dead = get(store().enrol("dead"));
+  const Claim claim = claim_one(store(), live);
+  claim_one(store(), dead);
+  get(other().tick());
+  for (const Duration jump : {Duration(24h), Duration(-24h), Duration(-24h)}) {
+    world().jump(jump);
+    EXPECT_TRUE(get(other().tick()).buried.empty()) << jump.count();
+    EXPECT_TRUE(get(store().beat(live)).alive);
+  }
+  std::vector<WorkerNumber> buried;
+  for (int i = 0; i < 8 && buried.empty(); ++i) {
+    world().advance(4s);
+    EXPECT_TRUE(get(store().beat(live)).alive);
+    buried = get(other().tick()).buried;
+  }
+  EXPECT_EQ(buried, std::vector<WorkerNumber>{dead});
+  EXPECT_EQ(succeed(live, claim).value(), RunState::succeeded);
+}
+
+// ---- waiting for work ----------------------------------------------------------------------------------------------
+
+TEST_F(PostgresWait, hears_of_what_another_machine_submits_long_before_it_would_poll) {
+  std::uint64_t seen = get(store().wait(0, 1s));  // it listens now
+  const TimePoint begin = world().reactor().now();
+  auto both = [&]() -> Task<Result<>> {
+    auto submit_there = [&]() -> Task<Result<>> {
+      co_await sleep_for(5ms);
+      NewRun run;
+      run.id = "bbbbbbbbbbbb";
+      run.agent = "a";
+      STINT_CO_CHECK(co_await other().enqueue({run}));
+      co_return Result<>();
+    };
+    STINT_CO_CHECK(co_await all(store().wait(seen, 20s), submit_there()));
+    co_return Result<>();
+  };
+  get(both());
+  const Duration took = world().reactor().now() - begin;
+  EXPECT_LT(took, 8s);
+  RecordProperty("took_ms", static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
+}
+
+TEST_F(PostgresWait, hears_of_what_was_submitted_while_it_did_not_wait) {
+  const std::uint64_t seen = get(store().wait(0, 1s));
+  submit(other());
+  get([]() -> Task<Result<>> {  // the word of it is here by then
+    co_await sleep_for(100ms);
+    co_return Result<>();
+  }());
+  const TimePoint begin = world().reactor().now();
+  get(store().wait(seen, 20s));
+  EXPECT_LT(world().reactor().now() - begin, 8s);
+}
+
+TEST_F(PostgresWait, what_was_not_announced_is_found_by_the_poll) {
+  world().script(query::announce_nothing);
+  const std::uint64_t seen = get(store().wait(0, 1s));
+  submit(other());
+  EXPECT_EQ(get(store().wait(seen, 40ms)), seen) << "nobody told";
+  claim_one(store(), get(store().enrol("w")));
+}
+
+TEST_F(PostgresWait, listens_again_when_its_connection_was_lost) {
+  get(store().wait(0, 1s));
+  world().sql(query::end_listeners);
+  std::uint64_t seen = get(store().wait(0, 1s));
+  for (int i = 0; i < 50 && world().sql(query::count_listeners).number(0, 0) == 0; ++i) {
+    seen = get(store().wait(seen, 100ms));
+  }
+  submit(other());
+  const TimePoint begin = world().reactor().now();
+  get(store().wait(seen, 20s));
+  EXPECT_LT(world().reactor().now() - begin, 8s);
+}
+
+}  // namespace
+}  // namespace stint::store

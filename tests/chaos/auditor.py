@@ -1,0 +1,152 @@
+"""Reads what a store says of its runs, and what its users were told, and finds what must not be. Knows nothing of the store."""
+import bisect
+import collections
+
+LIMITS = {"a0": {"one": 1}, "a1": {"two": 1}, "a2": {"five": 1}, "a3": {"five": 2, "two": 1}, "a4": {}}
+CAPACITY = {"one": 1, "two": 2, "five": 5}
+ENDS = {"succeeded", "failed", "cancelled", "expired"}
+BY_OWNER = {"succeeded", "failed", "retry", "hand_back", "park", "cancelled"}  # ends of an attempt that its owner told
+
+
+class Journal:
+    """What the processes were answered."""
+
+    def __init__(self):
+        self.accepted, self.claimed, self.marked, self.settled = [], [], [], []
+        self.beats = collections.defaultdict(list)  # of a worker: when it asked, in ms
+        self.stale = 0
+
+    def read(self, text):
+        for line in text.split("\n")[:-1]:
+            word, *rest = line.split()
+            if word == "accepted":
+                self.accepted.append(rest[0])
+            elif word == "beat":
+                self.beats[int(rest[0])].append(int(rest[1]))
+            elif word == "stale":
+                self.stale += 1
+            else:
+                key = (rest[1], int(rest[2]))  # run and fence
+                {"claimed": self.claimed, "marked": self.marked, "settled": self.settled}[word].append((key, int(rest[0]), *rest[3:]))
+
+
+class Attempt:
+    """From a claim to what ended it."""
+
+    def __init__(self, event, moment):
+        self.run, self.fence, self.worker, self.begin = event["run"], event["fence"], event["worker"], moment
+        self.end = self.state = self.cause = None
+        self.unsafe = False
+
+
+class Auditor:
+    def __init__(self, runs, events, moments, lease_ms, journal):
+        self.runs = {run["id"]: run for run in runs}
+        self.journal, self.lease_ms = journal, lease_ms
+        self.findings, self.attempts, self.ended = [], {}, {}
+        self.states = collections.Counter()
+        of_run = collections.defaultdict(list)
+        for event, moment in zip(events, moments):
+            if event["run"]:
+                of_run[event["run"]].append((event["seq"], moment, event))
+        for name in self.runs:
+            self.replay(name, sorted(of_run.pop(name, []), key=lambda entry: entry[0]))
+        for name in of_run:
+            self.findings.append(f"{name} has events and is no run")
+        self.check_limits()
+        self.check_sessions()
+        self.check_journal()
+
+    def find(self, event, what):
+        self.findings.append(f"{event['run']} seq {event['seq']} {event['cause']}: {what}")
+
+    def replay(self, name, entries):
+        """One run: no gap, one end, each attempt under its own fence and ended by its owner or taken from it."""
+        attempt, state, fence, unsafe = None, None, 0, False
+        for number, (seq, moment, event) in enumerate(entries, 1):
+            if seq != number:
+                self.find(event, f"seq {number} was next")
+            if state in ENDS:
+                self.find(event, f"after its end as {state}")
+            if event["cause"] == "claimed":
+                if state != "queued":
+                    self.find(event, f"claimed while {state}")
+                if event["fence"] != fence + 1:
+                    self.find(event, f"fence {event['fence']} after {fence}")
+                if unsafe:
+                    self.find(event, "started again although nobody knows what it did")
+                fence, attempt = event["fence"], Attempt(event, moment)
+                self.attempts[name, fence] = attempt
+            elif attempt and event["state"] != "running":
+                self.end_attempt(attempt, event, moment)
+                attempt = None
+            unsafe = {"unsafe": True, "safe": False, "resolved_rerun": False}.get(event["cause"], unsafe)
+            if event["cause"] == "unsafe" and attempt:
+                attempt.unsafe = True
+            state = event["state"]
+            if state in ENDS:
+                self.ended[name] = moment
+        self.states[state] += 1
+        if state not in ENDS:
+            self.findings.append(f"{name} did not end: {state}")
+        if self.runs[name]["seq"] != len(entries):
+            self.findings.append(f"{name}: {self.runs[name]['seq']} events by its row, {len(entries)} in the feed")
+
+    def end_attempt(self, attempt, event, moment):
+        attempt.end, attempt.state, attempt.cause = moment, event["state"], event["cause"]
+        if (event["fence"], event["worker"]) != (attempt.fence, attempt.worker):
+            self.find(event, f"by {event['worker']} under fence {event['fence']}, claimed by {attempt.worker} with {attempt.fence}")
+        if event["cause"] in BY_OWNER and event["error"] != f"{attempt.worker}:{attempt.fence}":
+            self.find(event, f"the word of {event['error']} was taken for that of {attempt.worker}:{attempt.fence}")
+        if event["cause"] == "lost" and self.lease_ms:
+            beats = self.journal.beats[attempt.worker]
+            at = bisect.bisect_right(beats, event["at"])
+            if at > 0 and event["at"] < beats[at - 1] + self.lease_ms:
+                self.find(event, f"taken {event['at'] - beats[at - 1]} ms after a beat, with a lease of {self.lease_ms}")
+
+    def check_limits(self):
+        """At one moment, what ended is counted out before what began is counted in."""
+        changes = collections.defaultdict(list)
+        for attempt in self.attempts.values():
+            if attempt.end is None or attempt.end > attempt.begin:
+                for limit, weight in LIMITS[self.runs[attempt.run]["agent"]].items():
+                    changes[limit].append((attempt.begin, 1, weight, attempt.run))
+                    if attempt.end is not None:
+                        changes[limit].append((attempt.end, 0, -weight, attempt.run))
+        for limit, steps in changes.items():
+            held = 0
+            for _, begins, units, run in sorted(steps):
+                held += units
+                if begins and held > CAPACITY[limit]:
+                    self.findings.append(f"{run}: {held} of {CAPACITY[limit]} {limit}")
+
+    def check_sessions(self):
+        before = {}
+        first = {}
+        for attempt in self.attempts.values():
+            first[attempt.run] = min(first.get(attempt.run, attempt.begin), attempt.begin)
+        for run in sorted(self.runs.values(), key=lambda run: run["number"]):
+            if not run["session"]:
+                continue
+            last = before.get(run["session"])
+            if run["id"] in first and last is not None and first[run["id"]] < last[0]:
+                self.findings.append(f"{run['id']} began before {last[1]} of its session had ended")
+            end = self.ended.get(run["id"], float("inf"))
+            if last is None or end >= last[0]:
+                before[run["session"]] = (end, run["id"])
+
+    def check_journal(self):
+        """What was answered has happened."""
+        for name in self.journal.accepted:
+            if name not in self.runs:
+                self.findings.append(f"{name} was accepted and is not there")
+        for key, worker in self.journal.claimed:
+            if key not in self.attempts or self.attempts[key].worker != worker:
+                self.findings.append(f"{key} was given to {worker}, and the log does not know it")
+        for key, worker in self.journal.marked:
+            if key not in self.attempts or not self.attempts[key].unsafe:
+                self.findings.append(f"{key} was marked by {worker}, and the log does not know it")
+        for key, worker, state in self.journal.settled:
+            attempt = self.attempts.get(key)
+            if attempt is None or attempt.worker != worker or attempt.state != state or attempt.cause == "lost":
+                self.findings.append(f"{key} was ended by {worker} as {state}, and the log has another end")

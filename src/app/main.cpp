@@ -41,7 +41,7 @@ constexpr const char* kDescription =
     "Stint runs fleets of AI agents, as many at once as you allow and never one more.\n"
     "\n"
     "This version runs agents and commands on one host, in the foreground: docs/running.md. The store is there\n"
-    "(docs/store.md), and nothing writes to it yet; the daemon and the dashboard are not built.\n"
+    "(docs/store.md), and nothing writes to it yet; the daemon and the dashboard are not built yet.\n"
     "\n"
     "Agents: docs/agents.md. The library: docs/library.md. What a semaphore is good for: docs/learn.md. Programs to "
     "copy: examples/.";

@@ -80,28 +80,29 @@ class Postgres:
         """Durable, as by default."""
         self.server = self.spawn("postgres", "-D", self.data(), "-k", self.folder, "-c", "listen_addresses=", "-c", "max_connections=100")
 
-    def children(self):
+    def processes(self):
+        """All of the server: they work in its folder. Its children alone are not all: one may have been forked just before it died."""
         found = []
-        for path in glob.glob("/proc/[0-9]*/stat"):
+        for path in glob.glob("/proc/[0-9]*/cwd"):
             try:
-                with open(path, encoding="utf-8") as stat:
-                    fields = stat.read().rpartition(")")
+                if os.readlink(path) == os.path.realpath(self.data()):
+                    found.append(int(path.split("/")[2]))
             except OSError:
                 continue
-            if int(fields[2].split()[1]) == self.server.pid:
-                found.append(int(path.split("/")[2]))
         return found
 
     def kill(self, at_once):
         """`at_once`: all its processes, as by a power failure. Else it shuts down without a word to its clients."""
         if at_once:
-            below = self.children()
             self.server.kill()
-            for pid in below:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+            while left := self.processes():
+                for pid in left:
+                    try:
+                        os.kill(pid, signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
+                self.server.poll()
+                time.sleep(0.001)
         else:
             self.server.send_signal(signal.SIGQUIT)
         self.server.wait()

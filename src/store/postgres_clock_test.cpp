@@ -142,6 +142,15 @@ TEST_F(PostgresWait, hears_of_what_another_machine_submits_long_before_it_would_
   RecordProperty("took_ms", static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
 }
 
+TEST_F(PostgresWait, what_was_announced_between_two_waits_is_heard_by_the_second) {
+  std::uint64_t seen = get(store().wait(0, 1s));
+  seen = get(store().wait(seen, 20ms));
+  submit(other());
+  const TimePoint begin = world().reactor().now();
+  get(store().wait(seen, 20s));
+  EXPECT_LT(world().reactor().now() - begin, 8s);
+}
+
 TEST_F(PostgresWait, what_was_not_announced_is_found_by_the_poll) {
   world().script(query::announce_nothing);
   const std::uint64_t seen = get(store().wait(0, 1s));

@@ -394,19 +394,18 @@ bool PostgresConnection::is_usable() {
   return true;
 }
 
-bool PostgresConnection::take_notifications() noexcept {
-  bool any = false;
+void PostgresConnection::take_notifications() noexcept {
   while (PGnotify* const notification = pq().PQnotifies(connection_.get())) {
     pq().PQfreemem(notification);
-    any = true;
+    notified_ = true;
   }
-  return any;
 }
 
 Task<Result<>> PostgresConnection::hear() {
   while (true) {
     if (!connection_ || pq().PQconsumeInput(connection_.get()) == 0) co_return fail(lost(Retry::safe));
-    if (take_notifications()) co_return Result<>();
+    take_notifications();
+    if (std::exchange(notified_, false)) co_return Result<>();
     co_await wait(*socket_, asio::posix::stream_descriptor::wait_read);
   }
 }

@@ -88,7 +88,7 @@ class PostgresConnection {
   /// One or more, without parameters and answers.
   Task<Result<>> run_script(std::string sql);
 
-  /// Until a notification has come; after LISTEN. Who is stopped leaves it usable.
+  /// Until a notification has come that was not heard of; after LISTEN. Who is stopped leaves it usable.
   Task<Result<>> hear();
 
   /// False: the other side has closed it, or a statement was stopped halfway.
@@ -102,7 +102,7 @@ class PostgresConnection {
   };
   explicit PostgresConnection(Reactor& reactor) : reactor_(reactor) {}
   Result<> watch_socket();
-  bool take_notifications() noexcept;
+  void take_notifications() noexcept;
   Task<Result<>> handshake();
   Task<Result<>> flush();
   Task<Result<PostgresRows>> receive();
@@ -111,6 +111,7 @@ class PostgresConnection {
 
   Reactor& reactor_;
   std::unique_ptr<pg_conn, Finish> connection_;
+  bool notified_ = false;
   std::optional<asio::posix::stream_descriptor> socket_;  // a copy of libpq's: it closes its own when it likes
 };
 

@@ -152,6 +152,8 @@ Result<> PostgresServer::blocking_start_again() {
 
 void PostgresServer::blocking_kill() {
   if (pid_ == 0) return;
+  ::kill(pid_, SIGSTOP);  // or it would make another child while we count them
+  ::waitpid(pid_, nullptr, WUNTRACED);
   const auto below = os::descendants_of(pid_);
   ::kill(pid_, SIGKILL);
   os::signal_all(below, SIGKILL);

@@ -95,6 +95,8 @@ class Postgres:
     def kill(self, at_once):
         """`at_once`: all its processes, as by a power failure. Else it shuts down without a word to its clients."""
         if at_once:
+            self.server.send_signal(signal.SIGSTOP)  # or it would make another child while we count them
+            os.waitpid(self.server.pid, os.WUNTRACED)
             below = self.children()
             self.server.kill()
             for pid in below:

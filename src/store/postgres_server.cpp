@@ -17,11 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kVariable = "STINT_TEST_POSTGRES";
 constexpr const char* kSetpriv = "/usr/bin/setpriv";
 
 std::string variable() {
-  const char* const url = std::getenv(kVariable);
+  const char* const url = std::getenv(PostgresServer::kVariable);
   return url == nullptr ? std::string() : url;
 }
 

@@ -32,12 +32,14 @@ class Cluster {
   }
   std::string url(const std::string& database) { return server_->url(database); }
   const PostgresServer& server() { return *server_; }
-  /// Started when the first one needs it.
+  /// Started when the first one needs it. Forgets the session after each transaction: what relies on one fails at once,
+  /// and not only when two clients meet.
   const std::string& blocking_pooler() {
     if (pooler_ != 0) return server_->folder();
     const std::string path = server_->folder() + "/pooler.ini";
     std::ofstream(path) << "[databases]\n* = host=" << server_->folder() << " user=postgres\n[pgbouncer]\n"
-                        << "pool_mode = transaction\ndefault_pool_size = 2\nserver_idle_timeout = 1\nauth_type = any\n"
+                        << "pool_mode = transaction\ndefault_pool_size = 2\nserver_idle_timeout = "
+                           "1\nserver_reset_query_always = 1\nauth_type = any\n"
                         << "listen_addr =\nlisten_port = " << kPoolerPort << "\nunix_socket_dir = " << server_->folder()
                         << "\n";
     pooler_ = server_->spawn(PostgresWorld::kPooler, {path}).value();

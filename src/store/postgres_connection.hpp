@@ -88,7 +88,7 @@ class PostgresConnection {
   /// One or more, without parameters and answers.
   Task<Result<>> run_script(std::string sql);
 
-  /// Until a notification has come; after LISTEN. Who is stopped leaves it usable.
+  /// Until a notification has come that was not heard of; after LISTEN. Who is stopped leaves it usable.
   Task<Result<>> hear();
 
   /// False: the other side has closed it, or a statement was stopped halfway.

@@ -17,11 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kVariable = "STINT_TEST_POSTGRES";
 constexpr const char* kSetpriv = "/usr/bin/setpriv";
 
 std::string variable() {
-  const char* const url = std::getenv(kVariable);
+  const char* const url = std::getenv(PostgresServer::kVariable);
   return url == nullptr ? std::string() : url;
 }
 
@@ -152,6 +151,8 @@ Result<> PostgresServer::blocking_start_again() {
 
 void PostgresServer::blocking_kill() {
   if (pid_ == 0) return;
+  ::kill(pid_, SIGSTOP);  // or it would make another child while we count them
+  ::waitpid(pid_, nullptr, WUNTRACED);
   const auto below = os::descendants_of(pid_);
   ::kill(pid_, SIGKILL);
   os::signal_all(below, SIGKILL);

@@ -15,6 +15,8 @@ namespace stint::store {
 
 class PostgresServer {
  public:
+  static constexpr const char* kVariable = "STINT_TEST_POSTGRES";  ///< the URL of another
+
   /// Why there can be none here; empty: there can.
   static std::string why_not();
   /// That of this program, started by its first user. `durable`: what is committed survives a crash, at the price of

@@ -19,7 +19,8 @@ std::vector<WorldMaker> makers() {
 }
 
 std::vector<WorldMaker> pooled_makers() {
-  if (!PostgresServer::why_not().empty() || !std::filesystem::exists("/usr/sbin/pgbouncer")) return {};
+  const bool foreign = std::getenv(PostgresServer::kVariable) != nullptr;
+  if (!PostgresServer::why_not().empty() || foreign || !std::filesystem::exists(PostgresWorld::kPooler)) return {};
   return {WorldMaker{"pooled", [] { return std::make_unique<PostgresWorld>(true); }}};
 }
 

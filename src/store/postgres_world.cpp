@@ -13,7 +13,6 @@ namespace {
 using namespace std::chrono_literals;
 namespace query = postgres_test::query;
 
-constexpr const char* kPooler = "/usr/sbin/pgbouncer";
 constexpr int kPoolerPort = 6432;  // a part of the socket's name, no port
 
 /// The server of this program, and a database with the tables made, from which others are copied.
@@ -33,15 +32,17 @@ class Cluster {
   }
   std::string url(const std::string& database) { return server_->url(database); }
   const PostgresServer& server() { return *server_; }
-  /// Started when the first one needs it.
+  /// Started when the first one needs it. Forgets the session after each transaction: what relies on one fails at once,
+  /// and not only when two clients meet.
   const std::string& blocking_pooler() {
     if (pooler_ != 0) return server_->folder();
     const std::string path = server_->folder() + "/pooler.ini";
     std::ofstream(path) << "[databases]\n* = host=" << server_->folder() << " user=postgres\n[pgbouncer]\n"
-                        << "pool_mode = transaction\ndefault_pool_size = 2\nserver_idle_timeout = 1\nauth_type = any\n"
+                        << "pool_mode = transaction\ndefault_pool_size = 2\nserver_idle_timeout = "
+                           "1\nserver_reset_query_always = 1\nauth_type = any\n"
                         << "listen_addr =\nlisten_port = " << kPoolerPort << "\nunix_socket_dir = " << server_->folder()
                         << "\n";
-    pooler_ = server_->spawn(kPooler, {path}).value();
+    pooler_ = server_->spawn(PostgresWorld::kPooler, {path}).value();
     return server_->folder();
   }
 
@@ -108,12 +109,6 @@ PostgresWorld::PostgresWorld(bool pooled)
   store_ = run(open_when_up(reactor(), url, options())).value();
   admin_ = connect();
   advance(0s);
-}
-
-std::string PostgresWorld::why_no_pooler() {
-  if (std::string reason = PostgresServer::why_not(); !reason.empty()) return reason;
-  if (server_folder().empty()) return "the server is not ours";
-  return std::filesystem::exists(kPooler) ? std::string() : "there is no " + std::string(kPooler);
 }
 
 PostgresWorld::~PostgresWorld() {

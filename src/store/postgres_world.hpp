@@ -25,8 +25,8 @@ class PostgresWorld final : public World {
   [[nodiscard]] std::string url_through(const std::string& folder) const;
   /// The folder of the server's socket; empty: it is not ours.
   [[nodiscard]] static std::string server_folder();
-  /// Why there can be no pooler; empty: there can.
-  [[nodiscard]] static std::string why_no_pooler();
+  /// Where Debian has it.
+  static constexpr const char* kPooler = "/usr/sbin/pgbouncer";
   /// As the store has them: its own clock goes with the database's, except in a jump.
   PostgresOptions options();
   /// The database's clock is set to another time, which is not how time passes.

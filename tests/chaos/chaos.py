@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -182,6 +183,14 @@ def torture(options, ground):
     return findings
 
 
+def by_kind(findings):
+    """Alike but for ids and numbers."""
+    kinds = {}
+    for finding in findings:
+        kinds.setdefault(re.sub(r"\b[a-z2-7]{12}\b|\d+", "", finding), []).append(finding)
+    return kinds
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", type=lambda path: str(pathlib.Path(path).resolve()))
@@ -202,8 +211,8 @@ def main():
         findings = torture(options, ground)
     finally:
         ground.close(options.keep)
-    for finding in findings[:20]:
-        print(f"  {finding}")
+    for examples in by_kind(findings).values():
+        print(f"  {len(examples)} × {examples[0]}")
     if options.keep:
         print(f"kept in {ground.folder}")
     if options.break_with:

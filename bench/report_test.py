@@ -95,7 +95,7 @@ class Stores(unittest.TestCase):
         self.assertIsNone(self.judge("queued, SQLite", "depth", costs)["reached"])
 
     def test_a_slow_down_beside_blocked_runs_is_seen(self):
-        rates = {"blocked.alone": {"stint, PostgreSQL": [10e3] * 5}, "blocked.beside": {"stint, PostgreSQL": [7e3] * 5}}
+        rates = {"blocked.one": {"stint, PostgreSQL": [10e3] * 5}, "blocked.many": {"stint, PostgreSQL": [7e3] * 5}}
         self.assertFalse(self.judge("slow another, PostgreSQL", "blocked", rates)["reached"])
 
 

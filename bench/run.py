@@ -10,6 +10,7 @@ import concurrent.futures
 import json
 import os
 import re
+import signal
 import sys
 
 import core_suite
@@ -132,6 +133,7 @@ def main():
     options = parser.parse_args()
     if options.ours:
         options.ours = os.path.abspath(options.ours)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
     chosen = {options.suite: SUITES[options.suite]} if options.suite else SUITES
     clean = [run_suite(name, suite, options) for name, suite in chosen.items()]
     sys.exit(0 if all(clean) else 1)

@@ -49,7 +49,7 @@ CREATE TABLE run_name (
   public_id text COLLATE "C" PRIMARY KEY CHECK (public_id ~ '^[a-z2-7]{12}$'), run_id bigint GENERATED ALWAYS AS IDENTITY);
 
 CREATE TABLE run (
-  run_id bigint PRIMARY KEY, public_id text COLLATE "C" NOT NULL,  -- as in run_name
+  run_id bigint PRIMARY KEY WITH (fillfactor = 40), public_id text COLLATE "C" NOT NULL,  -- as in run_name. Room for a run's later versions
   agent_id int NOT NULL, session_id bigint, parent_id bigint, parent text, idem_key text COLLATE "C",
   on_crash text NOT NULL CHECK (on_crash IN ('resume', 'rerun', 'doubt')),
   state text NOT NULL CHECK (state IN

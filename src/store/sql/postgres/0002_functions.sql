@@ -414,7 +414,8 @@ DECLARE v_paused text[]; v_ramped int[]; BEGIN
             WHERE i.settle = 'park' AND i.name <> '' GROUP BY i.name) n
     WHERE g.name = n.name; END $$;
 
--- All ends of attempts, of whatever kind. What is missing in the answer was stale: it counts for nothing.
+-- All ends of attempts, of whatever kind. What is missing in the answer was stale: it counts for nothing. The settings are
+-- claim()'s: each run is looked up by its number, whatever the statistics say, and nothing is planned anew.
 CREATE FUNCTION settle(p_worker bigint, p_runs bigint[], p_fences bigint[], p_settles text[], p_errors text[], p_results text[],
   p_retry_ms bigint[], p_park_on text[], p_park_until_ms bigint[])
 RETURNS TABLE (at bigint, state text) LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp

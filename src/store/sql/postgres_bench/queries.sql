@@ -2,3 +2,7 @@
 
 -- name: without_events
 ALTER TABLE stint.run DISABLE TRIGGER USER
+-- name: checkpoint
+CHECKPOINT
+-- name: analyze
+ANALYZE stint.run

@@ -54,9 +54,7 @@ class Fleet:
     def hurt(self):
         """One of them, now: dead, or frozen for a moment. Or the store itself."""
         now = time.monotonic()
-        for worker, until in list(self.frozen.items()):
-            if now >= until:
-                self.thaw(worker)
+        self.thaw_in_time()
         if self.ground.hurt(self.random):
             return
         alive = [worker for worker in self.workers if worker.poll() is None and worker not in self.frozen]
@@ -74,6 +72,11 @@ class Fleet:
             self.frozen[victim] = now + self.random.uniform(*self.ground.freeze_s)
             self.freezes += 1
 
+    def thaw_in_time(self):
+        for worker, until in list(self.frozen.items()):
+            if time.monotonic() >= until:
+                self.thaw(worker)
+
     def thaw(self, worker):
         self.frozen.pop(worker)
         if worker.poll() is None:
@@ -83,6 +86,7 @@ class Fleet:
         """How many runs have not ended."""
         asked = subprocess.Popen([self.program, self.ground.address, "left"], stdout=subprocess.PIPE, text=True)
         while asked.poll() is None:
+            self.thaw_in_time()
             self.ground.watch()
             time.sleep(0.01)
         return int(asked.communicate()[0])

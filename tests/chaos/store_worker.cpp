@@ -107,7 +107,7 @@ store::NewRun draw_run(std::mt19937_64& random) {
   run.agent = agent_name(static_cast<std::uint32_t>(random() % kAgents));
   // All submit to the same few at one time, so that they meet where nothing is queued; and to others that have runs.
   if (random() % 4 == 0)
-    run.session = random() % 2 == 0 ? "t" + std::to_string(wall_ms() / 64 % 64) : "s" + std::to_string(random() % 40);
+    run.session = random() % 2 == 0 ? "t" + std::to_string(wall_ms() / 64 % 128) : "s" + std::to_string(random() % 40);
   if (random() % 8 == 0) run.key = "k" + run.id;
   if (run.agent == "a4") run.input = kLong;  // which has no limit that it could block
   run.priority = static_cast<int>(random() % 3) - 1;

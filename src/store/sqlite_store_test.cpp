@@ -156,7 +156,7 @@ TEST(SqliteFile, what_was_answered_survives_a_kill_at_any_moment) {
 
 // ---- killed between the commit and the answer ----------------------------------------------------------------------
 
-/// A store with runs in all states, and every call that writes.
+/// A store with runs in all states, and every call that writes but tick(), whose steps are those of others.
 class Called {
  public:
   explicit Called(const std::string& path) : opened_(path) {}
@@ -169,6 +169,7 @@ class Called {
     must(run(store().define({agent})));
     must(run(store().resize("gpu", 10)));
     must(run(store().enrol("w")));
+    must(run(store().enrol("idle")));
     for (int i = 6; i >= 1; --i) {
       NewRun fresh;
       fresh.id = id_of(i);
@@ -181,8 +182,8 @@ class Called {
       if (i == 6) must(run(store().settle(kWorker, {end_of(i, domain::Settle::succeeded)})));
     }
   }
-  static constexpr int kCalls = 17;
-  static constexpr int kRepeatable = 14;  // so many may be asked again without harm
+  static constexpr int kCalls = 18;
+  static constexpr int kRepeatable = 15;  // so many may be asked again without harm
   void call(int which) {
     NewRun fresh;
     fresh.id = id_of(7);
@@ -203,8 +204,9 @@ class Called {
       case 11: return must(run(store().settle(kWorker, {end_of(2, domain::Settle::succeeded)})));
       case 12: return must(run(store().mark(kWorker, number_of(3), 1, true)));
       case 13: return must(run(store().prune(now + 1h, 10)));
-      case 14: return must(run(store().claim(kWorker, "a", 1)));
-      case 15: return must(run(store().note(kWorker, number_of(2), 1, "said", "")));
+      case 14: return must(run(store().leave(kIdle)));
+      case 15: return must(run(store().claim(kWorker, "a", 1)));
+      case 16: return must(run(store().note(kWorker, number_of(2), 1, "said", "")));
       default: return must(run(store().append_output(kWorker, number_of(2), 1, "text")));
     }
   }
@@ -236,7 +238,7 @@ class Called {
   }
 
  private:
-  static constexpr WorkerNumber kWorker = 1;
+  static constexpr WorkerNumber kWorker = 1, kIdle = 2;
   template <class T>
   Result<T> run(Task<Result<T>> task) {
     return opened_.run(std::move(task));

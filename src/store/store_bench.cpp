@@ -1,6 +1,6 @@
 // Stores, one bench per call: `store_bench BENCH key=value…` prints one JSON line per sample.
 //   drain store= runs= batch= carriers=   runs that wait are claimed and completed, until the store has all of it
-//   latency store= rounds=                submit → claimed, one at a time, submitter and worker in one process
+//   latency store= rounds=                submit → claimed, one at a time, to a worker of the same process that waits
 //   depth store= most= rounds=            one claim beside 1000, 10,000, … `most` that wait
 //   blocked store= blocked= runs= batch=  one agent drained, beside another of which one or many runs may not start
 // `store` is memory, sqlite or postgres; the database of the last is named by STINT_BENCH_POSTGRES, and must be new.
@@ -8,6 +8,7 @@
 #include "bench_support.hpp"
 #include "domain/run_id.hpp"
 #include "stint/asio.hpp"
+#include "stint/combinators.hpp"
 #include "stint/scope.hpp"
 #include "store/memory_store.hpp"
 #include "store/postgres_store.hpp"
@@ -26,6 +27,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t kSubmitBatch = 2000;
 constexpr std::uint32_t kCapacity = 10'000;  // of each agent: counted at every claim, never reached
 constexpr Duration kBeat = 3s;
+constexpr Duration kIdle = 5ms;
 
 class Bench {
  public:
@@ -54,12 +56,30 @@ class Bench {
 
   void latency() {
     std::vector<double> ms;
+    std::uint64_t seen = 0;
     for (std::int64_t round = 0; round < args_.number("rounds"); ++round) {
-      const TimePoint start = Clock::now();
-      submit("a", 1);
-      const auto claims = get(store_->claim(worker_, "a", 1));
-      ms.push_back(ns_since(start) / 1e6);
-      if (claims.empty()) args_.fail("nothing to claim");
+      TimePoint submitted, claimed;
+      std::vector<store::Claim> claims;
+      auto work = [&]() -> Task<Result<>> {
+        while (claims.empty()) {
+          STINT_CO_TRY(seen, co_await store_->wait(seen, 1s));
+          STINT_CO_TRY(claims, co_await store_->claim(worker_, "a", 1));
+          claimed = Clock::now();
+        }
+        co_return Result<>();
+      };
+      auto submit_one = [&]() -> Task<Result<>> {
+        co_await sleep_for(kIdle);  // the worker waits by then
+        submitted = Clock::now();
+        STINT_CO_CHECK(co_await store_->enqueue({fresh("a")}));
+        co_return Result<>();
+      };
+      auto both = [&]() -> Task<Result<>> {
+        STINT_CO_CHECK(co_await all(work(), submit_one()));
+        co_return Result<>();
+      };
+      get(both());
+      ms.push_back(std::chrono::duration<double, std::milli>(claimed - submitted).count());
       get(complete(claims));
     }
     args_.emit("latency.p50", percentile(ms, 0.5), "ms");
@@ -149,14 +169,18 @@ class Bench {
     get(store_->define({agent}));
     get(store_->resize("agent:" + name, capacity));
   }
+  store::NewRun fresh(const std::string& agent) {
+    store::NewRun run;
+    run.id = domain::new_run_id(ambient_);
+    run.agent = agent;
+    run.input = "{\"i\":" + std::to_string(submitted_++) + "}";
+    return run;
+  }
+
   void submit(const std::string& agent, std::int64_t count) {
     while (count > 0) {
       std::vector<store::NewRun> runs(static_cast<std::size_t>(std::min<std::int64_t>(count, kSubmitBatch)));
-      for (store::NewRun& run : runs) {
-        run.id = domain::new_run_id(ambient_);
-        run.agent = agent;
-        run.input = "{\"i\":" + std::to_string(submitted_++) + "}";
-      }
+      for (store::NewRun& run : runs) run = fresh(agent);
       count -= std::ssize(runs);
       for (const auto& answer : get(store_->enqueue(std::move(runs)))) {
         if (!answer) args_.fail(answer.error().describe());

@@ -3,6 +3,8 @@
 find_package(CLI11 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(yaml-cpp REQUIRED)
+# Into the program: every start of `stint with` would load and bind it.
+find_library(SQLite3_LIBRARY NAMES libsqlite3.a)
 find_package(SQLite3 REQUIRED)
 find_package(PostgreSQL REQUIRED)
 set(Boost_USE_STATIC_LIBS ON)

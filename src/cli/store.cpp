@@ -19,6 +19,8 @@ using store::Moved;
 using store::RunRecord;
 
 constexpr std::size_t kPage = 200;
+constexpr std::size_t kBlock = 64 << 10;
+constexpr std::size_t kLineMax = 256 << 20;  // of an export: one run with all its events
 constexpr std::string_view kSqliteHead = "SQLite format 3";
 
 struct Close {
@@ -86,19 +88,28 @@ Result<File> blocking_create(const std::string& name) {
 class Lines {
  public:
   Lines(File file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
-  ~Lines() { std::free(buffer_); }
-  Lines(const Lines&) = delete;
-  Lines& operator=(const Lines&) = delete;
 
   /// None: the end of the file.
   Result<std::optional<wire::StoreFileLine>> blocking_next() {
-    const ssize_t length = ::getline(&buffer_, &room_, file_.get());
-    if (length < 0) {
+    std::size_t end = std::string::npos;
+    for (std::size_t looked = begin_; (end = buffer_.find('\n', looked)) == std::string::npos;) {
+      buffer_.erase(0, std::exchange(begin_, 0));
+      looked = buffer_.size();
+      if (looked > kLineMax) {
+        return fail(Errc::invalid, fmt::format("{}:{}: a line of more than {} bytes: this is no export", name_,
+                                               number_ + 1, kLineMax));
+      }
+      buffer_.resize(looked + kBlock);
+      buffer_.resize(looked + std::fread(buffer_.data() + looked, 1, kBlock, file_.get()));
       if (std::ferror(file_.get()) != 0) return fail(Errc::failed, name_ + ": can't be read");
-      return std::nullopt;
+      if (buffer_.size() > looked) continue;
+      if (buffer_.empty()) return std::nullopt;
+      end = buffer_.size();  // the last line was cut off
+      break;
     }
     ++number_;
-    auto line = wire::parse_store_line({buffer_, static_cast<std::size_t>(length)});
+    auto line = wire::parse_store_line(std::string_view(buffer_).substr(begin_, end - begin_));
+    begin_ = std::min(end + 1, buffer_.size());
     if (line) return std::optional(std::move(*line));
     return fail(line.error().code(), fmt::format("{}:{}: {}", name_, number_, line.error().what()));
   }
@@ -107,8 +118,8 @@ class Lines {
  private:
   File file_;
   std::string name_;
-  char* buffer_ = nullptr;
-  std::size_t room_ = 0;
+  std::string buffer_;
+  std::size_t begin_ = 0;  // of the next line
   std::uint64_t number_ = 0;
 };
 
@@ -148,14 +159,19 @@ Task<Result<Moved>> import_lines(Lines& lines, store::Sink& into) {
   }
 }
 
+Error not_readable(const std::string& name) { return {Errc::invalid, name + ": can't be read; is the name right?"}; }
+
 Result<File> blocking_open(const std::string& name) {
   if (name == "-") return File(stdin);
   File file(std::fopen(name.c_str(), "rbe"));
-  if (!file) return fail(Errc::invalid, name + ": can't be read; is the name right?");
+  if (!file) return fail(not_readable(name));
   return file;
 }
 
-bool blocking_is_database(std::FILE* file) {
+/// A pipe is never one, and what is read of it can't be read again.
+bool blocking_is_database(const std::string& name, std::FILE* file) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(name, error)) return false;
   std::string head(kSqliteHead.size(), '\0');
   const bool whole = std::fread(head.data(), 1, head.size(), file) == head.size();
   std::rewind(file);
@@ -165,7 +181,7 @@ bool blocking_is_database(std::FILE* file) {
 Task<Result<Moved>> import_from(Reactor& reactor, const domain::Ambient& ambient, const std::string& name,
                                 store::Sink& into) {
   STINT_CO_TRY(File file, blocking_open(name));
-  if (name != "-" && blocking_is_database(file.get())) {
+  if (blocking_is_database(name, file.get())) {
     file.reset();
     StorePlace place;
     place.path = name;
@@ -251,6 +267,10 @@ int StoreCommand::run(const domain::Ambient& ambient) {
   if (!place) return complain(place.error());
   if (!place->exists() && !migrate_.chosen() && !import_.chosen()) {
     return complain({Errc::invalid, "there is no store yet at " + place->shown + ". `stint store migrate` makes one"});
+  }
+  std::error_code error;
+  if (import_.chosen() && from_ != "-" && !std::filesystem::exists(from_, error)) {
+    return complain(not_readable(from_));  // before a store is made for nothing
   }
   Reactor reactor;
   int status = kExitDone;

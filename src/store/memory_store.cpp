@@ -123,7 +123,7 @@ Task<Result<std::uint64_t>> MemoryStore::load(std::vector<RunRecord> records) {
     STINT_CO_TRY(const bool fresh, ledger_.load(record));
     if (fresh) ++added;
   }
-  co_return added;
+  co_return ring(added);
 }
 
 Task<Result<std::vector<std::string>>> MemoryStore::check() { co_return std::vector<std::string>(); }

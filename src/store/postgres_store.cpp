@@ -772,6 +772,7 @@ Task<Result<std::uint64_t>> PostgresStore::load(std::vector<RunRecord> records) 
   if (records.empty()) co_return 0;
   STINT_CO_TRY(const PostgresRows rows,
                co_await writing_.run(query::load, load.parameters(), PostgresLane::Repeat::always));
+  bell_.ring();
   co_return static_cast<std::uint64_t>(rows.number(0, 0));
 }
 

@@ -264,7 +264,7 @@ Task<Result<std::vector<RunRecord>>> SqliteStore::dump(RunNumber after, std::uin
 }
 
 Task<Result<std::uint64_t>> SqliteStore::load(std::vector<RunRecord> records) {
-  return write([records = std::move(records)](Ledger& ledger) -> Result<std::uint64_t> {
+  return write_and_ring([records = std::move(records)](Ledger& ledger) -> Result<std::uint64_t> {
     std::uint64_t added = 0;
     for (const RunRecord& record : records) {
       STINT_TRY(const bool fresh, ledger.load(record));

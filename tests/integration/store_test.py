@@ -163,7 +163,18 @@ class Store(unittest.TestCase):
         for text in ("", "x", '{"stint_export":2}\n', "\0" * 100, '{"run":{}}\n'):
             (self.base / "bad").write_text(text)
             self.stint("import", self.base / "bad", status=1)
+
+    def test_an_export_may_come_through_a_pipe(self):
+        given = self.write("given", export_of(500))
+        for command in (f"cat {given} | '{STINT}' store import -", f"'{STINT}' store import <(cat {given})"):
+            subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment, check=True, capture_output=True, timeout=60)
+        self.stint("export", self.base / "out")
+        self.assertEqual(self.lines(given), self.lines(self.base / "out"))
+
+    def test_what_is_no_file_of_ours_makes_no_store_and_eats_no_memory(self):
         self.assertIn("can't be read", self.stint("import", self.base / "nothing", status=1))
+        self.assertFalse(self.database.exists())
+        self.assertIn("this is no export", self.stint("import", "/dev/zero", status=1))
 
     def test_an_export_is_never_written_over_another_or_half(self):
         self.stint("import", self.write("given", export_of(2000)))

@@ -1,6 +1,5 @@
 #include "cli/host_homes.hpp"
 
-#include "agent/problem.hpp"
 #include "os/memory.hpp"
 
 #include <algorithm>
@@ -20,12 +19,9 @@ std::filesystem::path agents_home(const agent::Project& project) {
 
 Result<HostPlace> blocking_find_host_place(const Surroundings& around) {
   HostPlace place;
-  STINT_TRY(place.project, agent::blocking_find_project(around.folder));
-  agent::LoadedSettings loaded = agent::blocking_load_settings(place.project.root, around.environment);
-  for (const agent::Problem& problem : loaded.problems) {
-    if (problem.severity == agent::Severity::error) return fail(Errc::invalid, describe(problem));
-  }
-  place.settings = std::move(loaded.settings);
+  STINT_TRY(ProjectSettings found, blocking_find_settings(around));
+  place.project = std::move(found.project);
+  place.settings = std::move(found.settings);
   STINT_TRY(place.homes, blocking_find_homes(place.project, place.settings, around.environment));
   return place;
 }

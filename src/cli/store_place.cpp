@@ -1,7 +1,5 @@
 #include "cli/store_place.hpp"
 
-#include "agent/problem.hpp"
-#include "agent/project.hpp"
 #include "store/postgres_store.hpp"
 #include "store/sqlite_store.hpp"
 
@@ -13,12 +11,8 @@ bool StorePlace::exists() const {
 }
 
 Result<StorePlace> blocking_find_store(const Surroundings& around) {
-  STINT_TRY(const agent::Project project, agent::blocking_find_project(around.folder));
-  const agent::LoadedSettings loaded = agent::blocking_load_settings(project.root, around.environment);
-  for (const agent::Problem& problem : loaded.problems) {
-    if (problem.severity == agent::Severity::error) return fail(Errc::invalid, describe(problem));
-  }
-  const std::string& store = loaded.settings.store;
+  STINT_TRY(const ProjectSettings found, blocking_find_settings(around));
+  const std::string& store = found.settings.store;
   StorePlace place;
   if (store == "memory") {
     return fail(Errc::invalid, "the store is \"memory\": it ends with the process that has it, and nothing is kept");
@@ -28,12 +22,12 @@ Result<StorePlace> blocking_find_store(const Surroundings& around) {
   }
   if (store != "sqlite") {
     place.url = store;
-    const agent::Setting* const setting = loaded.settings.find("store");
+    const agent::Setting* const setting = found.settings.find("store");
     place.shown = setting != nullptr ? setting->shown() : "postgres";
     return place;
   }
-  if (project.is_repository()) {
-    place.path = (*project.common_dir / "stint" / "stint.db").string();
+  if (found.project.is_repository()) {
+    place.path = (*found.project.common_dir / "stint" / "stint.db").string();
   } else {
     STINT_TRY(const agent::UserPlaces places, agent::user_places(around.environment));
     place.path = (places.state / "stint.db").string();

@@ -31,6 +31,15 @@ Surroundings blocking_look_around() {
   return out;
 }
 
+Result<ProjectSettings> blocking_find_settings(const Surroundings& around) {
+  STINT_TRY(agent::Project project, agent::blocking_find_project(around.folder));
+  agent::LoadedSettings loaded = agent::blocking_load_settings(project.root, around.environment);
+  for (const agent::Problem& problem : loaded.problems) {
+    if (problem.severity == agent::Severity::error) return fail(Errc::invalid, describe(problem));
+  }
+  return ProjectSettings{std::move(project), std::move(loaded.settings)};
+}
+
 int complain(const Error& error) {
   fmt::print(stderr, "stint: {}\n", printable(error.describe()));
   return kExitFailed;

@@ -28,6 +28,13 @@ struct Surroundings {
 };
 [[nodiscard]] Surroundings blocking_look_around();
 
+/// The project around the folder, and its settings. Fails if one is wrong: what it says must not be guessed.
+struct ProjectSettings {
+  agent::Project project;
+  agent::Settings settings;
+};
+[[nodiscard]] Result<ProjectSettings> blocking_find_settings(const Surroundings& around);
+
 /// Prints "stint: …" to stderr; gives kExitFailed.
 int complain(const Error& error);
 /// Prints problems to stderr, one line each.

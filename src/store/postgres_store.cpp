@@ -27,17 +27,6 @@ std::optional<std::int64_t> to_unix_ms(std::optional<WallTime> time) {
   return time ? std::optional(domain::to_unix_ms(*time)) : std::nullopt;
 }
 
-std::string to_hex(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string hex;
-  hex.reserve(bytes.size() * 2);
-  for (const char byte : bytes) {
-    hex += kDigits[static_cast<unsigned char>(byte) >> 4U];
-    hex += kDigits[static_cast<unsigned char>(byte) & 0xFU];
-  }
-  return hex;
-}
-
 Claim read_claim(const PostgresRows& rows, int row) {
   Claim claim;
   claim.run = rows.number(row, 0);

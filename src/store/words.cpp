@@ -55,6 +55,17 @@ std::optional<std::int64_t> wide(std::optional<std::uint32_t> value) noexcept {
   return value ? std::optional(std::int64_t{*value}) : std::nullopt;
 }
 
+std::string to_hex(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string hex;
+  hex.reserve(bytes.size() * 2);
+  for (const char byte : bytes) {
+    hex += kDigits[static_cast<unsigned char>(byte) >> 4U];
+    hex += kDigits[static_cast<unsigned char>(byte) & 0xFU];
+  }
+  return hex;
+}
+
 Error no_such_run(const std::string& id) { return {Errc::invalid, "there is no run '" + id + "'"}; }
 Error no_such_agent(const std::string& name) { return {Errc::invalid, "there is no agent '" + name + "'"}; }
 Error no_such_cursor(const std::string& text) { return {Errc::invalid, "'" + text + "' is no cursor of this feed"}; }

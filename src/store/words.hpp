@@ -7,6 +7,7 @@
 #include "stint/time.hpp"
 
 #include <string>
+#include <string_view>
 
 namespace stint::store {
 
@@ -21,6 +22,8 @@ namespace stint::store {
 [[nodiscard]] std::optional<Duration> to_duration(std::optional<std::int64_t> ms) noexcept;
 [[nodiscard]] std::optional<std::uint32_t> small(std::optional<std::int64_t> value) noexcept;
 [[nodiscard]] std::optional<std::int64_t> wide(std::optional<std::uint32_t> value) noexcept;
+
+[[nodiscard]] std::string to_hex(std::string_view bytes);
 
 [[nodiscard]] Error no_such_run(const std::string& id);
 [[nodiscard]] Error no_such_agent(const std::string& name);

@@ -57,9 +57,7 @@ void put_bytes(json::object& object, const std::string& name, std::string_view b
     object[name] = bytes;
     return;
   }
-  std::string digits;
-  for (const char byte : bytes) digits += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  object[name + "_hex"] = std::move(digits);
+  object[name + "_hex"] = store::to_hex(bytes);
 }
 
 json::object event_to_json(const Event& event) {

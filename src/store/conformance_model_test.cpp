@@ -105,6 +105,10 @@ class Side {
     all.most = 10'000;
     std::vector<std::string> found;
     for (const store::Run& one : run(store_.list(all)).value()) found.push_back(describe(one));
+    for (const Ready& one : run(store_.ready()).value()) {
+      found.push_back(one.agent + " has " + std::to_string(one.runs) + ", may start " +
+                      (one.startable ? std::to_string(*one.startable) : "all") + ", " + std::to_string(one.rank_ms));
+    }
     return found;
   }
   Store& store() { return store_; }

@@ -43,21 +43,6 @@ bool is_paused(const GateRow& gate, WallTime now) {
   return gate.paused && (!gate.paused_until || *gate.paused_until > now);
 }
 
-domain::Gate view(const GateUse& use, WallTime now) {
-  domain::Gate gate;
-  gate.capacity = use.gate.capacity;
-  gate.weight = use.weight;
-  gate.shared = use.shared;
-  gate.paused = is_paused(use.gate, now);
-  gate.ramp = use.gate.ramp;
-  gate.units = use.units;
-  gate.runs = use.runs;
-  gate.turn_of = use.gate.turn_of;
-  gate.turn_lapsed = use.gate.turn_until <= now;
-  gate.last_turn_of = use.gate.last_turn_of;
-  return gate;
-}
-
 void extend_pause(GateRow& gate, std::optional<WallTime> until) {
   const bool for_good = gate.paused && !gate.paused_until;
   if (!for_good) gate.paused_until = gate.paused && until ? std::max(*gate.paused_until, *until) : until;
@@ -362,11 +347,32 @@ Result<> Ledger::answer(const std::string& id) {
 
 // ---- from the owner ------------------------------------------------------------------------------------------------
 
+Result<domain::Gate> Ledger::view(const GateUse& use, AgentNumber agent) {
+  domain::Gate gate;
+  gate.capacity = use.gate.capacity;
+  gate.weight = use.weight;
+  gate.shared = use.shared;
+  gate.paused = is_paused(use.gate, now());
+  gate.ramp = use.gate.ramp;
+  gate.units = use.units;
+  gate.runs = use.runs;
+  gate.turn_of = use.gate.turn_of;
+  gate.turn_lapsed = use.gate.turn_until <= now();
+  gate.last_turn_of = use.gate.last_turn_of;
+  if (!gate.turn_of || gate.turn_lapsed || *gate.turn_of == agent) return gate;
+  STINT_TRY(const bool needed, rows_.has_ready(*gate.turn_of));
+  gate.turn_lapsed = !needed;
+  return gate;
+}
+
 /// How many runs of the agent may start now. Takes and gives back turns.
 Result<std::int64_t> Ledger::permits(const AgentRow& agent, std::uint32_t most) {
   STINT_TRY(std::vector<GateUse> uses, rows_.gates_of(agent.set));
   std::vector<domain::Gate> gates;
-  for (const GateUse& use : uses) gates.push_back(view(use, now()));
+  for (const GateUse& use : uses) {
+    STINT_TRY(const domain::Gate gate, view(use, agent.number));
+    gates.push_back(gate);
+  }
   const domain::GateAnswer answer = domain::ask_gates(agent.number, gates);
   for (const std::size_t i : answer.take_turn) {
     uses[i].gate.turn_of = agent.number;
@@ -382,14 +388,50 @@ Result<std::int64_t> Ledger::permits(const AgentRow& agent, std::uint32_t most) 
   return std::min<std::int64_t>(most, answer.free.value_or(most));
 }
 
+Result<std::vector<Ready>> Ledger::ready(std::uint32_t most) {
+  STINT_TRY(const std::vector<AgentRow> agents, rows_.agents());  // before the gates: so all of theirs are there
+  STINT_TRY(const std::vector<GateUse> all, rows_.gates());       // counted once, however many agents use them
+  std::map<GateNumber, GateUse> gates;
+  for (const GateUse& use : all) gates.emplace(use.gate.number, use);
+  std::vector<Ready> found;
+  for (const AgentRow& agent : agents) {
+    STINT_TRY(const Queue queue, rows_.queue(agent.number, most));
+    if (queue.runs == 0) continue;
+    STINT_TRY(const auto members, rows_.members(agent.set));
+    std::vector<domain::Gate> seen;
+    for (const auto& [number, weight] : members) {
+      GateUse use = gates.at(number);
+      use.weight = weight;
+      STINT_TRY(const domain::Gate gate, view(use, agent.number));
+      seen.push_back(gate);
+    }
+    Ready ready;
+    ready.agent = agent.entry.name;
+    ready.runs = static_cast<std::uint32_t>(queue.runs);
+    ready.rank_ms = queue.rank;
+    const auto free = domain::ask_gates(agent.number, seen).free;
+    if (free) ready.startable = static_cast<std::uint32_t>(std::clamp<std::int64_t>(*free, 0, queue.runs));
+    found.push_back(std::move(ready));
+  }
+  std::ranges::sort(found, {},
+                    [](const Ready& ready) { return std::pair(ready.rank_ms, std::string_view(ready.agent)); });
+  return found;
+}
+
 Result<Claim> Ledger::claim_of(const RunRow& row) {
   Claim claim;
-  claim.run = row.run.number;
-  claim.id = row.run.id;
-  claim.fence = row.run.fence;
-  claim.attempt = row.run.attempt;
-  claim.lost = row.run.lost;
-  claim.expires_at = row.run.expires_at;
+  const Run& run = row.run;
+  claim.run = run.number;
+  claim.id = run.id;
+  claim.agent = run.agent;
+  claim.session = run.session;
+  claim.fence = run.fence;
+  claim.attempt = run.attempt;
+  claim.lost = run.lost;
+  claim.on_crash = run.on_crash;
+  claim.unsafe = run.unsafe;
+  claim.expires_at = run.expires_at;
+  if (run.expires_at) claim.left = std::max<Duration>(*run.expires_at - now(), Duration::zero());
   STINT_TRY(claim.input, rows_.input(row.run.number));
   return claim;
 }
@@ -569,7 +611,7 @@ Result<std::vector<Why>> Ledger::why(const std::string& id, std::optional<std::i
   STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(row.agent));
   STINT_TRY(const std::vector<GateUse> uses, rows_.gates_of(agent ? agent->set : 0));
   for (const GateUse& use : uses) {
-    const domain::Gate gate = view(use, now());
+    STINT_TRY(const domain::Gate gate, view(use, row.agent));
     const std::string held = use.gate.name + ": " + std::to_string(use.units) + " of " +
                              (gate.capacity ? std::to_string(*gate.capacity) : std::string("any")) + " held";
     if (gate.paused) {

@@ -28,6 +28,7 @@ class Ledger {
   Result<domain::RunState> resolve(const std::string& id, domain::Resolution how);
   Result<> answer(const std::string& id);
 
+  Result<std::vector<Ready>> ready(std::uint32_t most);
   Result<std::vector<Claim>> claim(WorkerNumber worker, const std::string& agent, std::uint32_t most);
   Result<std::vector<Claim>> owned(WorkerNumber worker);
   Result<std::optional<domain::RunState>> settle(WorkerNumber worker, const Settlement& settlement);
@@ -55,6 +56,8 @@ class Ledger {
   Result<> stop(RunRow& row, domain::Stop stop);
   Result<domain::RunState> settle_row(RunRow& row, const Settlement& settlement);
   Result<> widen(SetNumber set);
+  /// As the agent sees it. The turn of one that has nothing to start is over.
+  Result<domain::Gate> view(const GateUse& use, AgentNumber agent);
   Result<std::int64_t> permits(const AgentRow& agent, std::uint32_t most);
   Result<Claim> claim_of(const RunRow& row);
   Result<> check(const NewRun& fresh, const AgentRow& agent, std::optional<RunRow>& parent);

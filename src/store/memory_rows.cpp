@@ -102,6 +102,10 @@ Result<std::vector<GateUse>> MemoryRows::gates() {
   return uses;
 }
 
+Result<std::vector<std::pair<GateNumber, std::uint32_t>>> MemoryRows::members(SetNumber set) {
+  return sets_.at(static_cast<std::size_t>(set - 1));
+}
+
 Result<> MemoryRows::put(const GateRow& gate) {
   gates_.at(gate.number).row = gate;
   return {};
@@ -265,6 +269,12 @@ Result<std::optional<WallTime>> MemoryRows::next_due() {
 
 Result<bool> MemoryRows::has_queued(AgentNumber agent, std::size_t least) { return agents_.at(agent).queued >= least; }
 Result<bool> MemoryRows::has_ready(AgentNumber agent) { return !agents_.at(agent).ready.empty(); }
+
+Result<Queue> MemoryRows::queue(AgentNumber agent, std::size_t most) {
+  const auto& ready = agents_.at(agent).ready;
+  if (ready.empty()) return Queue();
+  return Queue{.runs = static_cast<std::int64_t>(std::min(ready.size(), most)), .rank = ready.begin()->first};
+}
 
 Result<> MemoryRows::add(RunRow& run, const std::string& input) {
   run.run.number = next_run_++;

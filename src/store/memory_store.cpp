@@ -48,6 +48,8 @@ Task<Result<domain::RunState>> MemoryStore::resolve(std::string id, domain::Reso
 
 Task<Result<>> MemoryStore::answer(std::string id) { co_return ring(ledger_.answer(id)); }
 
+Task<Result<std::vector<Ready>>> MemoryStore::ready(std::uint32_t most) { co_return ledger_.ready(most); }
+
 Task<Result<std::vector<Claim>>> MemoryStore::claim(WorkerNumber worker, std::string agent, std::uint32_t most) {
   co_return ledger_.claim(worker, agent, most);
 }

@@ -36,6 +36,12 @@ Claim read_claim(const PostgresRows& rows, int row) {
   claim.lost = static_cast<std::uint32_t>(rows.number(row, 4));
   claim.expires_at = rows.time(row, 5);
   claim.input = rows.text(row, 6);
+  claim.agent = rows.text(row, 7);
+  claim.session = rows.text(row, 8);
+  claim.on_crash = read_on_crash(rows.text(row, 9));
+  claim.unsafe = rows.flag(row, 10);
+  claim.left = to_duration(rows.maybe(row, 11));
+  if (claim.left) claim.left = std::max(*claim.left, Duration::zero());
   return claim;
 }
 
@@ -448,6 +454,18 @@ Task<Result<RunState>> PostgresStore::resolve(std::string id, domain::Resolution
 Task<Result<>> PostgresStore::answer(std::string id) { return write(query::answer, Parameters().text(id)); }
 
 // ---- from the owner ------------------------------------------------------------------------------------------------
+
+Task<Result<std::vector<Ready>>> PostgresStore::ready(std::uint32_t most) {
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::ready, Parameters().number(std::int64_t{most})));
+  std::vector<Ready> found;
+  for (int row = 0; row < rows.size(); ++row) {
+    found.push_back({.agent = rows.text(row, 0),
+                     .runs = static_cast<std::uint32_t>(rows.number(row, 1)),
+                     .startable = small(rows.maybe(row, 2)),
+                     .rank_ms = rows.number(row, 3)});
+  }
+  co_return found;
+}
 
 Task<Result<std::vector<Claim>>> PostgresStore::claim(WorkerNumber worker, std::string agent, std::uint32_t most) {
   const std::int64_t round = claims_[worker].round;

@@ -306,7 +306,7 @@ TEST_F(PostgresStoreTest, owned_sees_a_claim_that_is_still_under_way_when_its_as
 // ---- opening -------------------------------------------------------------------------------------------------------
 
 TEST_F(PostgresStoreTest, two_that_open_it_at_once_make_its_tables_once) {
-  world().script("DROP SCHEMA stint_v1 CASCADE; DROP SCHEMA stint CASCADE");
+  world().script("DROP SCHEMA stint_v2 CASCADE; DROP SCHEMA stint_v1 CASCADE; DROP SCHEMA stint CASCADE");
   auto both = [&]() -> Task<Result<>> {
     STINT_CO_CHECK(co_await all(PostgresStore::open(world().reactor(), world().url()),
                                 PostgresStore::open(world().reactor(), world().url())));

@@ -42,6 +42,12 @@ struct WorkerRow {
   State state = State::live;
 };
 
+/// What an agent has to claim.
+struct Queue {
+  std::int64_t runs = 0;  ///< counted as far as was asked
+  std::int64_t rank = 0;  ///< of the first
+};
+
 struct RunRow {
   Run run;  ///< but neither input nor result
   AgentNumber agent = 0;
@@ -71,6 +77,7 @@ class Rows {
   /// Only those that are ramping up, as nearly never any is.
   virtual Result<std::vector<GateRow>> ramping(SetNumber set) = 0;
   virtual Result<std::vector<GateUse>> gates() = 0;
+  virtual Result<std::vector<std::pair<GateNumber, std::uint32_t>>> members(SetNumber set) = 0;  ///< with weights
   virtual Result<> put(const GateRow& gate) = 0;
 
   virtual Result<WorkerNumber> add_worker(const std::string& label, WallTime now) = 0;
@@ -95,6 +102,7 @@ class Rows {
   virtual Result<std::optional<WallTime>> next_due() = 0;
   virtual Result<bool> has_queued(AgentNumber agent, std::size_t least) = 0;
   virtual Result<bool> has_ready(AgentNumber agent) = 0;
+  virtual Result<Queue> queue(AgentNumber agent, std::size_t most) = 0;  ///< of those that are ready
   /// Gives it its number.
   virtual Result<> add(RunRow& run, const std::string& input) = 0;
   virtual Result<> put(const RunRow& run) = 0;

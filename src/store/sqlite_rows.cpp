@@ -188,6 +188,15 @@ Result<std::vector<GateUse>> SqliteRows::gates() {
   return read_uses(query);
 }
 
+Result<std::vector<std::pair<GateNumber, std::uint32_t>>> SqliteRows::members(SetNumber set) {
+  Query query(database_, query::members);
+  query.bind(1, set);
+  std::vector<std::pair<GateNumber, std::uint32_t>> found;
+  while (query.next()) found.emplace_back(query.number(0), static_cast<std::uint32_t>(query.number(1)));
+  STINT_CHECK(query.end());
+  return found;
+}
+
 Result<> SqliteRows::put(const GateRow& gate) {
   steady_.clear();
   Query query(database_, query::put_gate);
@@ -404,6 +413,15 @@ Result<bool> SqliteRows::has_ready(AgentNumber agent) {
   const bool any = query.next();
   STINT_CHECK(query.end());
   return any;
+}
+
+Result<Queue> SqliteRows::queue(AgentNumber agent, std::size_t most) {
+  Query query(database_, query::queue);
+  query.bind(1, agent).bind(2, static_cast<std::int64_t>(most));
+  Queue found;
+  if (query.next()) found = {.runs = query.number(0), .rank = query.number(1)};
+  STINT_CHECK(query.run());
+  return found;
 }
 
 Result<> SqliteRows::add(RunRow& row, const std::string& input) {

@@ -26,6 +26,7 @@ class SqliteRows final : public Rows {
   Result<std::vector<GateUse>> gates_of(SetNumber set) override;
   Result<std::vector<GateRow>> ramping(SetNumber set) override;
   Result<std::vector<GateUse>> gates() override;
+  Result<std::vector<std::pair<GateNumber, std::uint32_t>>> members(SetNumber set) override;
   Result<> put(const GateRow& gate) override;
   Result<WorkerNumber> add_worker(const std::string& label, WallTime now) override;
   Result<std::optional<WorkerRow>> worker(WorkerNumber number) override;
@@ -46,6 +47,7 @@ class SqliteRows final : public Rows {
   Result<std::optional<WallTime>> next_due() override;
   Result<bool> has_queued(AgentNumber agent, std::size_t least) override;
   Result<bool> has_ready(AgentNumber agent) override;
+  Result<Queue> queue(AgentNumber agent, std::size_t most) override;
   Result<> add(RunRow& run, const std::string& input) override;
   Result<> put(const RunRow& run) override;
   Result<std::string> input(RunNumber run) override;

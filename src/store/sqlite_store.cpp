@@ -164,6 +164,10 @@ Task<Result<>> SqliteStore::answer(std::string id) {
   return write_and_ring([id = std::move(id)](Ledger& ledger) { return ledger.answer(id); });
 }
 
+Task<Result<std::vector<Ready>>> SqliteStore::ready(std::uint32_t most) {
+  return read([most](Reader& reader) { return reader.ledger.ready(most); });
+}
+
 Task<Result<std::vector<Claim>>> SqliteStore::claim(WorkerNumber worker, std::string agent, std::uint32_t most) {
   return write([worker, agent = std::move(agent), most](Ledger& ledger) { return ledger.claim(worker, agent, most); });
 }

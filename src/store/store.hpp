@@ -68,11 +68,15 @@ struct Accepted {
 
 struct Claim {
   RunNumber run = 0;
-  std::string id;
+  std::string id, agent, session;
   std::int64_t fence = 0;
   std::uint32_t attempt = 1;
   std::uint32_t lost = 0;
+  domain::OnCrash on_crash = domain::OnCrash::doubt;
+  bool unsafe = false;  ///< of one that is owned already
   std::optional<WallTime> expires_at;
+  /// Until then by the store's clock, when it answered: the host's may be wrong. Never negative.
+  std::optional<Duration> left;
   std::string input;
 };
 
@@ -128,6 +132,16 @@ struct FeedPage {
   std::vector<Event> events;
   std::string cursor;  ///< opaque; the next page begins there
 };
+
+/// An agent that has something to claim, as far as delays and sessions go.
+struct Ready {
+  std::string agent;
+  /// Counted as far as was asked. One whose deadline has passed counts until tick() has seen it.
+  std::uint32_t runs = 0;
+  std::optional<std::uint32_t> startable;  ///< of those, as the store's limits stand now; none: no limit bounds them
+  std::int64_t rank_ms = 0;                ///< of its first: smaller goes first
+};
+inline constexpr std::uint32_t kReadyMax = 1000;  // with 200 agents that have so many: 25 ms. With 10: 2 to 4 ms
 
 /// One reason why a run waits.
 struct Why {
@@ -226,6 +240,9 @@ class Store {
   virtual Task<Result<>> answer(std::string id) = 0;
 
   // Runs: from their owner.
+  /// The agents that have something to claim, by the rank of their first. Nothing is promised: another may be quicker.
+  /// `most`: how far the runs of each are counted, which is the price.
+  virtual Task<Result<std::vector<Ready>>> ready(std::uint32_t most = kReadyMax) = 0;
   virtual Task<Result<std::vector<Claim>>> claim(WorkerNumber worker, std::string agent, std::uint32_t most) = 0;
   virtual Task<Result<std::vector<Claim>>> owned(WorkerNumber worker) = 0;
   /// The new state of each, in their order; none: stale, its result counts for nothing.

@@ -3,6 +3,7 @@
 //   latency store= rounds=                submit → claimed, one at a time, to a worker of the same process that waits
 //   depth store= most= rounds=            one claim beside 1000, 10,000, … `most` that wait
 //   blocked store= blocked= runs= batch=  one agent drained, beside another of which one or many runs may not start
+//   ready store= agents= runs= rounds= most=  who has something to start, while `runs` wait, shared out over `agents`
 // `store` is memory, sqlite or postgres; the database of the last is named by STINT_BENCH_POSTGRES, and must be new.
 // `events=off`: what the events cost.
 #include "bench_support.hpp"
@@ -103,6 +104,21 @@ class Bench {
       waiting = depth - args_.number("rounds");
       args_.emit("depth." + std::to_string(depth), percentile(ms, 0.5), "ms");
     }
+  }
+
+  void ready() {
+    const std::int64_t agents = args_.number("agents");
+    for (std::int64_t i = 0; i < agents; ++i) define("r" + std::to_string(i), 1);
+    for (std::int64_t i = 0; i < agents; ++i) submit("r" + std::to_string(i), args_.number("runs") / agents);
+    calm_down();
+    std::vector<double> ms;
+    for (std::int64_t round = 0; round < args_.number("rounds"); ++round) {
+      const TimePoint start = Clock::now();
+      if (std::ssize(get(store_->ready(static_cast<std::uint32_t>(args_.number("most"))))) != agents)
+        args_.fail("not all are ready");
+      ms.push_back(ns_since(start) / 1e6);
+    }
+    args_.emit("ready", percentile(ms, 0.5), "ms");
   }
 
   void blocked() {
@@ -251,10 +267,12 @@ int measure(const Args& args) {
     bench.latency();
   } else if (args.bench() == "depth") {
     bench.depth();
+  } else if (args.bench() == "ready") {
+    bench.ready();
   } else if (args.bench() == "blocked") {
     bench.blocked();
   } else {
-    std::fprintf(stderr, "usage: store_bench drain|latency|depth|blocked key=value…\n");
+    std::fprintf(stderr, "usage: store_bench drain|latency|depth|ready|blocked key=value…\n");
     return 2;
   }
   return 0;

@@ -47,11 +47,13 @@ SELECT stint_v1.resolve($1, $2, $3)
 SELECT stint_v1.answer($1)
 
 -- name: claim
-SELECT * FROM stint_v1.claim($1, $2, $3, $4)
+SELECT * FROM stint_v2.claim($1, $2, $3, $4)
+-- name: ready
+SELECT * FROM stint_v2.ready($1)
 -- name: new_round
 SELECT stint_v1.new_round($1)
 -- name: owned
-SELECT * FROM stint_v1.owned($1)
+SELECT * FROM stint_v2.owned($1)
 -- name: settle
 SELECT * FROM stint_v1.settle($1, $2, $3, $4, $5, $6, $7, $8, $9)
 -- name: mark
@@ -85,7 +87,7 @@ SELECT * FROM stint_v1.events($1, $2, $3)
 -- name: feed
 SELECT * FROM stint_v1.feed($1, $2, $3)
 -- name: why
-SELECT * FROM stint_v1.why($1)
+SELECT * FROM stint_v2.why($1)
 -- name: output
 SELECT * FROM stint_v1.output($1, $2)
 -- name: sums

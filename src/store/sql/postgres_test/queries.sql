@@ -15,7 +15,7 @@ UPDATE stint.worker SET lease_until = stint_v1.clock() - interval '1 s' WHERE wo
 -- name: count_blocked
 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
 -- name: patient_claims
-ALTER FUNCTION stint_v1.claim SET lock_timeout = '30s'
+ALTER FUNCTION stint_v2.claim SET lock_timeout = '30s'
 -- name: set_schema_version
 UPDATE stint.meta SET value = $2 WHERE key = $1
 
@@ -25,7 +25,7 @@ FROM unnest($1::text[], $2::text[], $3::boolean[], $4::text[], $5::bigint[], $6:
   WITH ORDINALITY AS f (settle, stop, unsafe, on_crash, attempt, lost, expires, deadline, at) ORDER BY f.at
 
 -- name: claim_of
-SELECT * FROM stint_v1.claim($1, 0, $2, 1)
+SELECT * FROM stint_v2.claim($1, 0, $2, 1)
 -- name: enqueue_one
 SELECT * FROM stint_v1.enqueue(ARRAY[$1], ARRAY[$2], ARRAY[$3], '{""}', '{""}', '{0}', '{0}', '{NULL}', '{NULL}', '{rerun}', '{""}')
 -- name: lock_gate
@@ -49,7 +49,7 @@ CREATE OR REPLACE FUNCTION stint_v1.lock_gates(p_set int) RETURNS int[] LANGUAGE
 -- The snapshot of the count is older than the lock that it waited for.
 CREATE OR REPLACE FUNCTION stint_v1.lock_gates(p_set int) RETURNS int[] LANGUAGE sql AS $$
   SELECT coalesce(array_agg(gate_id), '{}') FROM stint.limit_set_gate WHERE set_id = p_set $$;
-CREATE OR REPLACE FUNCTION stint_v1.free_permits(p_agent int, p_set int, p_locked int[]) RETURNS bigint LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION stint_v2.free_permits(p_agent int, p_set int, p_locked int[]) RETURNS bigint LANGUAGE sql AS $$
   WITH g AS MATERIALIZED (SELECT * FROM stint.gate WHERE gate_id = ANY (p_locked) ORDER BY gate_id FOR NO KEY UPDATE)
   SELECT min((g.capacity - h.units) / m.weight) FROM g JOIN stint.limit_set_gate m ON m.gate_id = g.gate_id AND m.set_id = p_set
     CROSS JOIN LATERAL stint_v1.held(g.gate_id) h $$;

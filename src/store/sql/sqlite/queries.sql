@@ -61,6 +61,8 @@ SELECT g.gate_id, g.name, g.capacity, g.paused, g.paused_until, g.ramp, g.turn_o
   (SELECT count(*) FROM limit_set_gate h CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.gate_id = g.gate_id),
   (SELECT count(*) FROM limit_set_gate h CROSS JOIN agent a ON a.set_id = h.set_id WHERE h.gate_id = g.gate_id)
 FROM limit_set_gate m CROSS JOIN gate g ON g.gate_id = m.gate_id WHERE m.set_id = ?1 ORDER BY g.gate_id;
+-- name: members
+SELECT gate_id, weight FROM limit_set_gate WHERE set_id = ?1 ORDER BY gate_id;
 -- name: ramping
 SELECT g.gate_id, g.name, g.capacity, g.paused, g.paused_until, g.ramp, g.turn_of, g.last_turn_of, g.turn_until
 FROM limit_set_gate m CROSS JOIN gate g ON g.gate_id = m.gate_id WHERE m.set_id = ?1 AND g.ramp IS NOT NULL;
@@ -110,6 +112,8 @@ SELECT min(x) FROM (
 SELECT 1 FROM queue_size WHERE agent_id = ?1 AND n >= ?2;
 -- name: has_ready
 SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL LIMIT 1;
+-- name: queue
+SELECT count(*), min(rank) FROM (SELECT rank FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL ORDER BY rank, run_id LIMIT ?2);
 -- OR FAIL: what it has done so far stays, and the step that it belongs to takes it back. Else SQLite would copy every page
 -- before each statement, to be able to take back that one alone.
 -- name: add_run

@@ -1,0 +1,173 @@
+// What every store tells those who decide what starts next: which agents have something ready, what a claim carries,
+// and whose turn counts.
+#include "store/conformance.hpp"
+
+#include <algorithm>
+
+namespace stint::store {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::OnCrash;
+using domain::RunState;
+using domain::Settle;
+using Ids = std::vector<std::string>;
+
+Ids names(const std::vector<Ready>& all) {
+  Ids found;
+  for (const Ready& one : all) found.push_back(one.agent);
+  return found;
+}
+
+std::function<void(AgentEntry&)> with(std::vector<LimitUse> limits) {
+  return [limits = std::move(limits)](AgentEntry& agent) {
+    agent.limits = limits;
+    agent.queued_max = 5000;
+  };
+}
+
+// ---- what a claim carries ------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, a_claim_says_what_its_carrier_has_to_know) {
+  define("a");
+  define("b");
+  submit("a", [](NewRun& run) {
+    run.session = "s";
+    run.on_crash = OnCrash::resume;
+    run.budget = 90s;
+  });
+  submit("b");
+  const WorkerNumber worker = enrol();
+  const Claim first = claim_one(worker, "a"), second = claim_one(worker, "b");
+  EXPECT_EQ(first.agent, "a");
+  EXPECT_EQ(first.session, "s");
+  EXPECT_EQ(first.on_crash, OnCrash::resume);
+  EXPECT_FALSE(first.unsafe);
+  EXPECT_EQ(first.left, std::optional<Duration>(90s));
+  EXPECT_EQ(second.agent, "b");
+  EXPECT_EQ(second.session, "");
+  EXPECT_EQ(second.on_crash, OnCrash::rerun);
+  EXPECT_FALSE(second.left);
+
+  world().advance(10s);
+  get(store().mark(worker, first.run, first.fence, true));
+  const std::vector<Claim> owned = get(store().owned(worker));
+  ASSERT_EQ(owned.size(), 2U);
+  EXPECT_EQ(owned[0].agent, "a");
+  EXPECT_EQ(owned[0].session, "s");
+  EXPECT_EQ(owned[0].on_crash, OnCrash::resume);
+  EXPECT_TRUE(owned[0].unsafe);
+  EXPECT_EQ(owned[0].left, std::optional<Duration>(80s)) << "by the store's clock";
+  EXPECT_EQ(owned[0].expires_at, first.expires_at);
+  EXPECT_EQ(owned[1].agent, "b");
+  EXPECT_FALSE(owned[1].unsafe);
+  world().advance(100s);
+  EXPECT_EQ(get(store().owned(worker))[0].left, std::optional(Duration::zero())) << "never less";
+}
+
+// ---- what is ready -------------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, ready_names_agents_that_have_something_by_the_rank_of_their_first) {
+  for (const char* const name : {"a", "b", "c", "d", "e"}) define(name);
+  EXPECT_TRUE(get(store().ready()).empty());
+  submit("c");
+  submit("c");
+  world().advance(1s);
+  submit("a");
+  submit("b", [](NewRun& run) { run.priority = 1; });
+  submit("d", [](NewRun& run) { run.delay = 1h; });
+  submit("e", [](NewRun& run) { run.session = "s"; });
+  submit("e", [](NewRun& run) { run.session = "s"; });
+  const std::vector<Ready> ready = get(store().ready());
+  EXPECT_EQ(names(ready), (Ids{"b", "c", "a", "e"})) << "what is delayed is not, and of a session only the head";
+  EXPECT_EQ(ready[0].rank_ms, domain::to_unix_ms(world().now() - 10min));
+  EXPECT_EQ(ready[1].rank_ms, domain::to_unix_ms(world().now() - 1s));
+  EXPECT_EQ(ready[1].runs, 2U);
+  EXPECT_EQ(ready[3].runs, 1U);
+  for (const Ready& one : ready) EXPECT_FALSE(one.startable) << one.agent << " has no limit";
+  const WorkerNumber worker = enrol();
+  claim(worker, "c", 2);
+  claim(worker, "e");
+  EXPECT_EQ(names(get(store().ready())), (Ids{"b", "a"}));
+}
+
+TEST_P(StoreTest, ready_counts_what_limits_would_let_start) {
+  define("one", with({{"gpu", 1}}));
+  define("two", with({{"gpu", 2}, {"account", 1}}));
+  get(store().resize("gpu", 5));
+  for (int i = 0; i < 9; ++i) {
+    submit("one");
+    submit("two");
+  }
+  const auto startable = [&](const std::string& agent) {
+    const std::vector<Ready> all = get(store().ready());
+    const auto found = std::ranges::find(all, agent, &Ready::agent);
+    return found == all.end() ? std::nullopt : found->startable;
+  };
+  EXPECT_EQ(startable("one"), 5U);
+  EXPECT_EQ(startable("two"), 2U);
+  const WorkerNumber worker = enrol();
+  claim(worker, "one", 2);
+  EXPECT_EQ(startable("one"), 3U);
+  EXPECT_EQ(startable("two"), 1U);
+  get(store().pause("account", world().now() + 1s));
+  EXPECT_EQ(startable("two"), 0U) << "paused";
+  EXPECT_EQ(startable("one"), 3U);
+  world().advance(2s);
+  EXPECT_EQ(startable("two"), 1U) << "the probe";
+  get(store().resize("gpu", 1));
+  EXPECT_EQ(startable("one"), 0U) << "more are held than there are";
+  get(store().resize("gpu", 100));
+  EXPECT_EQ(startable("one"), 7U) << "not more than are ready";
+  get(store().resize("gpu", std::nullopt));
+  EXPECT_EQ(startable("one"), std::nullopt);
+  EXPECT_EQ(startable("two"), 1U);
+}
+
+TEST_P(StoreTest, ready_stops_counting_at_its_bound) {
+  define("a", with({{"gpu", 1}}));
+  get(store().resize("gpu", 4000));
+  std::vector<NewRun> many;
+  for (std::uint32_t i = 0; i < kReadyMax + 5; ++i) {
+    NewRun run = fresh("a");
+    for (std::uint32_t digits = i, at = 0; at < 4; ++at, digits /= 26)
+      run.id[at] = static_cast<char>('a' + digits % 26);
+    many.push_back(std::move(run));
+  }
+  const WallTime first = world().now();
+  for (const auto& answer : get(store().enqueue(many))) ASSERT_TRUE(answer) << answer.error().describe();
+  const std::vector<Ready> ready = get(store().ready());
+  ASSERT_EQ(ready.size(), 1U);
+  EXPECT_EQ(ready[0].runs, kReadyMax);
+  EXPECT_EQ(ready[0].startable, kReadyMax);
+  EXPECT_EQ(ready[0].rank_ms, domain::to_unix_ms(first));
+  EXPECT_EQ(get(store().ready(3)).front().runs, 3U);
+  EXPECT_EQ(get(store().ready(3)).front().startable, 3U);
+}
+
+// ---- turns ---------------------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, the_turn_of_one_that_has_nothing_left_to_start_does_not_count) {
+  define("light", with({{"gpu", 1}}));
+  define("heavy", with({{"gpu", 2}}));
+  get(store().resize("gpu", 2));
+  for (int i = 0; i < 3; ++i) submit("light");
+  world().advance(1ms);
+  const std::string waits = submit("heavy");
+  const WorkerNumber worker = enrol();
+  claim_one(worker, "light");
+  EXPECT_TRUE(claim(worker, "heavy").empty()) << "it takes the turn";
+  const auto of_light = [&] { return get(store().ready()).front(); };
+  EXPECT_EQ(of_light().agent, "light");
+  EXPECT_EQ(of_light().startable, 0U) << "which the light one respects";
+  EXPECT_TRUE(claim(worker, "light").empty());
+  get(store().cancel(waits));
+  EXPECT_EQ(of_light().startable, 1U);
+  Filter light;
+  light.agent = "light";
+  EXPECT_EQ(reasons(get(store().list(light)).front().id), Ids{"place"});
+  EXPECT_EQ(claim(worker, "light").size(), 1U) << "nobody needs it any more";
+}
+
+}  // namespace
+}  // namespace stint::store

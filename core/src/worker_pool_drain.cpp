@@ -11,7 +11,8 @@ constexpr int kWakesPerBatch = Wakes::kMost - 4;  // some room for the wake-ups 
 
 }  // namespace
 
-PoolCore::PoolCore(PoolOptions options) : options_(std::move(options)), target_(options_.workers) {
+PoolCore::PoolCore(PoolOptions options)
+    : options_(std::move(options)), target_(options_.workers), autoscale_(options_.autoscale) {
   STINT_ASSERT(target_ <= kWorkersMax && options_.queue_capacity <= kQueueMax);
 }
 
@@ -213,6 +214,12 @@ WorkerHealth PoolCore::health_of(PoolWorker& worker, TimePoint now) const {
   return health;
 }
 
+std::size_t PoolCore::free_workers() const {
+  const std::lock_guard lock(mutex_);
+  const std::size_t taken = carrying_ + queue_size_;
+  return phase_ != Phase::open || taken >= target_ ? 0 : target_ - taken;
+}
+
 PoolHealth PoolCore::health() const {
   PoolHealth health;
   health.name = options_.name;
@@ -231,6 +238,7 @@ PoolHealth PoolCore::health() const {
   health.total_failed = failed_;
   health.total_cancelled = cancelled_;
   health.total_handed_back = handed_back_;
+  if (autoscale_) health.bounds = std::pair(autoscale_->min, autoscale_->max);
   health.autoscale_errors = autoscale_errors_;
   health.autoscale_last_error = autoscale_last_error_;
   if (live_ == 0) return health;

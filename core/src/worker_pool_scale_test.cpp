@@ -311,6 +311,26 @@ TEST_F(PoolAutoscale, grows_under_load_and_shrinks_to_the_minimum_when_it_is_gon
   EXPECT_EQ(health().pool_size, 2u);
   EXPECT_EQ(hall.gone, 100);
 }
+TEST_F(PoolAutoscale, stays_within_bounds_that_change) {
+  AutoscaleOptions autoscale;
+  autoscale.min = 1;
+  autoscale.max = 4;
+  Simulator sim;
+  RootScope root(sim);
+  WorkerPool<int, int> pool(root, [](int job, Scope&) -> Task<Result<int>> { co_return job; },
+                            {.workers = 2, .autoscale = autoscale});
+  sim.run_ready();
+  EXPECT_EQ(pool.health().bounds, std::pair(std::size_t{1}, std::size_t{4}));
+  EXPECT_EQ(pool.set_bounds(5, 4).error().code(), Errc::invalid);
+  ASSERT_TRUE(pool.set_bounds(6, 9));
+  EXPECT_EQ(pool.health().bounds, std::pair(std::size_t{6}, std::size_t{9}));
+  sim.advance(11s);
+  EXPECT_EQ(pool.health().pool_size, 6U);
+  EXPECT_EQ(pool.free_workers(), 6U);
+  root.cancel();
+  sim.settle();
+}
+
 TEST_F(PoolAutoscale, takes_idle_workers_only) {
   open(scaling(20));
   for (int i = 0; i < 3; ++i) (void)pool->submit_nowait({i, 24h});

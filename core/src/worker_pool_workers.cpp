@@ -313,6 +313,18 @@ Result<> PoolCore::resize(std::size_t workers) {
   return {};
 }
 
+Result<> PoolCore::set_bounds(std::size_t min, std::size_t max) {
+  if (min > max || max > kWorkersMax) {
+    return fail(Errc::invalid, "worker pool '" + options_.name + "': " + std::to_string(min) + " to " +
+                                   std::to_string(max) + " workers is no range up to " + std::to_string(kWorkersMax));
+  }
+  const Lock lock(mutex_);
+  if (!autoscale_) return fail(Errc::invalid, "worker pool '" + options_.name + "' has a fixed size");
+  autoscale_->min = min;
+  autoscale_->max = max;
+  return {};
+}
+
 AutoscaleLoad PoolCore::load(TimePoint now) noexcept {
   const Lock lock(mutex_);
   next_check_ = now + options_.autoscale->check_every;
@@ -350,10 +362,10 @@ void PoolCore::check_size() {
     if (!hooked) return;
     seen.startable = *hooked;
   }
-  const AutoscaleDecision decision = autoscale(*options_.autoscale, seen, now);
-  if (decision.workers == seen.workers) return;
   Wakes wakes;
   const Lock lock(mutex_);
+  const AutoscaleDecision decision = autoscale(*autoscale_, seen, now);
+  if (decision.workers == seen.workers) return;
   if (phase_ != Phase::open || live_ - retiring_ != seen.workers) return;  // changed by another thread meanwhile
   target_ = decision.workers;
   resized_at_ = now;

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace stint {
@@ -79,6 +80,7 @@ struct PoolHealth {
   bool draining = false;        ///< or drained: takes no new jobs
   std::size_t pool_size = 0;    ///< workers in the list, those that finish their last job included
   std::size_t target_size = 0;  ///< what was asked for
+  std::optional<std::pair<std::size_t, std::size_t>> bounds;  ///< of the autoscaler; none: the size is fixed
   std::size_t queue_size = 0;
   std::size_t queue_capacity = 0;
   std::size_t waiting_for_room = 0;  ///< submitters whose jobs are not accepted yet

@@ -170,6 +170,10 @@ class WorkerPool final : private detail::PoolCore {
   /// Any number, also 0: a pause. Idle workers stop at once, others after their job, and the longest idle first; until
   /// they have, no new ones take their place. `closed` while draining.
   using PoolCore::resize;
+  /// Between what the autoscaler stays; `invalid` if there is none.
+  using PoolCore::set_bounds;
+  /// Jobs that could begin at once; 0 while draining. O(1).
+  using PoolCore::free_workers;
   /// A snapshot; O(workers). A look at the signs of life, too: who asks every second knows them to a second.
   using PoolCore::health;
 

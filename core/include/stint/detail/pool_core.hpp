@@ -183,7 +183,9 @@ class PoolCore {
   PoolCore& operator=(const PoolCore&) = delete;
 
   [[nodiscard]] PoolHealth health() const;
+  [[nodiscard]] std::size_t free_workers() const;
   Result<> resize(std::size_t workers);
+  Result<> set_bounds(std::size_t min, std::size_t max);
   bool cancel(JobId id) noexcept;
   static JobId detach(JobHandle job) noexcept;
 
@@ -298,6 +300,7 @@ class PoolCore {
   bool told_ = false;
   TimePoint next_check_ = TimePoint::max();
   std::optional<TimePoint> resized_at_;
+  std::optional<AutoscaleOptions> autoscale_;  // under the lock
 
   Phase phase_ = Phase::open;
   DrainOptions::Rest rest_ = DrainOptions::Rest::hand_back;

@@ -20,4 +20,12 @@ std::string_view to_string(OutcomeKind kind) noexcept {
   return "unknown";
 }
 
+std::optional<OutcomeKind> parse_outcome_kind(std::string_view name) noexcept {
+  for (int i = 0; i <= static_cast<int>(OutcomeKind::in_doubt); ++i) {
+    const auto kind = static_cast<OutcomeKind>(i);
+    if (to_string(kind) == name) return kind;
+  }
+  return std::nullopt;
+}
+
 }  // namespace stint

@@ -29,6 +29,7 @@ enum class OutcomeKind : std::uint8_t {
   in_doubt,  ///< nobody knows what it did
 };
 [[nodiscard]] std::string_view to_string(OutcomeKind kind) noexcept;
+[[nodiscard]] std::optional<OutcomeKind> parse_outcome_kind(std::string_view name) noexcept;
 
 /// A call that the agent wanted to make and was refused.
 struct Denial {

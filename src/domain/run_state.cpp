@@ -46,7 +46,8 @@ bool can_settle(Settle settle, RunState to) noexcept {
     case Settle::lost: return to == queued || to == failed || to == cancelled || to == expired || to == in_doubt;
     case Settle::park: return to == parked || to == cancelled || to == expired || to == in_doubt;
     case Settle::hand_back: return to == queued || to == cancelled || to == expired || to == in_doubt;
-    case Settle::cancelled: return to == cancelled || to == expired || to == in_doubt;
+    case Settle::cancelled:
+    case Settle::expired: return to == cancelled || to == expired || to == in_doubt;
   }
   return false;
 }
@@ -89,6 +90,7 @@ std::string_view to_string(Settle settle) noexcept {
     case Settle::park: return "park";
     case Settle::hand_back: return "hand_back";
     case Settle::cancelled: return "cancelled";
+    case Settle::expired: return "expired";
     case Settle::lost: return "lost";
   }
   return "unknown";
@@ -128,6 +130,7 @@ RunState after_settle(const SettleFacts& facts) noexcept {
   if (settle == Settle::failed) return facts.stop == Stop::none ? failed : stopped(facts.stop);
   if (facts.unsafe) return in_doubt;  // unknown effects outrank a cancel
   if (facts.stop != Stop::none || settle == Settle::cancelled) return stopped(facts.stop);
+  if (settle == Settle::expired) return expired;
   if (settle == Settle::lost && facts.on_crash == OnCrash::doubt) return in_doubt;
   if (settle == Settle::lost && facts.lost + 1 >= facts.lost_max) return failed;  // it kills its owners
   if (settle == Settle::retry && facts.attempt >= facts.attempts_max) return failed;

@@ -44,10 +44,11 @@ enum class Hold : std::uint8_t {
 [[nodiscard]] std::string_view to_string(Hold hold) noexcept;
 [[nodiscard]] std::optional<Hold> parse_hold(std::string_view name) noexcept;
 
-/// What becomes of an attempt, as its owner says it. `lost` is said by others: the owner is gone.
-enum class Settle : std::uint8_t { succeeded, failed, retry, park, hand_back, cancelled, lost };
-inline constexpr std::array kSettles = {Settle::succeeded, Settle::failed,    Settle::retry, Settle::park,
-                                        Settle::hand_back, Settle::cancelled, Settle::lost};
+/// What becomes of an attempt, as its owner says it. `expired`: it used up what was left of its budget. `lost` is said
+/// by others: the owner is gone.
+enum class Settle : std::uint8_t { succeeded, failed, retry, park, hand_back, cancelled, expired, lost };
+inline constexpr std::array kSettles = {Settle::succeeded, Settle::failed,    Settle::retry,   Settle::park,
+                                        Settle::hand_back, Settle::cancelled, Settle::expired, Settle::lost};
 [[nodiscard]] std::string_view to_string(Settle settle) noexcept;
 
 /// Asked of the owner of a running run; names the state in which it will end.

@@ -4,6 +4,25 @@
 CREATE SCHEMA stint_v2;
 SET LOCAL search_path = stint_v2, stint_v1, stint;
 
+-- domain::after_settle, word for word. In the place of the first version's, which never says `expired`.
+CREATE OR REPLACE FUNCTION stint_v1.next_state(p_settle text, p_stop text, p_unsafe boolean, p_on_crash text,
+  p_attempt bigint, p_attempts_max bigint, p_lost bigint, p_lost_max bigint, p_expires_first boolean,
+  p_deadline_first boolean)
+RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE
+    WHEN p_settle = 'succeeded'                              THEN 'succeeded'  -- also after a late cancel
+    WHEN p_settle = 'failed'                                 THEN coalesce(p_stop, 'failed')
+    WHEN p_unsafe                                            THEN 'in_doubt'   -- unknown effects outrank a cancel
+    WHEN p_stop IS NOT NULL OR p_settle = 'cancelled'        THEN coalesce(p_stop, 'cancelled')
+    WHEN p_settle = 'expired'                                THEN 'expired'
+    WHEN p_settle = 'lost' AND p_on_crash = 'doubt'          THEN 'in_doubt'
+    WHEN p_settle = 'lost' AND p_lost + 1 >= p_lost_max      THEN 'failed'     -- it kills its owners
+    WHEN p_settle = 'retry' AND p_attempt >= p_attempts_max  THEN 'failed'
+    WHEN p_settle = 'park' AND p_deadline_first              THEN 'expired'
+    WHEN p_settle = 'park'                                   THEN 'parked'
+    WHEN p_expires_first                                     THEN 'expired'    -- what can't fit ends now
+    ELSE 'queued' END $$;
+
 -- ---- claim ---------------------------------------------------------------------------------------------------------
 
 -- Whether the gate is another agent's turn. A turn that lapsed does not count, nor that of one who has nothing to start.

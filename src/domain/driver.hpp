@@ -1,0 +1,133 @@
+/// The port behind which the work of an attempt is done, and that of the permits of this host which it needs first.
+/// `driver/` and `limit/` have the real ones; the simulator has made-up ones.
+#pragma once
+
+#include "domain/agent.hpp"
+#include "domain/outcome.hpp"
+#include "stint/error.hpp"
+#include "stint/task.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stint::domain {
+
+/// What a run was asked to do, beyond what its agent's file says.
+struct RunInput {
+  ArgumentValues args;
+  std::string prompt;                  ///< instead of an agent's; empty: the agent's
+  std::string driver, model, program;  ///< empty: the agent's, or the settings'
+  std::string title;                   ///< for listings
+  BudgetSpec budget;                   ///< what differs from the agent's
+  std::string directory;               ///< where it runs; empty: the project's root
+  std::string retry_of;                ///< the id of the run that it repeats
+};
+
+/// What earlier attempts of a run left behind, and its result in the end.
+struct RunMemo {
+  std::string text;  ///< the answer
+  Usage usage;       ///< of all attempts
+  std::string conversation;
+  bool resumes = false;  ///< the next attempt goes on with it
+  std::vector<Denial> denials;
+  OutcomeKind last = OutcomeKind::crashed;
+  std::uint32_t processes_ended = 0;  ///< the receipt of the last attempt's end
+  std::uint32_t streams_closed = 0;
+  Duration ending{};
+};
+
+/// One attempt, as a driver gets it.
+struct WorkOrder {
+  std::string run;
+  std::int64_t fence = 0;
+  std::uint32_t attempt = 1;
+  std::string agent;
+  RunInput input;
+  std::string conversation;           ///< to go on with; empty: a new one
+  std::string interrupted;            ///< why the conversation has to be taken up again, for the agent
+  Usage usage_before;                 ///< of earlier attempts
+  BudgetSpec budget;                  ///< the run's whole one: what is left follows from usage_before
+  std::vector<int> descriptors;       ///< of permits, to be kept alive as long as the work
+  std::optional<std::uint32_t> slot;  ///< of the agent's own limit
+
+  /// What its processes carry.
+  [[nodiscard]] std::string mark() const { return run + ":" + std::to_string(fence); }
+};
+
+struct WorkReport {
+  Outcome outcome;
+  bool begun = true;        ///< false: nothing was started, and nothing has changed
+  bool tools_used = false;  ///< it began to do something: its effects are not known to be none
+  std::uint32_t processes_ended = 0;
+  std::uint32_t streams_closed = 0;
+  Duration ending{};  ///< from the first word of the end until nothing was left
+};
+
+/// What is told of an attempt while it runs.
+struct WorkNews {
+  enum class Kind : std::uint8_t { text, tool, note, conversation, usage, life };
+  Kind kind = Kind::life;
+  std::string text;
+  Usage usage;
+};
+
+class Work {
+ public:
+  using Listener = std::function<void(const WorkNews&)>;
+  Work() = default;
+  virtual ~Work() = default;
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+
+  /// Once; until nothing of it is alive. Fails only if nothing was begun. If its chain is stopped, the work is ended
+  /// all the same before the stop goes on.
+  virtual Task<Result<WorkReport>> run() = 0;
+  /// Begins to end it; `kind` is what its outcome becomes unless it was done before. Called again it hurries.
+  virtual void end(OutcomeKind kind, std::string why) = 0;
+};
+
+class Driver {
+ public:
+  Driver() = default;
+  virtual ~Driver() = default;
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  virtual Result<std::unique_ptr<Work>> begin(WorkOrder order, Work::Listener listener) = 0;
+};
+
+/// Permits in hand. The destructor gives them back, unless work that keeps them may still be alive.
+class HeldPermits {
+ public:
+  HeldPermits() = default;
+  virtual ~HeldPermits() = default;
+  HeldPermits(const HeldPermits&) = delete;
+  HeldPermits& operator=(const HeldPermits&) = delete;
+
+  /// Says whose they are from here on: before the work begins.
+  virtual Result<> assign(const std::string& mark, const std::string& label) = 0;
+  [[nodiscard]] virtual std::vector<int> entrust() { return {}; }
+  [[nodiscard]] virtual std::optional<std::uint32_t> slot_of(const std::string& /*limit*/) const { return {}; }
+  virtual void release() = 0;  ///< the work is gone
+};
+
+class Permits {
+ public:
+  Permits() = default;
+  virtual ~Permits() = default;
+  Permits(const Permits&) = delete;
+  Permits& operator=(const Permits&) = delete;
+
+  /// Whether runs of this agent need permits of this host at all.
+  [[nodiscard]] virtual bool needed(const std::string& agent) const = 0;
+  /// Waits in line for all of them. `waits` is told why, and nothing when it is over.
+  virtual Task<Result<std::unique_ptr<HeldPermits>>> acquire(std::string agent,
+                                                             std::function<void(std::string)> waits) = 0;
+};
+
+}  // namespace stint::domain

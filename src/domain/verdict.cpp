@@ -1,0 +1,112 @@
+#include "domain/verdict.hpp"
+
+#include "stint/http_status.hpp"
+
+#include <algorithm>
+
+namespace stint::domain {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kAfterReset = 5s;      // clocks differ, and a window that opens is crowded
+constexpr Duration kUnknownWindow = 60s;  // a rate limit that does not say until when
+constexpr Duration kUnreachable = 15s;    // between two probes of a provider that can't be reached
+
+Verdict ends(Settle settle, const Outcome& outcome) {
+  Verdict verdict;
+  verdict.settle = settle;
+  verdict.why = outcome.message;
+  return verdict;
+}
+
+Verdict doubt(const Outcome& outcome) {
+  Verdict verdict = ends(Settle::retry, outcome);
+  verdict.in_doubt = true;
+  return verdict;
+}
+
+/// Whether and how an attempt may follow one that has begun to do something.
+enum class Again : std::uint8_t { afresh, resumed, never };
+Again again(const Outcome& outcome, const VerdictFacts& facts, bool began) {
+  if (!began) return Again::afresh;
+  if (facts.on_crash == OnCrash::rerun) return Again::afresh;
+  // Where a person wants to be asked after a crash, an end that the agent itself reported is still no crash.
+  return outcome.conversation.empty() ? Again::never : Again::resumed;
+}
+
+Verdict retry(const Outcome& outcome, const VerdictFacts& facts, Again how, Duration at_least = {}) {
+  if (facts.number >= facts.attempts_max) {
+    Verdict verdict = ends(Settle::failed, outcome);
+    verdict.why += "; that was attempt " + std::to_string(facts.number) + " of " + std::to_string(facts.attempts_max);
+    return verdict;
+  }
+  Verdict verdict = ends(Settle::retry, outcome);
+  verdict.retry_after = at_least;
+  verdict.resumes = how == Again::resumed;
+  return verdict;
+}
+
+Verdict park(const Outcome& outcome, const VerdictFacts& facts, std::optional<Duration> length) {
+  const Again how = again(outcome, facts, facts.tools_used);
+  if (how == Again::never) return doubt(outcome);
+  Verdict verdict = ends(Settle::park, outcome);
+  verdict.pauses_account = true;
+  verdict.park_for = length;
+  verdict.resumes = how == Again::resumed;
+  return verdict;
+}
+
+Verdict after_rate_limit(const Outcome& outcome, const VerdictFacts& facts) {
+  Duration wait = outcome.retry_after.value_or(kUnknownWindow);
+  if (outcome.resets_at) wait = std::max<Duration>(Duration::zero(), *outcome.resets_at - facts.wall_now) + kAfterReset;
+  return park(outcome, facts, wait);
+}
+
+Verdict after_api_error(const Outcome& outcome, const VerdictFacts& facts) {
+  if (!outcome.http_status) return park(outcome, facts, kUnreachable);
+  const HttpFailure failure = classify_http_status(*outcome.http_status);
+  const bool window = !failure.needs_window || outcome.retry_after.has_value();
+  if (failure.retry == Retry::never || !window) return ends(Settle::failed, outcome);
+  const Again how = again(outcome, facts, facts.tools_used);
+  if (how == Again::never) return doubt(outcome);
+  return retry(outcome, facts, how, outcome.retry_after.value_or(Duration::zero()));
+}
+
+Verdict after_crash(const Outcome& outcome, const VerdictFacts& facts) {
+  const bool may_resume = facts.on_crash == OnCrash::resume && !outcome.conversation.empty();
+  if (facts.on_crash != OnCrash::rerun && !may_resume) return doubt(outcome);
+  return retry(outcome, facts, may_resume ? Again::resumed : Again::afresh);
+}
+
+}  // namespace
+
+Verdict judge(const Outcome& outcome, const VerdictFacts& facts) {
+  switch (outcome.kind) {
+    case OutcomeKind::succeeded: return ends(Settle::succeeded, outcome);
+    case OutcomeKind::cancelled: return ends(Settle::cancelled, outcome);
+    case OutcomeKind::over_budget: return ends(Settle::expired, outcome);
+    case OutcomeKind::in_doubt: return doubt(outcome);
+    case OutcomeKind::rate_limited: return after_rate_limit(outcome, facts);
+    case OutcomeKind::not_logged_in: return park(outcome, facts, std::nullopt);
+    case OutcomeKind::api_error: return after_api_error(outcome, facts);
+    case OutcomeKind::crashed:
+    case OutcomeKind::stalled: return after_crash(outcome, facts);
+    case OutcomeKind::agent_error:
+    case OutcomeKind::permission_denied:
+    case OutcomeKind::out_of_memory: break;
+  }
+  return ends(Settle::failed, outcome);
+}
+
+Verdict judge_handed_back(const Outcome& outcome, const VerdictFacts& facts) {
+  if (outcome.kind != OutcomeKind::cancelled) return judge(outcome, facts);  // it had ended by itself
+  const bool may_resume = facts.on_crash == OnCrash::resume && !outcome.conversation.empty();
+  const bool untouched = facts.on_crash == OnCrash::resume && !facts.tools_used;
+  if (facts.on_crash != OnCrash::rerun && !may_resume && !untouched) return doubt(outcome);
+  Verdict verdict = ends(Settle::hand_back, outcome);
+  verdict.resumes = may_resume;
+  return verdict;
+}
+
+}  // namespace stint::domain

@@ -1,0 +1,130 @@
+#include "domain/verdict.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stint::domain {
+namespace {
+
+using namespace std::chrono_literals;
+
+Outcome outcome(OutcomeKind kind) {
+  Outcome outcome;
+  outcome.kind = kind;
+  outcome.message = "why";
+  return outcome;
+}
+VerdictFacts facts(OnCrash on_crash = OnCrash::resume) {
+  VerdictFacts facts;
+  facts.on_crash = on_crash;
+  return facts;
+}
+
+TEST(Verdict, what_ended_for_good_ends_the_run) {
+  EXPECT_EQ(judge(outcome(OutcomeKind::succeeded), facts()).settle, Settle::succeeded);
+  EXPECT_EQ(judge(outcome(OutcomeKind::cancelled), facts()).settle, Settle::cancelled);
+  EXPECT_EQ(judge(outcome(OutcomeKind::over_budget), facts()).settle, Settle::expired);
+  for (const OutcomeKind kind :
+       {OutcomeKind::agent_error, OutcomeKind::permission_denied, OutcomeKind::out_of_memory}) {
+    EXPECT_EQ(judge(outcome(kind), facts()).settle, Settle::failed);
+    EXPECT_FALSE(judge(outcome(kind), facts()).in_doubt);
+  }
+}
+
+TEST(Verdict, nobody_knows_what_an_attempt_did_whose_end_was_not_seen) {
+  EXPECT_TRUE(judge(outcome(OutcomeKind::in_doubt), facts(OnCrash::rerun)).in_doubt);
+}
+
+TEST(Verdict, a_crash_goes_where_the_agent_says) {
+  Outcome crash = outcome(OutcomeKind::crashed);
+  EXPECT_EQ(judge(crash, facts(OnCrash::rerun)).settle, Settle::retry);
+  EXPECT_FALSE(judge(crash, facts(OnCrash::rerun)).in_doubt);
+  EXPECT_TRUE(judge(crash, facts(OnCrash::doubt)).in_doubt);
+  EXPECT_TRUE(judge(crash, facts(OnCrash::resume)).in_doubt) << "there is nothing to go on with";
+  crash.conversation = "c";
+  EXPECT_TRUE(judge(crash, facts(OnCrash::resume)).resumes);
+  EXPECT_FALSE(judge(crash, facts(OnCrash::resume)).in_doubt);
+  EXPECT_TRUE(judge(crash, facts(OnCrash::doubt)).in_doubt) << "a person wants to be asked";
+}
+
+TEST(Verdict, attempts_are_counted) {
+  VerdictFacts last = facts(OnCrash::rerun);
+  last.number = last.attempts_max = 2;
+  const Verdict verdict = judge(outcome(OutcomeKind::crashed), last);
+  EXPECT_EQ(verdict.settle, Settle::failed);
+  EXPECT_EQ(verdict.why, "why; that was attempt 2 of 2");
+}
+
+TEST(Verdict, a_rate_limit_parks_the_run_with_its_account_until_the_window_opens) {
+  Outcome limited = outcome(OutcomeKind::rate_limited);
+  limited.resets_at = WallTime(5h);
+  VerdictFacts now = facts();
+  now.wall_now = WallTime(1h);
+  const Verdict verdict = judge(limited, now);
+  EXPECT_EQ(verdict.settle, Settle::park);
+  EXPECT_TRUE(verdict.pauses_account);
+  EXPECT_EQ(verdict.park_for, 4h + 5s);
+  limited.resets_at.reset();
+  EXPECT_EQ(judge(limited, now).park_for, 60s);
+  limited.retry_after = 7s;
+  EXPECT_EQ(judge(limited, now).park_for, 7s);
+}
+
+TEST(Verdict, an_expired_login_waits_for_a_person_and_an_unreachable_provider_for_a_moment) {
+  const Verdict login = judge(outcome(OutcomeKind::not_logged_in), facts());
+  EXPECT_EQ(login.settle, Settle::park);
+  EXPECT_FALSE(login.park_for);
+  const Verdict unreachable = judge(outcome(OutcomeKind::api_error), facts());
+  EXPECT_EQ(unreachable.settle, Settle::park);
+  EXPECT_TRUE(unreachable.park_for);
+  EXPECT_TRUE(unreachable.pauses_account);
+}
+
+TEST(Verdict, what_was_under_way_goes_on_in_its_conversation_or_is_in_doubt) {
+  for (const OutcomeKind kind : {OutcomeKind::rate_limited, OutcomeKind::not_logged_in, OutcomeKind::api_error}) {
+    Outcome met = outcome(kind);
+    VerdictFacts used = facts();
+    used.tools_used = true;
+    EXPECT_TRUE(judge(met, used).in_doubt);
+    met.conversation = "c";
+    EXPECT_TRUE(judge(met, used).resumes);
+    EXPECT_FALSE(judge(met, used).in_doubt);
+    used.tools_used = false;
+    EXPECT_FALSE(judge(met, used).resumes) << "it had done nothing: it may begin anew";
+    used.tools_used = true;
+    used.on_crash = OnCrash::rerun;
+    met.conversation.clear();
+    EXPECT_FALSE(judge(met, used).in_doubt);
+  }
+}
+
+TEST(Verdict, only_some_answers_of_a_provider_are_worth_another_try) {
+  for (const int status : {500, 502, 529, 408}) {
+    Outcome met = outcome(OutcomeKind::api_error);
+    met.http_status = status;
+    met.retry_after = 3s;
+    const Verdict verdict = judge(met, facts());
+    EXPECT_EQ(verdict.settle, Settle::retry) << status;
+    EXPECT_EQ(verdict.retry_after, 3s);
+  }
+  for (const int status : {400, 401, 403, 404, 422}) {
+    Outcome met = outcome(OutcomeKind::api_error);
+    met.http_status = status;
+    EXPECT_EQ(judge(met, facts()).settle, Settle::failed) << status;
+  }
+}
+
+TEST(Verdict, what_a_leaving_worker_hands_back_costs_no_attempt) {
+  Outcome ended = outcome(OutcomeKind::cancelled);
+  EXPECT_EQ(judge_handed_back(ended, facts(OnCrash::rerun)).settle, Settle::hand_back);
+  EXPECT_EQ(judge_handed_back(ended, facts(OnCrash::resume)).settle, Settle::hand_back) << "it had done nothing";
+  EXPECT_TRUE(judge_handed_back(ended, facts(OnCrash::doubt)).in_doubt);
+  VerdictFacts used = facts(OnCrash::resume);
+  used.tools_used = true;
+  EXPECT_TRUE(judge_handed_back(ended, used).in_doubt);
+  ended.conversation = "c";
+  EXPECT_TRUE(judge_handed_back(ended, used).resumes);
+  EXPECT_EQ(judge_handed_back(outcome(OutcomeKind::succeeded), used).settle, Settle::succeeded);
+}
+
+}  // namespace
+}  // namespace stint::domain

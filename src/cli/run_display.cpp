@@ -100,6 +100,7 @@ void RunDisplay::show(const engine::RunEvent& event) {
     case driver::ProgressKind::text: return print(event.progress->text);
     case driver::ProgressKind::tool_start: return say(printable(event.progress->text.substr(0, kToolShown)));
     case driver::ProgressKind::rate_info:
+    case driver::ProgressKind::conversation: return;
     case driver::ProgressKind::note: return say(printable(event.progress->text));
     case driver::ProgressKind::thinking:
     case driver::ProgressKind::tool_end:

@@ -44,7 +44,17 @@ struct Launch {
   bool close_stdin = true;  ///< after the text; else when the result was seen
 };
 
-enum class ProgressKind : std::uint8_t { text, thinking, tool_start, tool_end, heartbeat, rate_info, usage, note };
+enum class ProgressKind : std::uint8_t {
+  text,
+  thinking,
+  tool_start,
+  tool_end,
+  heartbeat,
+  rate_info,
+  usage,
+  note,
+  conversation
+};
 [[nodiscard]] std::string_view to_string(ProgressKind kind) noexcept;
 
 /// What a line means to who watches.

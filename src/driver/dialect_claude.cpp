@@ -200,6 +200,7 @@ void ClaudeDialect::read_system(const json::object& event, std::vector<Progress>
   const std::string subtype = text_at(event, "subtype");
   if (subtype == "init") {
     conversation_ = shortened(text_at(event, "session_id"), kShownMax);
+    say(out, ProgressKind::conversation, conversation_);
     say(out, ProgressKind::note,
         one_line(fmt::format("claude {}, {}", text_at(event, "claude_code_version"), text_at(event, "model")),
                  kShownMax));

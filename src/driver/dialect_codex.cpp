@@ -52,7 +52,7 @@ class CodexDialect final : public Dialect {
     const std::string type = text_at(*event, "type");
     if (type == "thread.started") {
       conversation_ = shortened(text_at(*event, "thread_id"), kShownMax);
-      say(out, ProgressKind::note, "conversation " + conversation_);
+      say(out, ProgressKind::conversation, conversation_);
     } else if (type == "turn.completed") {
       completed_ = true;
       read_usage(*event, out);

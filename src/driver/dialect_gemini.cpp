@@ -59,7 +59,7 @@ class GeminiDialect final : public Dialect {
     const std::string type = text_at(*event, "type");
     if (type == "init") {
       conversation_ = shortened(text_at(*event, "session_id"), kShownMax);
-      say(out, ProgressKind::note, "conversation " + conversation_);
+      say(out, ProgressKind::conversation, conversation_);
     } else if (type == "message") {
       read_message(*event, out);
     } else if (type == "tool_use") {

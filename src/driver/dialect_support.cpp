@@ -48,6 +48,7 @@ std::string_view to_string(ProgressKind kind) noexcept {
     case ProgressKind::rate_info: return "rate_info";
     case ProgressKind::usage: return "usage";
     case ProgressKind::note: return "note";
+    case ProgressKind::conversation: return "conversation";
   }
   return "unknown";
 }

@@ -29,6 +29,21 @@ void HostPermit::merge(HostPermit&& other) {
   run_ = other.run_;
 }
 
+Result<> HostPermit::assign(const std::string& run, const std::string& cgroup, const std::string& label) {
+  for (const Held& slot : slots_) {
+    std::optional<os::SlotRecord> record = os::read_slot_record(slot.fd.get());
+    if (!record) return fail(Errc::failed, slot.limit + ": the record of our slot is gone");
+    record->run = run;
+    record->cgroup = cgroup;
+    record->label = label;
+    if (!os::write_slot_record(slot.fd.get(), *record)) {
+      return fail(Errc::failed, slot.limit + ": cannot write the record of our slot; is the disk full?");
+    }
+  }
+  run_ = run;
+  return {};
+}
+
 std::vector<int> HostPermit::entrust() {
   entrusted_ = true;
   std::vector<int> result;

@@ -29,6 +29,8 @@ class HostPermit {
   void release() noexcept;
   /// Takes over what another of the same run holds.
   void merge(HostPermit&& other);
+  /// From here on they are that run's; before its work begins.
+  [[nodiscard]] Result<> assign(const std::string& run, const std::string& cgroup, const std::string& label);
   /// The descriptors, for a warden to inherit.
   [[nodiscard]] std::vector<int> entrust();
   [[nodiscard]] bool empty() const noexcept { return slots_.empty(); }

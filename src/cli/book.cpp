@@ -1,0 +1,148 @@
+#include "cli/book.hpp"
+
+#include "agent/trust.hpp"
+#include "driver/dialect.hpp"
+#include "engine/local_fleet.hpp"
+#include "limit/host_limit.hpp"
+
+#include <fmt/format.h>
+
+namespace stint::cli {
+namespace {
+
+using domain::DriverKind;
+using domain::OnCrash;
+
+constexpr std::uint32_t kAttemptsMax = 1000;  // the engine counts them, by the run's own budget
+
+std::string account_of(const domain::Agent& agent, DriverKind driver, const agent::Settings& settings) {
+  const auto model = settings.models.find(agent.model);
+  if (model != settings.models.end() && !model->second.account.empty()) return "account:" + model->second.account;
+  switch (driver) {
+    case DriverKind::claude: return "account:anthropic";
+    case DriverKind::codex: return "account:openai";
+    case DriverKind::gemini: return "account:google";
+    case DriverKind::llm:
+    case DriverKind::command: break;
+  }
+  return {};
+}
+
+domain::BudgetSpec budget_of(const domain::Agent& agent, const agent::Settings& settings) {
+  domain::BudgetSpec budget = agent.budget;
+  if (!budget.time) budget.time = settings.budget.time;
+  if (!budget.attempts) budget.attempts = settings.budget.attempts;
+  if (!budget.tokens) budget.tokens = settings.budget.tokens;
+  if (!budget.money_micros) budget.money_micros = settings.budget.money_micros;
+  return budget;
+}
+
+/// Fills in one agent.
+class AgentReader {
+ public:
+  AgentReader(Reading& reading, bool cluster, bool trusted) : reading_(reading), cluster_(cluster), trusted_(trusted) {}
+
+  void read(const domain::Agent& agent) {
+    engine::AgentSpec spec;
+    const agent::Settings& settings = reading_.place.settings;
+    const DriverKind driver = agent.driver.value_or(settings.driver);
+    spec.agent = agent;
+    spec.agent.driver = driver;
+    spec.entry.name = agent.name;
+    spec.entry.queued_max = settings.pool.queue;
+    spec.entry.attempts_max = kAttemptsMax;
+    if (agent.retry.base) spec.entry.backoff_base = *agent.retry.base;
+    if (agent.retry.cap) spec.entry.backoff_cap = *agent.retry.cap;
+    spec.account = account_of(agent, driver, settings);
+    spec.budget = budget_of(agent, settings);
+    const bool talks = driver != DriverKind::command;
+    spec.on_crash = agent.on_crash.value_or(talks ? OnCrash::resume : OnCrash::doubt);
+    spec.refused = why_refused(spec.agent);
+    requests_.clear();
+    // Also without a number: so that an agent, or an account, can be paused.
+    add_to_store(spec, domain::agent_limit(agent.name), 1);
+    if (!spec.account.empty()) add_to_store(spec, spec.account, 1);
+    if (agent.max_concurrency) add(spec, domain::agent_limit(agent.name), 1, *agent.max_concurrency, cluster_);
+    for (const domain::LimitRequest& request : agent.limits) {
+      const auto capacity = configured_capacity(settings, request.name);
+      if (capacity) {
+        add(spec, request.name, request.weight, *capacity, counts_in_store(request.name));
+      } else if (spec.refused.empty()) {
+        spec.refused =
+            fmt::format("{}:{}: the limit '{}' is defined nowhere; give it a number in [limits] of stint.toml",
+                        agent.file, request.line, request.name);
+      }
+    }
+    if (const auto capacity = configured_capacity(settings, "host")) add(spec, "host", 1, *capacity, false);
+    if (!requests_.empty()) reading_.permits[agent.name] = requests_;
+    reading_.book[agent.name] = std::move(spec);
+  }
+
+ private:
+  [[nodiscard]] bool counts_in_store(const std::string& name) const {
+    const auto found = reading_.place.settings.limits.find(name);
+    const auto reach = found == reading_.place.settings.limits.end() ? std::nullopt : found->second.reach;
+    return cluster_ && reach != agent::Reach::host && reach != agent::Reach::process;
+  }
+  [[nodiscard]] std::string why_refused(const domain::Agent& agent) const {
+    if (*agent.driver == DriverKind::llm) {
+      return agent.name + ": the driver 'llm' is not built yet; use claude, codex, gemini or command";
+    }
+    if (*agent.driver == DriverKind::command && agent.command.empty()) {
+      return agent.name + ": the driver 'command' needs a command: in its file";
+    }
+    const bool tools = agent.tool_names || !agent.tool_names_denied.empty();
+    if (tools && *agent.driver != DriverKind::claude) {
+      return agent.file + ": the driver '" + std::string(to_string(*agent.driver)) +
+             "' can't restrict tools as this file says";
+    }
+    const auto things = agent::things_that_need_trust(agent);
+    if (trusted_ || things.empty()) return {};
+    return agent::untrusted(reading_.place.project, things.front()).describe();
+  }
+  static void add_to_store(engine::AgentSpec& spec, const std::string& limit, std::uint32_t weight) {
+    const auto known = std::ranges::find(spec.entry.limits, limit, &store::LimitUse::limit);
+    if (known == spec.entry.limits.end()) {
+      spec.entry.limits.push_back({limit, weight});
+    } else {
+      known->weight = std::max(known->weight, weight);
+    }
+  }
+  void add(engine::AgentSpec& spec, const std::string& name, std::uint32_t weight, std::uint32_t capacity,
+           bool in_store) {
+    if (in_store) {
+      add_to_store(spec, name, weight);
+      reading_.cluster_limits[name] = capacity;
+    }
+    auto limit = reading_.place.homes.find(name, capacity);
+    const std::uint32_t now = in_store || !limit ? capacity : limit::capacity_now(*limit);
+    if (!limit && spec.refused.empty()) spec.refused = limit.error().describe();
+    if (weight > now && spec.refused.empty()) {
+      spec.refused = fmt::format("{}: weight {} is more than its capacity, {}", name, weight, now);
+    }
+    if (!in_store && limit) requests_.push_back({std::move(*limit), weight});
+  }
+
+  Reading& reading_;
+  const bool cluster_, trusted_;
+  std::vector<limit::HostRequest> requests_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const Reading>> blocking_read_project(const Surroundings& around, bool cluster) {
+  auto reading = std::make_shared<Reading>();
+  STINT_TRY(reading->place, blocking_find_host_place(around));
+  reading->catalogue = agent::blocking_discover(reading->place.project.root);
+  STINT_TRY(const agent::UserPlaces places, agent::user_places(around.environment));
+  STINT_TRY(const bool trusted, agent::blocking_is_trusted(places.state, reading->place.project));
+  AgentReader reader(*reading, cluster, trusted);
+  for (const domain::Agent& agent : reading->catalogue.agents) reader.read(agent);
+  domain::Agent prompt;  // of runs without a file
+  prompt.name = engine::kPromptAgent;
+  prompt.description = "A prompt without an agent's file";
+  if (!reading->book.contains(prompt.name)) reader.read(prompt);
+  return reading;
+}
+
+}  // namespace stint::cli

@@ -1,0 +1,28 @@
+/// The agents of a project as an engine takes them: what the store counts, what the host counts, what may not run and
+/// why.
+#pragma once
+
+#include "agent/discovery.hpp"
+#include "cli/host_homes.hpp"
+#include "engine/book.hpp"
+#include "limit/host_limits.hpp"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace stint::cli {
+
+/// One reading of the project. Shared by who began a run under it and who reads the next.
+struct Reading {
+  HostPlace place;
+  agent::Catalogue catalogue;
+  engine::Book book;
+  std::map<std::string, std::vector<limit::HostRequest>, std::less<>> permits;  ///< of this host, by agent
+  std::map<std::string, std::uint32_t, std::less<>> cluster_limits;             ///< that the store counts
+};
+/// `cluster`: the store is shared between machines, and counts limits itself. Fails if a setting is wrong.
+[[nodiscard]] Result<std::shared_ptr<const Reading>> blocking_read_project(const Surroundings& around, bool cluster);
+
+}  // namespace stint::cli

@@ -1,0 +1,51 @@
+/// What an engine of a real process is made of: permits that are lock files of this host, and a driver that starts
+/// agents' processes under wardens.
+#pragma once
+
+#include "cli/book.hpp"
+#include "domain/ambient.hpp"
+#include "domain/driver.hpp"
+#include "driver/process_attempt.hpp"
+#include "limit/host_limits.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace stint::cli {
+
+/// The reading that counts now.
+using CurrentReading = std::function<std::shared_ptr<const Reading>()>;
+
+class HostPermits final : public domain::Permits {
+ public:
+  HostPermits(Reactor& reactor, const domain::Ambient& ambient, CurrentReading reading);
+
+  [[nodiscard]] bool needed(const std::string& agent) const override;
+  Task<Result<std::unique_ptr<domain::HeldPermits>>> acquire(std::string agent,
+                                                             std::function<void(std::string)> waits) override;
+
+ private:
+  const domain::Ambient& ambient_;
+  CurrentReading reading_;
+  limit::HostLimits limits_;
+};
+
+class ProcessDriver final : public domain::Driver {
+ public:
+  struct Options {
+    Duration grace = std::chrono::seconds(5);
+    /// Further variables of a run's processes: where its fleet is, and its own key to it.
+    std::function<std::vector<std::string>(const domain::WorkOrder&)> environment;
+  };
+  ProcessDriver(Reactor& reactor, CurrentReading reading, Options options);
+
+  Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::Work::Listener listener) override;
+
+ private:
+  CurrentReading reading_;
+  Options options_;
+  driver::Wardens wardens_;
+};
+
+}  // namespace stint::cli

@@ -1,0 +1,25 @@
+/// The agents of a fleet as the engine needs them: each with what the store has to know, its defaults filled in.
+#pragma once
+
+#include "domain/agent.hpp"
+#include "store/store.hpp"
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace stint::engine {
+
+inline constexpr std::string_view kPromptAgent = "prompt";  // of runs without a file
+
+struct AgentSpec {
+  domain::Agent agent;
+  store::AgentEntry entry;
+  std::string account;        ///< the limit that a rate limit pauses; empty: none
+  domain::BudgetSpec budget;  ///< with the settings' defaults
+  domain::OnCrash on_crash = domain::OnCrash::doubt;
+  std::string refused;  ///< why it must not run; empty: it may
+};
+using Book = std::map<std::string, AgentSpec, std::less<>>;
+
+}  // namespace stint::engine

@@ -1,0 +1,210 @@
+// The engine's way from the queue to a worker: which agent next, permits of the host, the claim.
+//
+// Invariants
+// 1. Permits of the host are in hand before a run that needs them is claimed, and travel with it.
+// 2. At most one claim of an agent is on its way: after an answer that did not come, what the store says we own and do
+//    not carry is what it gave us.
+// 3. Every claim becomes an assignment, or is given back.
+#include "engine/engine.hpp"
+#include "pool/persist.hpp"
+#include "queue/ready_core.hpp"
+#include "stint/combinators.hpp"
+
+#include <algorithm>
+
+namespace stint::engine {
+namespace {
+
+using pool::Patience;
+
+constexpr Duration kPermitsKept = std::chrono::seconds(2);  // while no worker is free; then others may have them
+
+struct Count {
+  explicit Count(std::uint32_t& counter, std::uint32_t by = 1) : value(counter), amount(by) { value += amount; }
+  ~Count() { value -= amount; }
+  Count(const Count&) = delete;
+  Count& operator=(const Count&) = delete;
+  std::uint32_t& value;
+  const std::uint32_t amount;
+};
+
+}  // namespace
+
+/// Not counting those that are promised.
+std::uint32_t Engine::free_workers() const {
+  const auto free = static_cast<std::uint32_t>(pool_.free_workers());
+  return free > reserved_ ? free - reserved_ : 0;
+}
+
+std::uint32_t Engine::running(std::string_view agent) const {
+  return static_cast<std::uint32_t>(
+      std::ranges::count_if(worker_.carried(), [&](const auto& each) { return each.second->agent == agent; }));
+}
+
+Task<> Engine::dispatch() {
+  std::uint64_t seen = 0;
+  while (phase_ == Phase::serving) {
+    const std::uint64_t stirred = stirred_.rings();
+    const bool progress = may_claim() && free_workers() > with_permits_ && co_await dispatch_once();
+    if (progress) continue;
+    if (free_workers() == 0 || !may_claim()) {
+      co_await stirred_.hear(stirred);
+      continue;
+    }
+    auto first = co_await race(parts_.store.wait(seen, options_.look_every), stir(stirred));
+    if (auto* const waited = std::get_if<0>(&first)) {
+      if (*waited) {
+        seen = **waited;
+      } else {
+        co_await next_step(options_.look_every);
+      }
+    }
+  }
+}
+
+Task<> Engine::stir(std::uint64_t seen) { co_await stirred_.hear(seen); }
+
+/// True: something was claimed, and there may be more.
+Task<bool> Engine::dispatch_once() {
+  const auto ready = co_await parts_.store.ready(static_cast<std::uint32_t>(options_.pool.queue_capacity));
+  if (!ready || !may_claim()) co_return false;
+  std::vector<queue::Candidate> candidates;
+  std::uint32_t startable = 0;
+  for (const store::Ready& each : *ready) {
+    if (!book_->contains(each.agent)) continue;  // somebody else's
+    const std::uint32_t runs = std::min(each.runs, each.startable.value_or(each.runs));
+    if (runs == 0) continue;
+    if (!parts_.permits.needed(each.agent)) {
+      candidates.push_back({each.agent, runs, each.rank_ms, running(each.agent)});
+      startable += runs;
+    } else if (!feeding_.contains(each.agent)) {
+      feeding_.insert(each.agent);
+      scope_->spawn(feed(each.agent));
+    } else if (!waits_.contains(each.agent)) {
+      ++startable;
+    }
+  }
+  const std::uint32_t free = free_workers();
+  startable_ = startable;
+  bool progress = false;
+  for (const queue::Share& share :
+       queue::share(std::move(candidates), free > with_permits_ ? free - with_permits_ : 0)) {
+    const std::uint32_t claimed = co_await claim(share.agent, share.workers, nullptr);
+    progress = progress || claimed > 0;
+    startable_ -= std::min(startable_, claimed);
+  }
+  co_return progress;
+}
+
+/// Stands in line for an agent's permits, as long as it has something to run.
+Task<> Engine::feed(std::string agent) {
+  struct Feeding {
+    Engine& engine;
+    const std::string& agent;
+    ~Feeding() {
+      engine.feeding_.erase(agent);
+      engine.waits_.erase(agent);
+    }
+  };
+  const Feeding feeding{*this, agent};
+  while (may_claim()) {
+    auto told = [this, &agent](std::string why) {
+      if (why.empty()) {
+        waits_.erase(agent);
+      } else {
+        waits_[agent] = std::move(why);
+      }
+    };
+    auto permits = co_await parts_.permits.acquire(agent, told);
+    if (!permits) {
+      waits_[agent] = permits.error().describe();
+      co_await next_step(options_.look_every);
+      continue;
+    }
+    {
+      // Who has permits goes first. They are not kept for long without a worker: others of this host may want them.
+      const Count counted(with_permits_);
+      const TimePoint until = parts_.executor.now() + kPermitsKept;
+      while (may_claim() && free_workers() == 0 && parts_.executor.now() < until) {
+        co_await race(hear(stirred_), nap(until));
+      }
+    }
+    if (!may_claim() || free_workers() == 0) break;
+    const std::uint32_t claimed = co_await claim(agent, 1, std::move(*permits));
+    if (claimed == 0) break;
+  }
+  stirred_.ring();
+}
+
+Task<std::uint32_t> Engine::claim(std::string agent, std::uint32_t most, std::unique_ptr<domain::HeldPermits> permits) {
+  if (!owner_) co_return 0;
+  const Count reserved(reserved_, most);
+  const store::WorkerNumber owner = *owner_;
+  std::vector<store::Claim> claims = co_await ask_claim(owner, agent, most);
+  std::vector<store::Claim> unwanted;
+  std::uint32_t assigned = 0;
+  for (store::Claim& claim : claims) {
+    const bool may = owner_ == owner && !fencing_ && phase_ == Phase::serving;
+    if (may && assign(owner, claim, std::move(permits))) {
+      ++assigned;
+    } else {
+      unwanted.push_back(std::move(claim));
+    }
+  }
+  if (!unwanted.empty()) co_await give_back(owner, std::move(unwanted));
+  co_return assigned;
+}
+
+/// What the store gave us, also if its answer was lost on the way.
+Task<std::vector<store::Claim>> Engine::ask_claim(store::WorkerNumber owner, const std::string& agent,
+                                                  std::uint32_t most) {
+  auto claims = co_await parts_.store.claim(owner, agent, most);
+  if (claims) co_return std::move(*claims);
+  if (claims.error().retry() != Retry::unknown) co_return {};
+  Patience patience;
+  // Behind a fence, what we own and do not carry may have been begun: then it is for others to find.
+  while (owner_ == owner) {
+    // What we carry when we ask may have ended when the answer comes: it must not be taken for new.
+    const std::map<pool::Worker::Key, pool::Carried*> before = worker_.carried();
+    auto owned = co_await parts_.store.owned(owner);
+    if (owner_ != owner) break;
+    if (owned) {
+      std::erase_if(*owned, [&](const store::Claim& claim) {
+        return claim.agent != agent || before.contains({claim.id, claim.fence}) || worker_.carries(claim);
+      });
+      co_return std::move(*owned);
+    }
+    if (!Patience::may_ask_again(owned.error())) break;
+    co_await patience.wait();
+  }
+  co_return {};
+}
+
+bool Engine::assign(store::WorkerNumber owner, store::Claim& claim, std::unique_ptr<domain::HeldPermits> permits) {
+  const auto found = book_->find(claim.agent);
+  if (found == book_->end() || pool_.free_workers() == 0) return false;  // the pool may have shrunk meanwhile
+  const AgentSpec& spec = found->second;
+  pool::Assignment assignment;
+  assignment.account = spec.account;
+  assignment.budget = spec.budget;
+  assignment.on_crash = spec.on_crash;
+  assignment.permits = std::move(permits);
+  assignment.claim = claim;
+  assignment.carried = worker_.take(owner, claim);
+  JobOptions options;
+  options.label = claim.id;
+  return pool_.submit_nowait(std::move(assignment), std::move(options)).has_value();
+}
+
+/// They were never begun.
+Task<> Engine::give_back(store::WorkerNumber owner, std::vector<store::Claim> claims) {
+  for (const store::Claim& claim : claims) {
+    store::Settlement settlement;
+    settlement.run = claim.run;
+    settlement.fence = claim.fence;
+    settlement.settle = domain::Settle::hand_back;
+    (void)co_await settler_.settle(owner, std::move(settlement));
+  }
+}
+
+}  // namespace stint::engine

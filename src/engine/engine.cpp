@@ -1,0 +1,279 @@
+#include "engine/engine.hpp"
+
+#include "pool/persist.hpp"
+#include "stint/combinators.hpp"
+
+#include <algorithm>
+
+namespace stint::engine {
+
+using pool::Carried;
+using pool::Patience;
+
+std::string_view to_string(Phase phase) noexcept {
+  switch (phase) {
+    case Phase::starting: return "starting";
+    case Phase::serving: return "serving";
+    case Phase::finishing: return "finishing";
+    case Phase::handing_back: return "handing_back";
+    case Phase::stopped: return "stopped";
+  }
+  return "unknown";
+}
+
+Engine::Engine(Parts parts, EngineOptions options, Book book)
+    : parts_(parts),
+      options_(std::move(options)),
+      book_(std::make_shared<const Book>(std::move(book))),
+      settler_(parts_.store),
+      worker_({parts_.store, parts_.driver, parts_.scribe, parts_.ambient, settler_, changes_}),
+      pool_([this](pool::Assignment assignment, JobContext& job) { return worker_.carry(std::move(assignment), job); },
+            [this] {
+              PoolOptions pool = options_.pool;
+              pool.startable_queue_size = [this] { return startable_; };
+              return pool;
+            }()) {
+  pool_.on_done([this](JobId, Result<>) { stirred_.ring(); });
+}
+
+Engine::~Engine() = default;
+
+Task<Result<>> Engine::enlist() {
+  std::vector<store::AgentEntry> entries;
+  for (const auto& [name, spec] : *book_) entries.push_back(spec.entry);
+  STINT_CO_CHECK(co_await parts_.store.define(std::move(entries)));
+  const TimePoint asked_at = parts_.executor.now();
+  STINT_CO_TRY(owner_, co_await parts_.store.enrol(options_.label));
+  leased_until_ = asked_at + options_.lease;
+  co_return Result<>();
+}
+
+Task<Result<>> Engine::run() {
+  STINT_CO_CHECK(co_await enlist());
+  auto body = [&](Scope& scope) -> Task<Result<>> {
+    scope_ = &scope;
+    pool_.start(scope);
+    scope.spawn(settler_.run());
+    scope.spawn(beat());
+    scope.spawn(watch_lease());
+    scope.spawn(tick());
+    phase_ = Phase::serving;
+    scope.spawn(dispatch());
+    if (drains_asked_ == 0) co_await drain_asked_.hear(drain_asked_.rings());
+    co_await carry_out_drain();
+    (void)co_await pool_.stop();
+    phase_ = Phase::stopped;
+    if (owner_) (void)co_await parts_.store.leave(*owner_);
+    changes_.tell("");
+    scope.cancel();
+    co_return Result<>();
+  };
+  auto ended = co_await with_scope(std::ref(body));
+  scope_ = nullptr;
+  co_return ended;
+}
+
+Task<Result<>> Engine::reload(Book book) {
+  std::vector<store::AgentEntry> entries;
+  for (const auto& [name, spec] : book) entries.push_back(spec.entry);
+  STINT_CO_CHECK(co_await parts_.store.define(std::move(entries)));
+  book_ = std::make_shared<const Book>(std::move(book));
+  stirred_.ring();
+  co_return Result<>();
+}
+
+bool Engine::stop_here(std::string_view id, Carried::Stop why, std::string text) {
+  Carried* const carried = worker_.find(id);
+  if (carried == nullptr) return false;
+  carried->stop(why, std::move(text));
+  return true;
+}
+
+void Engine::hold_up(std::string why) {
+  held_up_ = std::move(why);
+  stirred_.ring();
+}
+
+Result<> Engine::resize(std::size_t workers) {
+  STINT_CHECK(pool_.resize(workers));
+  stirred_.ring();
+  return {};
+}
+
+Result<> Engine::scale(std::optional<std::size_t> workers, std::optional<std::size_t> min,
+                       std::optional<std::size_t> max) {
+  if (min || max) {
+    const auto bounds = pool_.health().bounds;
+    if (!bounds) return fail(Errc::invalid, "this pool has a fixed size: autoscale is off in [pool]");
+    STINT_CHECK(pool_.set_bounds(min.value_or(bounds->first), max.value_or(bounds->second)));
+  }
+  if (!workers) return {};
+  return resize(*workers);
+}
+
+/// A pause of the pool must not hold up what was given to it before.
+void Engine::keep_a_worker() {
+  const PoolHealth health = pool_.health();
+  if (health.target_size == 0 && health.queue_size > 0) (void)pool_.resize(1);
+}
+
+// ---- lease ---------------------------------------------------------------------------------------------------------
+
+/// On whole steps of the clock, so that what happens once a second wakes the process once a second.
+Task<> Engine::next_step(Duration every) {
+  const auto since = parts_.executor.now().time_since_epoch();
+  co_await sleep_until(TimePoint(since - since % every + every));
+}
+
+Task<> Engine::beat() {
+  while (true) {
+    co_await next_step(options_.beat_every);
+    if (!owner_) continue;
+    const store::WorkerNumber owner = *owner_;
+    const TimePoint asked_at = parts_.executor.now();
+    const auto beat = co_await parts_.store.beat(owner);
+    if (owner_ != owner || !beat) continue;  // watch_lease() sees to what is not answered
+    if (!beat->alive) {
+      co_await fence("others have taken its runs");
+      continue;
+    }
+    leased_until_ = asked_at + options_.lease;
+    for (const store::StopAsked& stop : beat->stops) hear_stop(stop);
+  }
+}
+
+void Engine::hear_stop(const store::StopAsked& stop) {
+  for (const auto& [key, carried] : worker_.carried()) {
+    if (carried->run != stop.run || carried->fence != stop.fence) continue;
+    if (carried->stopped() != Carried::Stop::none) return;  // it is on its way; a beat must not hurry it
+    const bool expired = stop.stop == domain::Stop::expired;
+    carried->stop(expired ? Carried::Stop::expired : Carried::Stop::cancelled,
+                  expired ? "its time is used up" : "cancelled");
+    return;
+  }
+}
+
+/// Work must be gone before others may take it: a lease that could not be renewed ends it in time.
+Task<> Engine::watch_lease() {
+  if (options_.lease == Duration::max()) co_return;  // it lasts as long as the process
+  while (true) {
+    const TimePoint until = leased_until_ - options_.fence_before;
+    if (!owner_ || parts_.executor.now() < until) {
+      co_await sleep_until(std::max(until, parts_.executor.now() + options_.beat_every));
+      continue;
+    }
+    co_await fence("the store did not answer within the lease");
+  }
+}
+
+/// Ends all work at once, since others will take it, and begins anew as another worker.
+Task<> Engine::fence(std::string why) {
+  if (std::exchange(fencing_, true)) co_return;
+  owner_.reset();
+  for (const auto& [key, carried] : worker_.carried()) carried->stop(Carried::Stop::fenced, why);
+  keep_a_worker();
+  while (!worker_.carried().empty()) co_await worker_.moved().hear(worker_.moved().rings());
+  Patience patience;
+  while (phase_ == Phase::serving) {
+    const TimePoint asked_at = parts_.executor.now();
+    const auto owner = co_await parts_.store.enrol(options_.label);
+    if (owner) {
+      owner_ = *owner;
+      leased_until_ = asked_at + options_.lease;
+      break;
+    }
+    co_await patience.wait();
+  }
+  fencing_ = false;
+  stirred_.ring();
+}
+
+/// What is due in the store, for all processes: any of them may do it.
+Task<> Engine::tick() {
+  while (true) {
+    const auto ticked = co_await parts_.store.tick();
+    if (ticked && ticked->changed()) {
+      changes_.tell("");
+      stirred_.ring();
+    }
+    co_await prune();
+    Duration pause = options_.look_every;
+    if (ticked && ticked->next) {
+      pause = std::clamp<Duration>(*ticked->next - parts_.ambient.wall_now(), Executor::kTick, options_.look_every);
+    }
+    if (pause == options_.look_every) {
+      co_await next_step(pause);
+    } else {
+      co_await sleep_for(pause);
+    }
+  }
+}
+
+Task<> Engine::prune() {
+  constexpr Duration kEvery = std::chrono::minutes(1);
+  constexpr std::uint32_t kAtOnce = 500;  // a short transaction: others write, too
+  const TimePoint now = parts_.executor.now();
+  if (options_.retention == Duration::zero() || now < prune_at_) co_return;
+  prune_at_ = now + kEvery;
+  const WallTime before = parts_.ambient.wall_now() - std::chrono::ceil<std::chrono::milliseconds>(options_.retention);
+  const auto gone = co_await parts_.store.prune(before, kAtOnce);
+  if (gone && *gone == kAtOnce) prune_at_ = now + options_.look_every;
+}
+
+// ---- drain ---------------------------------------------------------------------------------------------------------
+
+void Engine::drain(std::optional<Duration> timeout) {
+  ++drains_asked_;
+  if (drains_asked_ == 1) {
+    drain_timeout_ = timeout.value_or(options_.drain_timeout);
+    if (phase_ == Phase::serving || phase_ == Phase::starting) phase_ = Phase::finishing;
+  }
+  drain_asked_.ring();
+  stirred_.ring();
+  changes_.tell("");
+}
+
+Task<> Engine::carry_out_drain() {
+  const TimePoint began = parts_.executor.now();
+  const pool::WorkerCounts before = worker_.counts();
+  phase_ = Phase::finishing;
+  keep_a_worker();
+  if (owner_) (void)co_await parts_.store.drain(*owner_);
+  const TimePoint until = began + *drain_timeout_;
+  const auto idle = [this] { return worker_.carried().empty() && reserved_ == 0; };
+  while (!idle() && drains_asked_ == 1 && parts_.executor.now() < until) {
+    co_await race(hear(worker_.moved()), hear(stirred_), hear(drain_asked_), nap(until));
+  }
+  phase_ = Phase::handing_back;
+  changes_.tell("");
+  std::uint32_t told = 0;
+  while (!idle()) {
+    const std::uint32_t asked = drains_asked_;
+    for (const auto& [key, carried] : worker_.carried()) {
+      const bool hurry = asked > std::max(told, 2U);
+      if (carried->stopped() == Carried::Stop::none || hurry) {
+        carried->stop(Carried::Stop::handed_back, "the worker that carried it is leaving");
+      }
+    }
+    told = asked;
+    co_await race(hear(worker_.moved()), hear(stirred_), hear(drain_asked_),
+                  nap(parts_.executor.now() + options_.look_every));
+  }
+  const pool::WorkerCounts after = worker_.counts();
+  const auto grown = [&](domain::RunState state) {
+    const auto count = [&](const pool::WorkerCounts& counts) {
+      const auto found = counts.settled.find(state);
+      return found == counts.settled.end() ? 0 : found->second;
+    };
+    return count(after) - count(before);
+  };
+  for (const domain::RunState state : domain::kRunStates) drain_report_.finished += grown(state);
+  drain_report_.handed_back = grown(domain::RunState::queued);
+  drain_report_.in_doubt = grown(domain::RunState::in_doubt);
+  drain_report_.time = parts_.executor.now() - began;
+}
+
+Task<> Engine::hear(Bell& bell) { co_await bell.hear(bell.rings()); }
+Task<> Engine::nap(TimePoint until) { co_await sleep_until(until); }
+
+}  // namespace stint::engine

@@ -1,0 +1,133 @@
+/// What the API, the commands and the tests ask of a fleet. Two stand behind it: the store itself, with or without an
+/// engine in this process (local_fleet.hpp), and a daemon somewhere else, by HTTP. Own thread only.
+#pragma once
+
+#include "domain/driver.hpp"
+#include "engine/engine.hpp"
+#include "store/store.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stint::engine {
+
+/// A wish for a run.
+struct Submission {
+  std::string agent;               ///< empty: `prompt` says all
+  domain::ArgumentValues args;     ///< by name
+  std::vector<std::string> words;  ///< as on a command line: values in order, `key=value`
+  std::string prompt;              ///< without an agent's file
+  std::string session, parent, key;
+  std::optional<int> priority;  ///< else the agent's
+  domain::BudgetSpec budget;
+  std::optional<Duration> deadline;  ///< from now
+  Duration delay{};
+  std::string driver, model, program;
+  std::string retry_of;
+};
+struct Submitted {
+  std::string id;
+  bool created = true;  ///< false: it was there, by its key
+};
+
+/// A run as people see it.
+struct RunView {
+  store::Run run;
+  domain::RunInput input;
+  domain::RunMemo memo;
+  std::optional<std::string> carried_by;  ///< a worker of the process that answers
+};
+
+struct WhyView {
+  std::string run;
+  domain::RunState state = domain::RunState::queued;
+  std::vector<store::Why> reasons;  ///< none: it does not wait
+};
+
+struct AgentView {
+  std::string name, description, driver, usage;
+  std::optional<std::uint32_t> max_concurrency;
+  std::vector<store::LimitUse> limits;
+  std::uint64_t queued = 0, running = 0;
+};
+
+struct LimitView {
+  std::string name;
+  std::string home;  ///< host, or cluster
+  std::optional<std::uint32_t> capacity;
+  std::int64_t held = 0;
+  std::vector<std::string> holders, waiters;  ///< in words
+  bool paused = false;
+  std::optional<WallTime> paused_until;
+};
+
+struct FleetStatus {
+  Phase phase = Phase::stopped;  ///< of this daemon; stopped: none answers
+  std::string version, store;
+  std::optional<PoolHealth> pool;
+  store::Stats stats;
+  std::uint64_t queue_capacity = 0;
+  std::vector<LimitView> limits;
+  std::vector<RunView> running;
+  std::string held_up;  ///< why nothing is begun although there is work
+  std::int64_t money_micros_today = 0, tokens_today = 0;
+  std::optional<std::int64_t> money_micros_per_day;
+};
+
+/// What was ended by a cancel, proven.
+struct Receipt {
+  RunView run;
+  std::vector<std::string> reached;  ///< ids of runs below it that were cancelled with it
+  Duration time{};
+};
+
+class Fleet {
+ public:
+  Fleet() = default;
+  virtual ~Fleet() = default;
+  Fleet(const Fleet&) = delete;
+  Fleet& operator=(const Fleet&) = delete;
+
+  /// One answer for each, in their order. `invalid` names what is wrong, `full` and `closed` say when to come again.
+  virtual Task<Result<std::vector<Result<Submitted>>>> submit(std::vector<Submission> wishes) = 0;
+  /// By id or a prefix that only one has; none: there is no such run.
+  virtual Task<Result<std::optional<RunView>>> find(std::string id) = 0;
+  virtual Task<Result<std::vector<RunView>>> list(store::Filter filter) = 0;
+  virtual Task<Result<std::vector<store::Event>>> events(std::string id, std::int64_t after, std::uint32_t most) = 0;
+  virtual Task<Result<store::FeedPage>> feed(std::string cursor, std::uint32_t most) = 0;
+  virtual Task<Result<store::Output>> output(std::string id) = 0;
+  virtual Task<Result<WhyView>> why(std::string id) = 0;
+  /// What of the run, or of any if it is empty, may have changed since `seen`; at most so long. What to pass next.
+  virtual Task<std::uint64_t> changed(std::string id, std::uint64_t seen, Duration most) = 0;
+  /// Until it has ended, or waits for a person.
+  virtual Task<Result<RunView>> wait(std::string id);
+
+  /// Answers when its work is proven gone.
+  virtual Task<Result<Receipt>> cancel(std::string id) = 0;
+  /// A new run with the same wish.
+  virtual Task<Result<Submitted>> retry(std::string id) = 0;
+  virtual Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) = 0;
+  /// One that is parked goes on.
+  virtual Task<Result<>> answer(std::string id) = 0;
+
+  virtual Task<Result<std::vector<AgentView>>> agents() = 0;
+  virtual Task<Result<std::vector<LimitView>>> limits() = 0;
+  virtual Task<Result<>> resize_limit(std::string name, std::uint32_t capacity) = 0;
+  virtual Task<Result<>> pause(std::string limit, std::optional<Duration> length) = 0;
+  virtual Task<Result<std::uint64_t>> resume(std::string limit) = 0;
+
+  virtual Task<Result<FleetStatus>> status() = 0;
+  struct Scale {
+    std::optional<std::size_t> workers, min, max;
+  };
+  virtual Task<Result<PoolHealth>> scale(Scale scale) = 0;
+  virtual Task<Result<>> drain(std::optional<Duration> timeout) = 0;
+};
+
+/// It does not change any more by itself.
+[[nodiscard]] bool is_at_rest(const store::Run& run) noexcept;
+
+}  // namespace stint::engine

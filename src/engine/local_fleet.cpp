@@ -1,0 +1,388 @@
+#include "engine/local_fleet.hpp"
+
+#include "agent/agent_file.hpp"
+#include "agent/arguments.hpp"
+#include "agent/template.hpp"
+#include "domain/run_id.hpp"
+
+#include <algorithm>
+
+namespace stint::engine {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::RunState;
+
+constexpr Duration kComeAgain = 2s;
+constexpr Duration kLookAgain = 500ms;  // what other processes do is not told to us
+constexpr std::uint32_t kShownRunning = 200;
+
+Error no_such_run(const std::string& id) {
+  return {Errc::invalid, "there is no run '" + id + "'. `stint ls` lists them"};
+}
+
+}  // namespace
+
+bool is_at_rest(const store::Run& run) noexcept {
+  return domain::is_finished(run.state) || run.state == RunState::in_doubt ||
+         (run.state == RunState::parked && run.hold == domain::Hold::person);
+}
+
+Task<Result<RunView>> Fleet::wait(std::string id) {
+  std::uint64_t seen = co_await changed(id, 0, Duration::zero());
+  while (true) {
+    STINT_CO_TRY(std::optional<RunView> view, co_await find(id));
+    if (!view) co_return fail(no_such_run(id));
+    if (is_at_rest(view->run)) co_return std::move(*view);
+    seen = co_await changed(view->run.id, seen, kLookAgain);
+  }
+}
+
+// ---- submit --------------------------------------------------------------------------------------------------------
+
+Result<> LocalFleet::may_submit() const {
+  if (parts_.engine == nullptr) return {};
+  const Phase phase = parts_.engine->phase();
+  if (phase == Phase::serving || phase == Phase::starting) return {};
+  return fail(Error(Errc::closed, Retry::safe, "this daemon is draining and takes no new runs").after(kComeAgain));
+}
+
+Result<store::NewRun> LocalFleet::prepare(const Submission& wish) const {
+  const Book& book = parts_.book();
+  const std::string name = wish.agent.empty() ? std::string(kPromptAgent) : wish.agent;
+  const auto found = book.find(name);
+  if (found == book.end()) {
+    return fail(Errc::invalid, "there is no agent '" + name + "'. `stint agents` lists them");
+  }
+  const AgentSpec& spec = found->second;
+  if (!spec.refused.empty()) return fail(Errc::denied, spec.refused);
+  domain::RunInput input;
+  if (wish.words.empty()) {
+    STINT_TRY(input.args, agent::check_arguments(spec.agent, wish.args));
+  } else {
+    STINT_TRY(input.args, agent::bind_arguments(spec.agent, wish.words));
+  }
+  domain::Agent rendered_from = spec.agent;
+  if (!wish.prompt.empty()) rendered_from.prompt.text = agent::Template::escape(wish.prompt);
+  STINT_TRY(const agent::RenderedAgent rendered, agent::render(rendered_from, input.args));
+  input.prompt = wish.prompt;
+  input.driver = wish.driver;
+  input.model = wish.model;
+  input.program = wish.program;
+  input.title = rendered.title.empty() ? name : rendered.title;
+  input.budget = wish.budget;
+  input.retry_of = wish.retry_of;
+  store::NewRun run;
+  run.id = domain::new_run_id(parts_.ambient);
+  run.agent = name;
+  run.session = wish.session;
+  run.parent = wish.parent;
+  run.key = wish.key;
+  run.priority = wish.priority.value_or(spec.agent.priority);
+  run.delay = wish.delay;
+  if (wish.deadline) {
+    run.deadline = parts_.ambient.wall_now() + std::chrono::ceil<std::chrono::milliseconds>(*wish.deadline);
+  }
+  run.budget = wish.budget.time ? wish.budget.time : spec.budget.time;
+  run.on_crash = spec.on_crash;
+  run.input = parts_.scribe.write(input);
+  return run;
+}
+
+Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Submission> wishes) {
+  STINT_CO_CHECK(may_submit());
+  std::vector<Result<Submitted>> answers;
+  std::vector<store::NewRun> runs;
+  std::vector<std::size_t> places;
+  for (const Submission& wish : wishes) {
+    Result<store::NewRun> run = prepare(wish);
+    if (run) {
+      places.push_back(answers.size());
+      runs.push_back(std::move(*run));
+      answers.emplace_back();
+    } else {
+      answers.push_back(fail(std::move(run).error()));
+    }
+  }
+  if (runs.empty()) co_return answers;
+  auto accepted = co_await parts_.store.enqueue(runs);
+  // Ids were made here, so that what was not answered can be asked again.
+  if (!accepted && accepted.error().retry() == Retry::unknown)
+    accepted = co_await parts_.store.enqueue(std::move(runs));
+  if (!accepted) co_return fail(std::move(accepted).error());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    Result<store::Accepted>& each = (*accepted)[i];
+    if (each) {
+      tell(each->id);
+      answers[places[i]] = Submitted{std::move(each->id), each->created};
+    } else if (each.error() == Errc::full) {
+      answers[places[i]] = fail(std::move(each).error().after(kComeAgain));
+    } else {
+      answers[places[i]] = fail(std::move(each).error());
+    }
+  }
+  co_return answers;
+}
+
+Task<Result<Submitted>> LocalFleet::retry(std::string id) {
+  STINT_CO_TRY(const RunView before, co_await must_find(std::move(id)));
+  if (!domain::is_finished(before.run.state)) {
+    co_return fail(Errc::conflict,
+                   "'" + before.run.id + "' is " + std::string(to_string(before.run.state)) +
+                       ": only what has ended can be run again" +
+                       (before.run.state == RunState::in_doubt ? "; `stint resolve` settles a doubt" : ""));
+  }
+  Submission wish;
+  wish.agent = before.run.agent == kPromptAgent ? std::string() : before.run.agent;
+  wish.args = before.input.args;
+  wish.prompt = before.input.prompt;
+  wish.session = before.run.session;
+  wish.budget = before.input.budget;
+  wish.driver = before.input.driver;
+  wish.model = before.input.model;
+  wish.program = before.input.program;
+  wish.retry_of = before.run.id;
+  std::vector<Submission> wishes;
+  wishes.push_back(std::move(wish));
+  STINT_CO_TRY(auto answers, co_await submit(std::move(wishes)));
+  co_return std::move(answers.front());
+}
+
+// ---- looking -------------------------------------------------------------------------------------------------------
+
+RunView LocalFleet::view(store::Run run) const {
+  RunView view;
+  if (!run.input.empty()) {
+    if (auto input = parts_.scribe.read_input(run.input)) view.input = std::move(*input);
+  }
+  if (!run.result.empty()) {
+    if (auto memo = parts_.scribe.read_memo(run.result)) view.memo = std::move(*memo);
+  }
+  if (parts_.engine != nullptr) {
+    if (const pool::Carried* const carried = parts_.engine->worker().find(run.id)) {
+      view.memo.usage = carried->usage;
+    }
+  }
+  view.run = std::move(run);
+  return view;
+}
+
+Task<Result<std::optional<RunView>>> LocalFleet::find(std::string id) {
+  STINT_CO_TRY(std::optional<store::Run> run, co_await parts_.store.find(std::move(id)));
+  if (!run) co_return std::nullopt;
+  co_return view(std::move(*run));
+}
+
+Task<Result<RunView>> LocalFleet::must_find(std::string id) {
+  STINT_CO_TRY(std::optional<RunView> found, co_await find(id));
+  if (!found) co_return fail(no_such_run(id));
+  co_return std::move(*found);
+}
+
+Task<Result<std::vector<RunView>>> LocalFleet::list(store::Filter filter) {
+  STINT_CO_TRY(std::vector<store::Run> runs, co_await parts_.store.list(std::move(filter)));
+  std::vector<RunView> views;
+  for (store::Run& run : runs) views.push_back(view(std::move(run)));
+  co_return views;
+}
+
+Task<Result<std::vector<store::Event>>> LocalFleet::events(std::string id, std::int64_t after, std::uint32_t most) {
+  return parts_.store.events(std::move(id), after, most);
+}
+
+Task<Result<store::FeedPage>> LocalFleet::feed(std::string cursor, std::uint32_t most) {
+  return parts_.store.feed(std::move(cursor), most);
+}
+
+Task<Result<store::Output>> LocalFleet::output(std::string id) { return parts_.store.output(std::move(id)); }
+
+Task<std::uint64_t> LocalFleet::changed(std::string id, std::uint64_t seen, Duration most) {
+  if (parts_.engine == nullptr) {
+    if (most > Duration::zero()) co_await sleep_for(std::min(most, kLookAgain));
+    co_return seen + 1;
+  }
+  events::Changes& changes = parts_.engine->changes();
+  if (most > Duration::zero()) co_await changes.wait(std::move(id), seen, most);
+  co_return changes.now();
+}
+
+Task<Result<WhyView>> LocalFleet::why(std::string id) {
+  STINT_CO_TRY(const RunView found, co_await must_find(std::move(id)));
+  WhyView why;
+  why.run = found.run.id;
+  why.state = found.run.state;
+  STINT_CO_TRY(why.reasons, co_await parts_.store.why(found.run.id));
+  if (found.run.state != RunState::queued || parts_.engine == nullptr) co_return why;
+  const auto& waits = parts_.engine->waits();
+  const auto waiting = waits.find(found.run.agent);
+  if (waiting != waits.end()) why.reasons.push_back({"limit", waiting->second, std::nullopt});
+  if (!parts_.engine->held_up().empty()) why.reasons.push_back({"held_up", parts_.engine->held_up(), std::nullopt});
+  const PoolHealth pool = parts_.engine->health();
+  if (pool.pool_size == 0) {
+    why.reasons.push_back({"workers", "the pool has no workers", std::nullopt});
+  } else if (pool.utilization >= 1) {
+    why.reasons.push_back(
+        {"workers", "all " + std::to_string(pool.pool_size) + " workers of this daemon are busy", std::nullopt});
+  }
+  co_return why;
+}
+
+// ---- changing ------------------------------------------------------------------------------------------------------
+
+void LocalFleet::tell(std::string_view id) {
+  if (parts_.engine == nullptr) return;
+  parts_.engine->changes().tell(id);
+  parts_.engine->nudge();
+}
+
+Task<Result<Receipt>> LocalFleet::cancel(std::string id) {
+  const TimePoint began = parts_.executor.now();
+  STINT_CO_TRY(const RunView found, co_await must_find(std::move(id)));
+  Receipt receipt;
+  STINT_CO_TRY(const auto reached, co_await parts_.store.cancel(found.run.id));
+  for (const auto& [each, state] : reached) {
+    if (each != found.run.id) receipt.reached.push_back(each);
+    if (parts_.engine != nullptr) parts_.engine->stop_here(each, pool::Carried::Stop::cancelled, "cancelled");
+    tell(each);
+  }
+  std::vector<std::string> all = receipt.reached;
+  all.push_back(found.run.id);
+  for (const std::string& each : all) {
+    std::uint64_t seen = co_await changed(each, 0, Duration::zero());
+    while (true) {
+      STINT_CO_TRY(RunView now, co_await must_find(each));
+      if (now.run.state != RunState::running) {
+        if (each == found.run.id) receipt.run = std::move(now);
+        break;
+      }
+      seen = co_await changed(each, seen, kLookAgain);
+    }
+  }
+  receipt.time = parts_.executor.now() - began;
+  co_return receipt;
+}
+
+Task<Result<RunState>> LocalFleet::resolve(std::string id, domain::Resolution how) {
+  STINT_CO_TRY(const RunView found, co_await must_find(std::move(id)));
+  STINT_CO_TRY(const RunState state, co_await parts_.store.resolve(found.run.id, how));
+  tell(found.run.id);
+  co_return state;
+}
+
+Task<Result<>> LocalFleet::answer(std::string id) {
+  STINT_CO_TRY(const RunView found, co_await must_find(std::move(id)));
+  STINT_CO_CHECK(co_await parts_.store.answer(found.run.id));
+  tell(found.run.id);
+  co_return Result<>();
+}
+
+Task<Result<>> LocalFleet::pause(std::string limit, std::optional<Duration> length) {
+  std::optional<WallTime> until;
+  if (length) until = parts_.ambient.wall_now() + std::chrono::ceil<std::chrono::milliseconds>(*length);
+  if (!limit.empty()) co_return co_await parts_.store.pause(std::move(limit), until);
+  for (const auto& [name, spec] : parts_.book()) {
+    STINT_CO_CHECK(co_await parts_.store.pause(domain::agent_limit(name), until));
+  }
+  co_return Result<>();
+}
+
+Task<Result<std::uint64_t>> LocalFleet::resume(std::string limit) {
+  std::uint64_t woken = 0;
+  if (!limit.empty()) {
+    STINT_CO_TRY(woken, co_await parts_.store.resume(std::move(limit)));
+  } else {
+    STINT_CO_TRY(const auto limits, co_await parts_.store.limits());
+    for (const store::LimitState& each : limits) {
+      if (!each.paused) continue;
+      STINT_CO_TRY(const std::uint64_t more, co_await parts_.store.resume(each.name));
+      woken += more;
+    }
+  }
+  tell("");
+  co_return woken;
+}
+
+// ---- the fleet -----------------------------------------------------------------------------------------------------
+
+Task<Result<std::vector<AgentView>>> LocalFleet::agents() {
+  std::vector<AgentView> views;
+  for (const auto& [name, spec] : parts_.book()) {
+    AgentView view;
+    view.name = name;
+    view.description = spec.agent.description;
+    view.driver = spec.agent.driver ? std::string(domain::to_string(*spec.agent.driver)) : std::string();
+    view.usage = agent::usage(spec.agent);
+    view.max_concurrency = spec.agent.max_concurrency;
+    for (const domain::LimitRequest& limit : spec.agent.limits) view.limits.push_back({limit.name, limit.weight});
+    views.push_back(std::move(view));
+  }
+  co_return views;
+}
+
+Task<Result<std::vector<LimitView>>> LocalFleet::limits() {
+  std::vector<LimitView> views;
+  if (options_.host_limits) views = options_.host_limits();
+  STINT_CO_TRY(const auto counted, co_await parts_.store.limits());
+  for (const store::LimitState& state : counted) {
+    const auto known = std::ranges::find(views, state.name, &LimitView::name);
+    LimitView& view = known == views.end() ? views.emplace_back() : *known;
+    if (known == views.end()) {
+      view.name = state.name;
+      view.home = state.capacity ? "cluster" : "store";
+      view.capacity = state.capacity;
+      view.held = state.units;
+    }
+    view.paused = state.paused;
+    view.paused_until = state.paused_until;
+  }
+  std::ranges::sort(views, {}, &LimitView::name);
+  co_return views;
+}
+
+Task<Result<>> LocalFleet::resize_limit(std::string name, std::uint32_t capacity) {
+  if (options_.resize_host_limit) {
+    STINT_CO_TRY(const bool done, options_.resize_host_limit(name, capacity));
+    if (done) co_return Result<>();
+  }
+  STINT_CO_TRY(const auto known, co_await parts_.store.limits());
+  const auto found = std::ranges::find(known, name, &store::LimitState::name);
+  if (found == known.end())
+    co_return fail(Errc::invalid, "there is no limit '" + name + "'. `stint limits` lists them");
+  STINT_CO_CHECK(co_await parts_.store.resize(std::move(name), capacity));
+  tell("");
+  co_return Result<>();
+}
+
+Task<Result<FleetStatus>> LocalFleet::status() {
+  FleetStatus status;
+  status.version = options_.version;
+  status.store = options_.store;
+  status.queue_capacity = options_.queue_max;
+  status.money_micros_per_day = options_.money_micros_per_day;
+  if (parts_.engine != nullptr) {
+    status.phase = parts_.engine->phase();
+    status.pool = parts_.engine->health();
+    status.held_up = parts_.engine->held_up();
+  }
+  STINT_CO_TRY(status.stats, co_await parts_.store.stats());
+  STINT_CO_TRY(status.limits, co_await limits());
+  store::Filter filter;
+  filter.state = RunState::running;
+  filter.most = kShownRunning;
+  STINT_CO_TRY(status.running, co_await list(std::move(filter)));
+  co_return status;
+}
+
+Task<Result<PoolHealth>> LocalFleet::scale(Scale scale) {
+  if (parts_.engine == nullptr) co_return fail(Errc::unavailable, "no daemon runs here. `stint serve` starts one");
+  STINT_CO_CHECK(parts_.engine->scale(scale.workers, scale.min, scale.max));
+  co_return parts_.engine->health();
+}
+
+Task<Result<>> LocalFleet::drain(std::optional<Duration> timeout) {
+  if (parts_.engine == nullptr) co_return fail(Errc::unavailable, "no daemon runs here. `stint serve` starts one");
+  parts_.engine->drain(timeout);
+  co_return Result<>();
+}
+
+}  // namespace stint::engine

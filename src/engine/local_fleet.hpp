@@ -1,0 +1,66 @@
+/// A fleet over the store, from within a process that has opened it: a daemon's, whose engine it knows, or a command's,
+/// which has none. What it says is true for all processes that share the store.
+#pragma once
+
+#include "engine/fleet.hpp"
+#include "pool/scribe.hpp"
+
+#include <functional>
+
+namespace stint::engine {
+
+class LocalFleet final : public Fleet {
+ public:
+  struct Parts {
+    Executor& executor;
+    store::Store& store;
+    const pool::Scribe& scribe;
+    const domain::Ambient& ambient;
+    std::function<const Book&()> book;
+    Engine* engine = nullptr;  ///< null: runs are carried elsewhere
+  };
+  struct Options {
+    std::string version, store;
+    std::uint64_t queue_max = 200;
+    std::optional<std::int64_t> money_micros_per_day;
+    /// Limits of this host, which the store does not know; blocking, but only a look at a few files.
+    std::function<std::vector<LimitView>()> host_limits;
+    std::function<Result<bool>(const std::string&, std::uint32_t)> resize_host_limit;  ///< false: none of the host's
+    /// Why an agent's runs wait for permits of this host.
+    std::function<std::string(const std::string&)> host_wait;
+  };
+  LocalFleet(Parts parts, Options options) : parts_(std::move(parts)), options_(std::move(options)) {}
+
+  Task<Result<std::vector<Result<Submitted>>>> submit(std::vector<Submission> wishes) override;
+  Task<Result<std::optional<RunView>>> find(std::string id) override;
+  Task<Result<std::vector<RunView>>> list(store::Filter filter) override;
+  Task<Result<std::vector<store::Event>>> events(std::string id, std::int64_t after, std::uint32_t most) override;
+  Task<Result<store::FeedPage>> feed(std::string cursor, std::uint32_t most) override;
+  Task<Result<store::Output>> output(std::string id) override;
+  Task<Result<WhyView>> why(std::string id) override;
+  Task<std::uint64_t> changed(std::string id, std::uint64_t seen, Duration most) override;
+  Task<Result<Receipt>> cancel(std::string id) override;
+  Task<Result<Submitted>> retry(std::string id) override;
+  Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
+  Task<Result<>> answer(std::string id) override;
+  Task<Result<std::vector<AgentView>>> agents() override;
+  Task<Result<std::vector<LimitView>>> limits() override;
+  Task<Result<>> resize_limit(std::string name, std::uint32_t capacity) override;
+  Task<Result<>> pause(std::string limit, std::optional<Duration> length) override;
+  Task<Result<std::uint64_t>> resume(std::string limit) override;
+  Task<Result<FleetStatus>> status() override;
+  Task<Result<PoolHealth>> scale(Scale scale) override;
+  Task<Result<>> drain(std::optional<Duration> timeout) override;
+
+ private:
+  Result<store::NewRun> prepare(const Submission& wish) const;
+  Result<> may_submit() const;
+  Task<Result<RunView>> must_find(std::string id);
+  [[nodiscard]] RunView view(store::Run run) const;
+  void tell(std::string_view id);
+
+  Parts parts_;
+  Options options_;
+};
+
+}  // namespace stint::engine

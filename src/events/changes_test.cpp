@@ -1,0 +1,63 @@
+#include "events/changes.hpp"
+
+#include "stint/scope.hpp"
+#include "stint/testing.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stint::events {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ChangesTest : public testing::Test {
+ protected:
+  Task<> follow(std::string run, std::uint64_t seen, Duration most, int& woken) {
+    co_await changes_.wait(std::move(run), seen, most);
+    ++woken;
+  }
+
+  Changes changes_;
+  Simulator sim_;
+  RootScope scope_{sim_};
+};
+
+TEST_F(ChangesTest, a_follower_hears_of_its_run_and_of_no_other) {
+  int a = 0, any = 0;
+  scope_.spawn(follow("a", changes_.now(), 1h, a));
+  scope_.spawn(follow("", changes_.now(), 1h, any));
+  sim_.run_ready();
+  changes_.tell("b");
+  sim_.run_ready();
+  EXPECT_EQ(a, 0);
+  EXPECT_EQ(any, 1);
+  changes_.tell("a");
+  sim_.run_ready();
+  EXPECT_EQ(a, 1);
+  EXPECT_EQ(changes_.followers(), 0U);
+}
+
+TEST_F(ChangesTest, what_was_told_between_the_look_and_the_wait_is_heard) {
+  int woken = 0;
+  const std::uint64_t seen = changes_.now();
+  changes_.tell("a");
+  scope_.spawn(follow("a", seen, 1h, woken));
+  sim_.run_ready();
+  EXPECT_EQ(woken, 1);
+}
+
+TEST_F(ChangesTest, a_wait_ends_by_itself_and_leaves_nothing) {
+  int woken = 0;
+  scope_.spawn(follow("a", changes_.now(), 1s, woken));
+  sim_.advance(2s);
+  EXPECT_EQ(woken, 1);
+  scope_.spawn(follow("a", changes_.now(), 1h, woken));
+  sim_.run_ready();
+  EXPECT_EQ(changes_.followers(), 1U);
+  scope_.cancel();
+  sim_.settle();
+  EXPECT_EQ(changes_.followers(), 0U);
+}
+
+}  // namespace
+}  // namespace stint::events

@@ -1,0 +1,27 @@
+/// How what the engine keeps in a run's row is written down. The rows hold text; its names belong to `wire/`.
+#pragma once
+
+#include "domain/driver.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace stint::pool {
+
+class Scribe {
+ public:
+  Scribe() = default;
+  virtual ~Scribe() = default;
+  Scribe(const Scribe&) = delete;
+  Scribe& operator=(const Scribe&) = delete;
+
+  [[nodiscard]] virtual std::string write(const domain::RunInput& input) const = 0;
+  [[nodiscard]] virtual Result<domain::RunInput> read_input(std::string_view text) const = 0;
+  [[nodiscard]] virtual std::string write(const domain::RunMemo& memo) const = 0;
+  [[nodiscard]] virtual Result<domain::RunMemo> read_memo(std::string_view text) const = 0;
+  /// Of an event: a tool that is used, a conversation that has begun.
+  [[nodiscard]] virtual std::string write_note(std::string_view text) const = 0;
+  [[nodiscard]] virtual std::string read_note(std::string_view data) const = 0;
+};
+
+}  // namespace stint::pool

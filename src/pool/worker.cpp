@@ -1,0 +1,322 @@
+#include "pool/worker.hpp"
+
+#include "pool/persist.hpp"
+#include "pool/recorder.hpp"
+#include "stint/combinators.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+// Invariants
+// 1. A run is in `carried_` from the claim until the store has answered what became of it.
+// 2. Work is begun at most once for a claim, and only if nobody has asked it to stop before.
+// 3. Permits are given back when the work is gone, never before.
+// 4. Effects that may be unknown are said to be so before the attempt is settled: a crash between the two finds the
+//    run in doubt as well.
+
+namespace stint::pool {
+namespace {
+
+using domain::RunState;
+using domain::Settle;
+
+constexpr std::uint32_t kAttemptsDefault = 3;
+constexpr std::uint32_t kNotesPage = 500;
+
+void add(Usage& sum, const Usage& usage) {
+  sum.fresh_in += usage.fresh_in;
+  sum.cache_read += usage.cache_read;
+  sum.cache_write += usage.cache_write;
+  sum.out += usage.out;
+  sum.reasoning += usage.reasoning;
+  sum.money_micros += usage.money_micros;
+  sum.estimated = sum.estimated || usage.estimated;
+}
+
+domain::BudgetSpec combined(const domain::BudgetSpec& run, const domain::BudgetSpec& agent) {
+  domain::BudgetSpec budget = agent;
+  if (run.time) budget.time = run.time;
+  if (run.attempts) budget.attempts = run.attempts;
+  if (run.tokens) budget.tokens = run.tokens;
+  if (run.money_micros) budget.money_micros = run.money_micros;
+  return budget;
+}
+
+domain::WorkReport not_begun(OutcomeKind kind, std::string message) {
+  domain::WorkReport report;
+  report.begun = false;
+  report.outcome.kind = kind;
+  report.outcome.message = std::move(message);
+  return report;
+}
+
+OutcomeKind outcome_of(Carried::Stop stop) {
+  return stop == Carried::Stop::expired ? OutcomeKind::over_budget : OutcomeKind::cancelled;
+}
+
+}  // namespace
+
+Carried::Carried(Worker& worker, store::WorkerNumber by, const store::Claim& claim)
+    : id(claim.id),
+      agent(claim.agent),
+      owner(by),
+      run(claim.run),
+      fence(claim.fence),
+      attempt(claim.attempt),
+      worker_(worker) {
+  const bool fresh = worker_.carried_.emplace(Worker::Key(id, fence), this).second;
+  STINT_ASSERT(fresh && "an attempt is carried once");
+  worker_.moved_.ring();
+}
+
+Carried::~Carried() {
+  worker_.carried_.erase({id, fence});
+  worker_.moved_.ring();
+}
+
+void Carried::stop(Stop why, std::string text) {
+  const bool first = stop_ == Stop::none;
+  if (first || why == Stop::fenced) {
+    stop_ = why;
+    stop_text_ = text;
+  }
+  if (work_ == nullptr) return;
+  work_->end(outcome_of(why), text);
+  if (first && why == Stop::fenced) work_->end(outcome_of(why), std::move(text));  // there is no time to be polite
+}
+
+Carried* Worker::find(std::string_view id) const {
+  const auto after = carried_.upper_bound({std::string(id), std::numeric_limits<std::int64_t>::max()});
+  if (after == carried_.begin()) return nullptr;
+  Carried* const last = std::prev(after)->second;
+  return last->id == id ? last : nullptr;
+}
+
+std::unique_ptr<Carried> Worker::take(store::WorkerNumber owner, const store::Claim& claim) {
+  return std::make_unique<Carried>(*this, owner, claim);
+}
+
+Task<Result<>> Worker::carry(Assignment assignment, JobContext& job) {
+  Carried& carried = *assignment.carried;
+  parts_.changes.tell(carried.id);
+  Attempted attempted = co_await attempt(assignment, carried, job);
+  if (assignment.permits) assignment.permits->release();
+  assignment.permits.reset();
+  Result<> settled = co_await settle(assignment, carried, std::move(attempted));
+  parts_.changes.tell(carried.id);
+  co_return settled;
+}
+
+/// What earlier attempts left, if there were any: a conversation that was under way when its worker died is in the
+/// notes only.
+Task<Result<domain::RunMemo>> Worker::recall(const Assignment& assignment) {
+  const store::Claim& claim = assignment.claim;
+  domain::RunMemo memo;
+  if (claim.fence <= 1 && claim.lost == 0) co_return memo;
+  STINT_CO_TRY(const auto run, co_await parts_.store.find(claim.id));
+  if (run && !run->result.empty()) {
+    STINT_CO_TRY(memo, parts_.scribe.read_memo(run->result));
+  }
+  const bool may_resume = memo.resumes || claim.lost > 0;
+  if (!may_resume || assignment.on_crash == domain::OnCrash::rerun) co_return memo;
+  std::int64_t after = 0;
+  while (true) {
+    STINT_CO_TRY(const auto page, co_await parts_.store.events(claim.id, after, kNotesPage));
+    for (const store::Event& event : page) {
+      if (event.cause == kNoteConversation) memo.conversation = parts_.scribe.read_note(event.data);
+      after = event.seq;
+    }
+    if (page.size() < kNotesPage) break;
+  }
+  memo.resumes = !memo.conversation.empty();
+  co_return memo;
+}
+
+Task<Worker::Attempted> Worker::attempt(Assignment& assignment, Carried& carried, JobContext& job) {
+  Attempted attempted;
+  Patience patience;
+  while (true) {
+    Result<domain::RunMemo> memo = co_await recall(assignment);
+    if (memo) {
+      attempted.memo = std::move(*memo);
+      break;
+    }
+    if (!Patience::may_ask_again(memo.error()) || carried.stopped() != Carried::Stop::none) {
+      attempted.report = not_begun(OutcomeKind::agent_error, memo.error().describe());
+      co_return attempted;
+    }
+    co_await patience.wait();
+  }
+  const domain::RunMemo& memo = attempted.memo;
+  Result<domain::RunInput> input = parts_.scribe.read_input(assignment.claim.input);
+  if (!input) {
+    attempted.report = not_begun(OutcomeKind::agent_error, input.error().describe());
+    co_return attempted;
+  }
+  domain::WorkOrder order;
+  order.run = carried.id;
+  order.fence = carried.fence;
+  order.attempt = carried.attempt;
+  order.agent = carried.agent;
+  assignment.budget = combined(input->budget, assignment.budget);
+  order.input = std::move(*input);
+  order.budget = assignment.budget;
+  order.usage_before = memo.usage;
+  if (memo.resumes) {
+    order.conversation = memo.conversation;
+    order.interrupted = assignment.claim.lost > 0 ? "the process that carried it was lost" : "it was interrupted";
+  }
+  carried.usage = memo.usage;
+  attempted.report = co_await work(assignment, carried, std::move(order), job);
+  co_return attempted;
+}
+
+/// The driver's part, with all that watches over it.
+Task<domain::WorkReport> Worker::work(Assignment& assignment, Carried& carried, domain::WorkOrder order,
+                                      JobContext& job) {
+  if (assignment.permits) {
+    const auto assigned =
+        assignment.permits->assign(order.mark(), order.input.title.empty() ? carried.agent : order.input.title);
+    if (!assigned) co_return not_begun(OutcomeKind::agent_error, assigned.error().describe());
+    order.descriptors = assignment.permits->entrust();
+    order.slot = assignment.permits->slot_of(domain::agent_limit(carried.agent));
+  }
+  Recorder recorder(parts_.store, parts_.scribe, parts_.changes, carried.owner, assignment.claim);
+  const Usage before = order.usage_before;
+  auto listener = [&](const domain::WorkNews& news) {
+    job.beat();
+    recorder.hear(news);
+    if (news.kind != domain::WorkNews::Kind::usage) return;
+    carried.usage = before;
+    add(carried.usage, news.usage);
+    watch_budget(carried, carried.usage, assignment.budget);
+  };
+  const std::string conversation = order.conversation;
+  if (carried.stopped() != Carried::Stop::none) {
+    co_return not_begun(outcome_of(carried.stopped()), carried.stop_text_);
+  }
+  // Until its conversation is kept somewhere, nobody could take it up again.
+  if (assignment.on_crash == domain::OnCrash::resume && conversation.empty()) {
+    const bool ours = co_await mark(carried, true);
+    if (!ours) carried.stop(Carried::Stop::fenced, "others have taken it");
+    if (carried.stopped() != Carried::Stop::none) {
+      co_return not_begun(outcome_of(carried.stopped()), carried.stop_text_);
+    }
+    auto kept = [this, &carried]() -> Task<> { (void)co_await mark(carried, false); };
+    recorder.on_conversation_kept(kept);
+  }
+  auto work = parts_.driver.begin(std::move(order), listener);
+  if (!work) co_return not_begun(OutcomeKind::agent_error, work.error().describe());
+  auto body = [&](Scope& scope) -> Task<Result<domain::WorkReport>> {
+    struct Reachable {
+      Carried& carried;
+      ~Reachable() { carried.work_ = nullptr; }
+    };
+    carried.work_ = work->get();
+    const Reachable reachable{carried};
+    scope.spawn(recorder.run());
+    if (assignment.claim.left) scope.spawn(end_at(carried, scope.executor().now() + *assignment.claim.left));
+    Result<domain::WorkReport> report = co_await (*work)->run();
+    carried.work_ = nullptr;
+    co_await recorder.flush();
+    scope.cancel();
+    co_return report;
+  };
+  auto report = co_await with_scope(std::ref(body));
+  counts_.output_left_out += recorder.left_out();
+  if (!report) {
+    const bool stopped = carried.stopped() != Carried::Stop::none;
+    co_return not_begun(stopped ? outcome_of(carried.stopped()) : OutcomeKind::agent_error,
+                        stopped ? carried.stop_text_ : report.error().describe());
+  }
+  std::string& last = report->outcome.conversation;
+  if (last.empty()) last = recorder.conversation().empty() ? conversation : recorder.conversation();
+  co_return std::move(*report);
+}
+
+/// False: others have it.
+Task<bool> Worker::mark(Carried& carried, bool unsafe) {
+  if (carried.unsafe_ == unsafe) co_return true;
+  Patience patience;
+  while (carried.stopped() != Carried::Stop::fenced) {
+    const auto marked = co_await parts_.store.mark(carried.owner, carried.run, carried.fence, unsafe);
+    if (marked) {
+      if (*marked) carried.unsafe_ = unsafe;
+      co_return *marked;
+    }
+    if (!Patience::may_ask_again(marked.error())) break;
+    if (marked.error().retry() == Retry::unknown) carried.unsafe_ = true;  // it may be
+    co_await patience.wait();
+  }
+  co_return false;
+}
+
+Task<> Worker::end_at(Carried& carried, TimePoint deadline) {
+  co_await sleep_until(deadline);
+  carried.stop(Carried::Stop::expired, "its time is used up");
+}
+
+void Worker::watch_budget(Carried& carried, const Usage& usage, const domain::BudgetSpec& budget) {
+  if (carried.stopped() != Carried::Stop::none) return;
+  if (budget.tokens && usage.tokens() > *budget.tokens) {
+    carried.stop(Carried::Stop::expired, "the budget's tokens are used up");
+  } else if (budget.money_micros && usage.money_micros > *budget.money_micros) {
+    carried.stop(Carried::Stop::expired, "the budget's money is used up");
+  }
+}
+
+Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, Attempted attempted) {
+  domain::WorkReport& report = attempted.report;
+  Outcome& outcome = report.outcome;
+  domain::VerdictFacts facts;
+  facts.number = carried.attempt;
+  facts.attempts_max = static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(assignment.budget.attempts.value_or(kAttemptsDefault), 1, 1000));
+  facts.tools_used = report.tools_used;
+  facts.on_crash = assignment.on_crash;
+  facts.wall_now = parts_.ambient.wall_now();
+  const bool handed_back = carried.stopped() == Carried::Stop::handed_back;
+  domain::Verdict verdict = handed_back ? domain::judge_handed_back(outcome, facts) : domain::judge(outcome, facts);
+  if (!report.begun && handed_back) {
+    verdict = {};
+    verdict.settle = Settle::hand_back;
+  }
+
+  domain::RunMemo memo = std::move(attempted.memo);
+  add(memo.usage, outcome.usage);
+  memo.text = std::move(outcome.text);
+  memo.conversation = outcome.conversation;
+  memo.resumes = verdict.resumes;
+  memo.denials = std::move(outcome.denials);
+  memo.last = outcome.kind;
+  memo.processes_ended = report.processes_ended;
+  memo.streams_closed = report.streams_closed;
+  memo.ending = report.ending;
+
+  store::Settlement settlement;
+  settlement.run = carried.run;
+  settlement.fence = carried.fence;
+  settlement.settle = verdict.settle;
+  settlement.error = verdict.why;
+  if (report.begun) settlement.result = parts_.scribe.write(memo);  // else what earlier attempts left stands
+  settlement.retry_after = verdict.retry_after;
+  if (verdict.pauses_account) settlement.park_on = assignment.account;
+  if (verdict.park_for)
+    settlement.park_until = facts.wall_now + std::chrono::ceil<std::chrono::milliseconds>(*verdict.park_for);
+  const bool ours = carried.stopped() != Carried::Stop::fenced && co_await mark(carried, verdict.in_doubt);
+  if (!ours) {  // others will find it, and go by what the store knows
+    ++counts_.stale;
+    co_return Result<>();
+  }
+  const std::optional<RunState> state = co_await parts_.settler.settle(carried.owner, std::move(settlement));
+  if (!state) {
+    ++counts_.stale;
+    co_return Result<>();
+  }
+  ++counts_.settled[*state];
+  if (outcome.kind == OutcomeKind::succeeded) co_return Result<>();
+  co_return fail(outcome.kind == OutcomeKind::cancelled ? Errc::cancelled : Errc::failed, verdict.why);
+}
+
+}  // namespace stint::pool

@@ -1,0 +1,117 @@
+/// What a worker does with one run: the line from the claim to the store. Read worker.cpp first.
+///
+/// The run's permits are given back when its work is proven gone; then the store is told what became of it, again and
+/// again until it answers. Whoever wants the run to end says so through `Carried`; the work then ends in its own way,
+/// and nothing is left behind. One executor.
+#pragma once
+
+#include "domain/ambient.hpp"
+#include "domain/driver.hpp"
+#include "domain/verdict.hpp"
+#include "events/changes.hpp"
+#include "pool/scribe.hpp"
+#include "pool/settler.hpp"
+#include "stint/worker_pool.hpp"
+
+#include <map>
+#include <memory>
+#include <string>
+
+namespace stint::pool {
+
+class Worker;
+
+/// A run that this process has: from the claim until the store has answered what became of it.
+class Carried {
+ public:
+  enum class Stop : std::uint8_t { none, cancelled, expired, handed_back, fenced };
+
+  Carried(Worker& worker, store::WorkerNumber by, const store::Claim& claim);
+  ~Carried();
+  Carried(const Carried&) = delete;
+  Carried& operator=(const Carried&) = delete;
+
+  /// Begins to end it; again: hurries. `fenced`: others have it, or will: nothing it says counts.
+  void stop(Stop why, std::string text);
+  [[nodiscard]] Stop stopped() const noexcept { return stop_; }
+
+  const std::string id, agent;
+  const store::WorkerNumber owner;
+  const store::RunNumber run;
+  const std::int64_t fence;
+  const std::uint32_t attempt;
+  Usage usage;  ///< of all attempts, as far as is known
+
+ private:
+  friend class Worker;
+  Worker& worker_;
+  Stop stop_ = Stop::none;
+  std::string stop_text_;
+  domain::Work* work_ = nullptr;
+  bool unsafe_ = false;  // the store was told: if we die now, nobody knows what it did
+};
+
+/// A run on its way to a worker.
+struct Assignment {
+  store::Claim claim;
+  std::string account;        ///< the limit that is paused with a rate limit; empty: none
+  domain::BudgetSpec budget;  ///< of the agent, with all defaults
+  domain::OnCrash on_crash = domain::OnCrash::doubt;
+  std::unique_ptr<domain::HeldPermits> permits;  ///< null: none needed
+  std::unique_ptr<Carried> carried;
+};
+
+struct WorkerCounts {
+  std::map<domain::RunState, std::uint64_t> settled;
+  std::uint64_t stale = 0;            ///< said too late: others had the run
+  std::uint64_t output_left_out = 0;  ///< bytes that the store was too slow for
+};
+
+class Worker {
+ public:
+  struct Parts {
+    store::Store& store;
+    domain::Driver& driver;
+    const Scribe& scribe;
+    const domain::Ambient& ambient;
+    Settler& settler;
+    events::Changes& changes;
+  };
+  explicit Worker(Parts parts) : parts_(parts) {}
+
+  /// From here on it is one of ours. To be put into an assignment.
+  [[nodiscard]] std::unique_ptr<Carried> take(store::WorkerNumber owner, const store::Claim& claim);
+  /// One run, from its claim to its end or its next wait.
+  Task<Result<>> carry(Assignment assignment, JobContext& job);
+
+  /// By id and fence: while the store's answer to the end of one attempt is on its way, the next may be here already.
+  using Key = std::pair<std::string, std::int64_t>;
+  [[nodiscard]] const std::map<Key, Carried*>& carried() const noexcept { return carried_; }
+  /// Its newest attempt.
+  [[nodiscard]] Carried* find(std::string_view id) const;
+  [[nodiscard]] bool carries(const store::Claim& claim) const { return carried_.contains({claim.id, claim.fence}); }
+  /// Rings when one was taken or let go.
+  [[nodiscard]] Bell& moved() noexcept { return moved_; }
+  [[nodiscard]] const WorkerCounts& counts() const noexcept { return counts_; }
+
+ private:
+  friend class Carried;
+  struct Attempted {
+    domain::WorkReport report;
+    domain::RunMemo memo;  ///< of earlier attempts
+  };
+  Task<Result<domain::RunMemo>> recall(const Assignment& assignment);
+  Task<Attempted> attempt(Assignment& assignment, Carried& carried, JobContext& job);
+  Task<domain::WorkReport> work(Assignment& assignment, Carried& carried, domain::WorkOrder order, JobContext& job);
+  Task<bool> mark(Carried& carried, bool unsafe);
+  Task<> end_at(Carried& carried, TimePoint deadline);
+  void watch_budget(Carried& carried, const Usage& usage, const domain::BudgetSpec& budget);
+  Task<Result<>> settle(const Assignment& assignment, Carried& carried, Attempted attempted);
+
+  Parts parts_;
+  std::map<Key, Carried*> carried_;
+  Bell moved_;
+  WorkerCounts counts_;
+};
+
+}  // namespace stint::pool

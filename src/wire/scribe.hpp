@@ -1,0 +1,18 @@
+/// What the engine keeps in the rows of runs, as JSON.
+#pragma once
+
+#include "pool/scribe.hpp"
+
+namespace stint::wire {
+
+class Scribe final : public pool::Scribe {
+ public:
+  [[nodiscard]] std::string write(const domain::RunInput& input) const override;
+  [[nodiscard]] Result<domain::RunInput> read_input(std::string_view text) const override;
+  [[nodiscard]] std::string write(const domain::RunMemo& memo) const override;
+  [[nodiscard]] Result<domain::RunMemo> read_memo(std::string_view text) const override;
+  [[nodiscard]] std::string write_note(std::string_view text) const override;
+  [[nodiscard]] std::string read_note(std::string_view data) const override;
+};
+
+}  // namespace stint::wire

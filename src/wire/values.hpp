@@ -1,0 +1,44 @@
+/// Values that several shapes share, as JSON and back. Of this folder.
+#pragma once
+
+#include "domain/agent.hpp"
+#include "domain/outcome.hpp"
+#include "stint/error.hpp"
+
+#include <boost/json.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace stint::wire {
+
+namespace json = boost::json;
+
+[[nodiscard]] json::string text_value(std::string_view text);
+[[nodiscard]] std::int64_t to_ms(Duration duration);
+[[nodiscard]] std::int64_t to_ms(WallTime time);
+[[nodiscard]] json::value maybe_time(const std::optional<WallTime>& time);
+
+[[nodiscard]] json::object usage_value(const Usage& usage);
+[[nodiscard]] Usage read_usage(const json::value& value);
+[[nodiscard]] json::array denials_value(const std::vector<Denial>& denials);
+[[nodiscard]] std::vector<Denial> read_denials(const json::value& value);
+/// One value is a text, several are a list.
+[[nodiscard]] json::object args_value(const domain::ArgumentValues& args);
+/// Numbers and truth values are taken for their text. `invalid` names what is none of that.
+[[nodiscard]] Result<domain::ArgumentValues> read_args(const json::value& value);
+[[nodiscard]] json::object budget_value(const domain::BudgetSpec& budget);
+[[nodiscard]] Result<domain::BudgetSpec> read_budget(const json::value& value);
+
+/// Of an object; what is absent, or of another kind, is empty.
+[[nodiscard]] std::string text_at(const json::object& object, std::string_view name);
+[[nodiscard]] std::int64_t number_at(const json::object& object, std::string_view name);
+[[nodiscard]] std::optional<std::int64_t> maybe_number_at(const json::object& object, std::string_view name);
+[[nodiscard]] bool flag_at(const json::object& object, std::string_view name);
+[[nodiscard]] std::optional<WallTime> time_at(const json::object& object, std::string_view name);
+
+/// `invalid` says where it stops to be JSON, or that it is no object.
+[[nodiscard]] Result<json::object> parse_object(std::string_view text);
+
+}  // namespace stint::wire

@@ -1,0 +1,204 @@
+// What a simulated process is made of: a driver whose agents do what the seed says, permits of its host, and a scribe.
+#include "actors.hpp"
+
+#include "stint/combinators.hpp"
+
+namespace stint::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+
+Task<> hear(Bell& bell) { co_await bell.hear(bell.rings()); }
+Task<> nap(Duration length) { co_await sleep_for(length); }
+
+/// Plain lines: only the simulation reads them.
+class SimScribe final : public pool::Scribe {
+ public:
+  explicit SimScribe(bool forgets) : forgets_(forgets) {}
+  [[nodiscard]] std::string write(const domain::RunInput&) const override { return "{}"; }
+  [[nodiscard]] Result<domain::RunInput> read_input(std::string_view) const override { return domain::RunInput(); }
+  [[nodiscard]] std::string write(const domain::RunMemo& memo) const override {
+    return (memo.resumes ? "resumes " : "anew ") + memo.conversation;
+  }
+  [[nodiscard]] Result<domain::RunMemo> read_memo(std::string_view text) const override {
+    domain::RunMemo memo;
+    memo.resumes = text.starts_with("resumes ") && !forgets_;
+    if (!forgets_) memo.conversation = text.substr(text.find(' ') + 1);
+    return memo;
+  }
+  [[nodiscard]] std::string write_note(std::string_view text) const override { return std::string(text); }
+  [[nodiscard]] std::string read_note(std::string_view data) const override {
+    return forgets_ ? std::string() : std::string(data);
+  }
+
+ private:
+  const bool forgets_;
+};
+
+class SimHeld final : public domain::HeldPermits {
+ public:
+  SimHeld(World& world, std::map<std::string, std::shared_ptr<Permit>>& assigned, Permit permit)
+      : world_(world), assigned_(assigned), permit_(std::make_shared<Permit>(std::move(permit))) {}
+  ~SimHeld() override { release(); }
+
+  Result<> assign(const std::string& mark, const std::string&) override {
+    mark_ = mark;
+    assigned_[mark] = permit_;
+    if (world_.sabotage() == Sabotage::early_release) permit_->release();
+    return {};
+  }
+  void release() override {
+    if (!mark_.empty()) assigned_.erase(mark_);
+    permit_.reset();
+  }
+
+ private:
+  World& world_;
+  std::map<std::string, std::shared_ptr<Permit>>& assigned_;
+  std::shared_ptr<Permit> permit_;  // shared with the work: the slot lives as long as either
+  std::string mark_;
+};
+
+class SimPermits final : public domain::Permits {
+ public:
+  SimPermits(Process& process, std::map<std::string, std::shared_ptr<Permit>>& assigned)
+      : process_(process), assigned_(assigned) {}
+
+  [[nodiscard]] bool needed(const std::string& agent) const override {
+    return process_.world.agent(agent).host_cap.has_value();
+  }
+  Task<Result<std::unique_ptr<domain::HeldPermits>>> acquire(std::string agent,
+                                                             std::function<void(std::string)> waits) override {
+    waits("in line");
+    STINT_CO_TRY(Permit permit, co_await process_.world.host_limit(process_.host, agent).acquire());
+    waits("");
+    co_return std::unique_ptr<domain::HeldPermits>(
+        std::make_unique<SimHeld>(process_.world, assigned_, std::move(permit)));
+  }
+
+ private:
+  Process& process_;
+  std::map<std::string, std::shared_ptr<Permit>>& assigned_;
+};
+
+class SimWork final : public domain::Work {
+ public:
+  SimWork(Process& process, domain::WorkOrder order, Listener listener, std::shared_ptr<Permit> permit)
+      : process_(process),
+        world_(process.world),
+        order_(std::move(order)),
+        listener_(std::move(listener)),
+        permit_(std::move(permit)) {}
+
+  Task<Result<domain::WorkReport>> run() override {
+    work_ = world_.begin_work(order_, process_, std::move(permit_));
+    const SimAgent& agent = world_.agent(order_.agent);
+    const bool talks = agent.on_crash != domain::OnCrash::doubt;
+    const std::string conversation = talks ? "c-" + order_.run : std::string();
+    if (talks) tell(domain::WorkNews::Kind::conversation, conversation);
+    const Duration before_effects = world_.up_to(world_.chance(0.1) ? 60s : 4s);
+    co_await until_told(before_effects);
+    if (!over()) {
+      work_->effects = true;
+      world_.story(order_.run).unclean = true;
+      tell(domain::WorkNews::Kind::tool, "does something");
+      co_await until_told(world_.up_to(6s));
+    }
+    if (work_->told_to_end && !hurried_) co_await sleep_for(world_.up_to(400ms));
+    world_.end_work(work_);
+    while (process_.line.frozen) co_await hear(process_.line.changed);
+    co_return report(talks, conversation);
+  }
+  void end(OutcomeKind kind, std::string why) override {
+    hurried_ = told_;
+    if (!told_) {
+      told_ = true;
+      kind_ = kind;
+      why_ = std::move(why);
+    }
+    if (work_ == nullptr) return;
+    work_->told_to_end = true;
+    work_->end.ring();
+  }
+
+ private:
+  [[nodiscard]] bool over() const { return told_ || work_->by_lease; }
+  Task<> until_told(Duration most) {
+    if (!over()) co_await race(nap(most), hear(work_->end));
+  }
+  void tell(domain::WorkNews::Kind kind, std::string text) {
+    domain::WorkNews news;
+    news.kind = kind;
+    news.text = std::move(text);
+    listener_(news);
+  }
+  domain::WorkReport report(bool talks, const std::string& conversation) {
+    domain::WorkReport report;
+    report.outcome.conversation = conversation;
+    report.outcome.message = why_;
+    report.tools_used = work_->effects;
+    if (work_->by_lease) {
+      report.outcome.kind = OutcomeKind::in_doubt;
+    } else if (told_) {
+      report.outcome.kind = kind_;
+    } else {
+      world_.draw_outcome(report.outcome, talks);
+    }
+    world_.hear_report(order_.run, report);
+    return report;
+  }
+
+  Process& process_;
+  World& world_;
+  domain::WorkOrder order_;
+  Listener listener_;
+  std::shared_ptr<Permit> permit_;
+  std::shared_ptr<LiveWork> work_;  // shared with the world: it outlives a process that dies
+  bool told_ = false, hurried_ = false;
+  OutcomeKind kind_ = OutcomeKind::crashed;
+  std::string why_;
+};
+
+class SimDriver final : public domain::Driver {
+ public:
+  SimDriver(Process& process, std::map<std::string, std::shared_ptr<Permit>>& assigned)
+      : process_(process), assigned_(assigned) {}
+  Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::Work::Listener listener) override {
+    const auto found = assigned_.find(order.mark());
+    std::shared_ptr<Permit> permit = found == assigned_.end() ? nullptr : found->second;
+    return std::make_unique<SimWork>(process_, std::move(order), std::move(listener), std::move(permit));
+  }
+
+ private:
+  Process& process_;
+  std::map<std::string, std::shared_ptr<Permit>>& assigned_;
+};
+
+}  // namespace
+
+Process::Process(World& place, std::size_t id, std::size_t at)
+    : world(place),
+      number(id),
+      host(at),
+      store(std::make_unique<ShakyStore>(world.store(), line, world.random(),
+                                         world.sabotage() == Sabotage::loses_claims)),
+      driver(std::make_unique<SimDriver>(*this, assigned)),
+      permits(std::make_unique<SimPermits>(*this, assigned)),
+      scribe(std::make_unique<SimScribe>(world.sabotage() == Sabotage::forgets_resume)) {
+  engine::EngineOptions options;
+  options.label = "process " + std::to_string(number);
+  options.pool.workers = 1 + world.random()() % 6;
+  options.lease = world.sabotage() == Sabotage::late_fence ? 60s : 15s;
+  options.drain_timeout = world.up_to(20s);
+  if (world.chance(0.5)) {
+    options.pool.autoscale.emplace();
+    options.pool.autoscale->max = 8;
+  }
+  engine = std::make_unique<engine::Engine>(
+      engine::Engine::Parts{world.sim(), *store, *driver, *permits, *scribe, world.ambient()}, options, world.book());
+  scope = std::make_unique<RootScope>(world.sim());
+}
+
+Process::~Process() = default;
+
+}  // namespace stint::simulation

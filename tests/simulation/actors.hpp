@@ -1,0 +1,26 @@
+/// A simulated process.
+#pragma once
+
+#include "world.hpp"
+
+namespace stint::simulation {
+
+struct Process {
+  Process(World& place, std::size_t id, std::size_t at);
+  ~Process();
+
+  World& world;
+  const std::size_t number, host;
+  Line line;
+  std::map<std::string, std::shared_ptr<Permit>> assigned;  // by mark
+  std::unique_ptr<ShakyStore> store;
+  std::unique_ptr<domain::Driver> driver;
+  std::unique_ptr<domain::Permits> permits;
+  std::unique_ptr<pool::Scribe> scribe;
+  std::unique_ptr<engine::Engine> engine;
+  std::unique_ptr<RootScope> scope;
+  bool draining = false;
+  std::uint64_t frozen_times = 0;
+};
+
+}  // namespace stint::simulation

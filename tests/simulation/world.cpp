@@ -1,0 +1,439 @@
+#include "world.hpp"
+
+#include "actors.hpp"
+#include "domain/run_id.hpp"
+#include "stint/combinators.hpp"
+#include "store/audit.hpp"
+
+#include <algorithm>
+
+namespace stint::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::OnCrash;
+using domain::RunState;
+
+constexpr std::size_t kHosts = 2, kSessions = 4;
+constexpr int kActs = 60, kCalmRounds = 600;
+constexpr Duration kWardenLease = 10s;  // a frozen process's work is ended by then
+
+}  // namespace
+
+std::string_view to_string(Sabotage sabotage) noexcept {
+  switch (sabotage) {
+    case Sabotage::none: return "none";
+    case Sabotage::late_fence: return "late_fence";
+    case Sabotage::early_release: return "early_release";
+    case Sabotage::forgets_doubt: return "forgets_doubt";
+    case Sabotage::forgets_resume: return "forgets_resume";
+    case Sabotage::loses_claims: return "loses_claims";
+  }
+  return "unknown";
+}
+
+World::World(std::uint64_t seed, Sabotage sabotage)
+    : sabotage_(sabotage),
+      random_(seed),
+      sim_(seed),
+      ambient_{.wall_now =
+                   [this] {
+                     return WallTime(1'700'000'000'000ms) +
+                            std::chrono::floor<std::chrono::milliseconds>(sim_.now().time_since_epoch());
+                   },
+               .random = [this] { return random_(); }},
+      store_(ambient_),
+      scope_(std::make_unique<RootScope>(sim_)) {
+  make_agents();
+}
+
+World::~World() {
+  scope_->cancel();
+  for (const auto& process : processes_) process->scope->cancel();
+  sim_.settle();
+  works_.clear();
+}
+
+void World::make_agents() {
+  const std::array kinds = {OnCrash::doubt, OnCrash::resume, OnCrash::rerun};
+  const std::size_t count = 2 + random_() % 4;
+  for (std::size_t i = 0; i < count; ++i) {
+    SimAgent agent;
+    agent.name = "agent" + std::to_string(i);
+    agent.on_crash = kinds[random_() % kinds.size()];
+    if (chance(0.4)) agent.host_cap = 1 + random_() % 3;
+    if (chance(0.4)) agent.cluster_cap = 1 + random_() % 3;
+    if (chance(0.7)) agent.account = "account:" + std::to_string(random_() % 2);
+    agents_.push_back(agent);
+    for (std::size_t host = 0; agent.host_cap && host < kHosts; ++host) {
+      host_limits_[{host, agent.name}] = std::make_unique<Semaphore>(agent.name, *agent.host_cap);
+    }
+  }
+}
+
+const SimAgent& World::agent(std::string_view name) const { return *std::ranges::find(agents_, name, &SimAgent::name); }
+
+Semaphore& World::host_limit(std::size_t host, const std::string& agent) { return *host_limits_.at({host, agent}); }
+
+engine::Book World::book() const {
+  engine::Book book;
+  for (const SimAgent& agent : agents_) {
+    engine::AgentSpec spec;
+    spec.agent.name = agent.name;
+    spec.entry.name = agent.name;
+    spec.entry.queued_max = 1000;
+    spec.entry.attempts_max = 1000;  // the engine counts them
+    spec.entry.lost_max = 1000;
+    if (agent.cluster_cap) spec.entry.limits.push_back({domain::agent_limit(agent.name), 1});
+    if (!agent.account.empty()) spec.entry.limits.push_back({agent.account, 1});
+    spec.account = agent.account;
+    spec.budget.attempts = 4;
+    spec.on_crash = sabotage_ == Sabotage::forgets_doubt ? OnCrash::rerun : agent.on_crash;
+    book[agent.name] = std::move(spec);
+  }
+  return book;
+}
+
+void World::find_fault(std::string what) {
+  const auto at = std::chrono::duration_cast<std::chrono::milliseconds>(sim_.now().time_since_epoch()).count();
+  faults_.push_back("at " + std::to_string(at) + " ms: " + std::move(what));
+}
+
+template <class T>
+Result<T> World::ask(Task<Result<T>> task) {
+  std::optional<Result<T>> answer;
+  auto body = [&]() -> Task<> { answer.emplace(co_await std::move(task)); };
+  scope_->spawn(body());
+  if (!sim_.run_until([&] { return answer.has_value(); })) std::abort();
+  return std::move(*answer);
+}
+
+// ---- work ----------------------------------------------------------------------------------------------------------
+
+std::shared_ptr<LiveWork> World::begin_work(const domain::WorkOrder& order, Process& process,
+                                            std::shared_ptr<Permit> permit) {
+  RunStory& run = stories_[order.run];
+  const SimAgent& kind = agent(order.agent);
+  for (const auto& other : works_) {
+    if (other->run == order.run) find_fault(order.run + " is begun while its attempt before is alive");
+    if (!run.session.empty() && other->session == run.session) find_fault("two runs of " + run.session + " at once");
+  }
+  if (order.fence <= run.fence) find_fault(order.run + " is begun twice for one claim");
+  run.fence = order.fence;
+  if (run.unclean && !run.person_says_again) {
+    if (kind.on_crash == OnCrash::doubt) find_fault(order.run + " is repeated, and nobody knows what it had done");
+    const bool anew = order.conversation.empty();
+    if (kind.on_crash == OnCrash::resume && anew) find_fault(order.run + " begins anew although it had effects");
+  }
+  if (kind.on_crash == OnCrash::doubt) run.unclean = true;
+  run.person_says_again = false;
+  ++run.begun;
+  auto work = std::make_shared<LiveWork>();
+  work->run = order.run;
+  work->agent = order.agent;
+  work->session = run.session;
+  work->fence = order.fence;
+  work->process = process.number;
+  work->host = process.host;
+  work->permit = std::move(permit);
+  works_.push_back(work);
+  if (kind.host_cap && count(order.agent, process.host) > *kind.host_cap) {
+    find_fault(order.agent + ": more at once on a host than its cap");
+  }
+  if (kind.cluster_cap && count(order.agent, std::nullopt) > *kind.cluster_cap) {
+    find_fault(order.agent + ": more at once than its cap");
+  }
+  return work;
+}
+
+std::size_t World::count(const std::string& agent, std::optional<std::size_t> host) const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      works_, [&](const auto& work) { return work->agent == agent && (!host || work->host == *host); }));
+}
+
+void World::end_work(const std::shared_ptr<LiveWork>& work) {
+  work->permit.reset();
+  std::erase(works_, work);
+}
+
+void World::draw_outcome(Outcome& outcome, bool talks) {
+  const auto drawn = random_() % 100;
+  outcome.kind = OutcomeKind::succeeded;
+  outcome.text = "done";
+  if (calm_ || drawn < 65) return;
+  outcome.text.clear();
+  outcome.message = "as the seed says";
+  if (drawn < 72) {
+    outcome.kind = OutcomeKind::agent_error;
+  } else if (drawn < 78) {
+    outcome.kind = OutcomeKind::crashed;
+  } else if (drawn < 80) {
+    outcome.kind = OutcomeKind::stalled;
+  } else if (!talks) {
+    outcome.kind = OutcomeKind::succeeded;
+  } else if (drawn < 88) {
+    outcome.kind = OutcomeKind::api_error;
+    if (drawn < 85) outcome.http_status = 529;
+  } else if (drawn < 96) {
+    outcome.kind = OutcomeKind::rate_limited;
+    outcome.retry_after = up_to(30s);
+  } else {
+    outcome.kind = OutcomeKind::not_logged_in;
+  }
+}
+
+/// Its owner knows how it ended: what had no effects is clean again.
+void World::hear_report(const std::string& run, const domain::WorkReport& report) {
+  RunStory& story = stories_[run];
+  if (report.outcome.kind == OutcomeKind::succeeded) ++story.succeeded;
+  const bool refused = report.outcome.kind == OutcomeKind::api_error ||
+                       report.outcome.kind == OutcomeKind::rate_limited ||
+                       report.outcome.kind == OutcomeKind::not_logged_in;
+  if (refused && !report.tools_used) story.unclean = false;
+}
+
+/// What a dead or frozen process leaves behind is ended by its wardens.
+Task<> World::end_orphans(Process& process, Duration after, std::uint64_t frozen_times) {
+  const std::size_t number = process.number;
+  const bool frozen = frozen_times != 0;
+  co_await sleep_for(after);
+  if (frozen && (!process.line.frozen || process.frozen_times != frozen_times || process.line.dead)) co_return;
+  const std::vector<std::shared_ptr<LiveWork>> all = works_;
+  for (const auto& work : all) {
+    if (work->process != number) continue;
+    if (frozen) {
+      work->by_lease = true;
+      work->end.ring();
+    } else {
+      end_work(work);
+    }
+  }
+}
+
+// ---- what happens --------------------------------------------------------------------------------------------------
+
+void World::start_process() {
+  processes_.push_back(std::make_unique<Process>(*this, processes_.size(), random_() % kHosts));
+  Process& process = *processes_.back();
+  auto carry = [](Process& owner, World& world) -> Task<> {
+    while (true) {
+      const auto ended = co_await owner.engine->run();
+      if (ended || owner.line.dead) co_return;
+      if (ended.error() != Errc::unavailable) world.find_fault("an engine gave up: " + ended.error().describe());
+      co_await sleep_for(1s);
+    }
+  };
+  process.scope->spawn(carry(process, *this));
+}
+
+Process* World::some_process() {
+  std::vector<Process*> alive;
+  for (const auto& process : processes_) {
+    if (!process->line.dead && !process->scope->idle()) alive.push_back(process.get());
+  }
+  return alive.empty() ? nullptr : alive[random_() % alive.size()];
+}
+
+void World::submit() {
+  std::vector<store::NewRun> fresh(1 + random_() % 4);
+  for (store::NewRun& run : fresh) {
+    const SimAgent& kind = agents_[random_() % agents_.size()];
+    run.id = domain::new_run_id(ambient_);
+    run.agent = kind.name;
+    run.on_crash = sabotage_ == Sabotage::forgets_doubt ? OnCrash::rerun : kind.on_crash;
+    run.input = "{}";
+    run.budget = 20min;
+    run.priority = static_cast<int>(random_() % 3) - 1;
+    if (chance(0.3)) run.session = "session" + std::to_string(random_() % kSessions);
+    if (chance(0.2)) run.delay = up_to(20s);
+    if (chance(0.1)) run.deadline = ambient_.wall_now() + std::chrono::milliseconds(random_() % 60'000);
+    if (chance(0.1) && !works_.empty()) run.parent = works_[random_() % works_.size()]->run;
+    stories_[run.id].agent = run.agent;
+    stories_[run.id].session = run.session;
+  }
+  const std::vector<store::NewRun> asked = fresh;
+  const auto accepted = ask(store_.enqueue(std::move(fresh)));
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    if ((*accepted)[i]) runs_.push_back(asked[i].id);
+  }
+}
+
+void World::crash(Process& process) {
+  process.line.dead = true;
+  process.scope->cancel();
+  sim_.run_ready();
+  if (!process.scope->idle()) return find_fault("a process outlives its crash");
+  process.engine.reset();  // and with it what was in its memory
+  scope_->spawn(end_orphans(process, up_to(50ms), 0));
+  if (processes_.size() < 12) start_process();
+}
+
+void World::freeze(Process& process) {
+  process.line.frozen = true;
+  scope_->spawn(end_orphans(process, kWardenLease, ++process.frozen_times));
+  auto thaw = [](Process& frozen, Duration after) -> Task<> {
+    co_await sleep_for(after);
+    frozen.line.frozen = false;
+    frozen.line.changed.ring();
+  };
+  scope_->spawn(thaw(process, up_to(40s)));
+}
+
+void World::act() {
+  Process* const process = some_process();
+  const auto drawn = random_() % 100;
+  if (process == nullptr) return start_process();
+  if (drawn < 40) return submit();
+  if (drawn < 48 && !runs_.empty()) {
+    const std::string run = runs_[random_() % runs_.size()];
+    (void)ask(store_.cancel(run));
+    if (chance(0.5)) process->engine->stop_here(run, pool::Carried::Stop::cancelled, "cancelled");
+    return;
+  }
+  if (drawn < 55) return crash(*process);
+  if (drawn < 62) return freeze(*process);
+  if (drawn < 69) {
+    process->line.cut = true;
+    auto heal = [](Process& cut, Duration after) -> Task<> {
+      co_await sleep_for(after);
+      cut.line.cut = false;
+    };
+    scope_->spawn(heal(*process, up_to(50s)));
+    return;
+  }
+  if (drawn < 75) {
+    process->engine->drain();
+    if (chance(0.3)) process->engine->drain();
+    return processes_.size() < 12 ? start_process() : void();
+  }
+  if (drawn < 80) return (void)process->engine->resize(random_() % 8);
+  if (drawn < 86) {
+    Weather& weather = process->line.weather;
+    weather.refused = chance(0.5) ? 0.2 : 0;
+    weather.unanswered = chance(0.5) ? 0.2 : 0;
+    weather.slow = chance(0.5) ? 0.2 : 0;
+    return;
+  }
+  if (drawn < 92) return settle_doubts(0.5);
+  if (drawn < 96) return (void)ask(store_.pause("account:0", ambient_.wall_now() + 20s));
+  (void)ask(store_.resume("account:" + std::to_string(random_() % 2)));
+}
+
+/// A person looks at what waits for one.
+void World::settle_doubts(double share) {
+  for (const RunState state : {RunState::in_doubt, RunState::parked}) {
+    store::Filter filter;
+    filter.state = state;
+    filter.most = 1000;
+    const auto runs = ask(store_.list(filter));
+    for (const store::Run& run : *runs) {
+      if (!chance(share)) continue;
+      if (state == RunState::parked) {
+        (void)ask(store_.answer(run.id));
+        continue;
+      }
+      const domain::Resolution how = domain::kResolutions[random_() % domain::kResolutions.size()];
+      // Before the store, for it may be begun at once.
+      const bool before = std::exchange(stories_[run.id].person_says_again, how == domain::Resolution::rerun);
+      if (!ask(store_.resolve(run.id, how))) stories_[run.id].person_says_again = before;
+    }
+  }
+}
+
+/// Nothing works for a run that the store holds to be over.
+void World::check_ends() {
+  const std::vector<std::shared_ptr<LiveWork>> all = works_;
+  for (const auto& work : all) {
+    const auto run = ask(store_.find(work->run));
+    const bool alive = std::ranges::find(works_, work) != works_.end();
+    if (alive && *run && domain::is_finished((*run)->state)) {
+      find_fault(work->run + " is " + std::string(to_string((*run)->state)) + ", and its work of fence " +
+                 std::to_string(work->fence) + " is alive in process " + std::to_string(work->process) +
+                 (work->told_to_end ? ", told to end" : "") + (work->by_lease ? ", ended by its warden" : ""));
+    }
+  }
+}
+
+std::vector<std::string> World::live() {
+  const std::size_t begin_with = 1 + random_() % 3;
+  for (std::size_t i = 0; i < begin_with; ++i) start_process();
+  sim_.advance(100ms);
+  for (const SimAgent& agent : agents_) {
+    if (agent.cluster_cap) (void)ask(store_.resize(domain::agent_limit(agent.name), *agent.cluster_cap));
+  }
+  for (int i = 0; i < kActs && faults_.empty(); ++i) {
+    act();
+    sim_.advance(up_to(5s));
+    check_ends();
+  }
+  if (faults_.empty()) finish();
+  return faults_;
+}
+
+std::vector<std::string> World::events_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (const std::string& id : runs_) {
+    if (text.find(id) == std::string::npos) continue;
+    lines.push_back(id + " of " + stories_[id].agent + " on_crash " +
+                    std::string(domain::to_string(agent(stories_[id].agent).on_crash)));
+    for (const store::Event& event : *ask(store_.events(id, 0, 1000))) {
+      const auto at = (event.at - WallTime(1'700'000'000'000ms)).count();
+      lines.push_back("  " + std::to_string(at) + " ms  " + event.cause + "  fence " + std::to_string(event.fence) +
+                      (event.state ? "  " + std::string(to_string(*event.state)) : "") + "  " + event.error +
+                      event.data);
+    }
+  }
+  return lines;
+}
+
+/// Now everything goes well, and everything must come to its end.
+void World::finish() {
+  calm_ = true;
+  for (const auto& process : processes_) {
+    process->line.weather = {};
+    process->line.cut = process->line.frozen = false;
+    process->line.changed.ring();
+    if (process->engine) (void)process->engine->resize(4);
+  }
+  start_process();
+  std::vector<store::Run> open;
+  for (int round = 0; round < kCalmRounds && faults_.empty(); ++round) {
+    sim_.advance(10s);
+    check_ends();
+    settle_doubts(1);
+    for (const char* const account : {"account:0", "account:1"}) (void)ask(store_.resume(account));
+    store::Filter filter;
+    filter.most = 10'000;
+    open = *ask(store_.list(filter));
+    std::erase_if(open, [](const store::Run& run) { return domain::is_finished(run.state); });
+    if (open.empty()) break;
+  }
+  for (const store::Run& run : open) {
+    std::string reasons;
+    for (const store::Why& why : *ask(store_.why(run.id))) reasons += " " + why.reason + " (" + why.detail + ")";
+    find_fault(run.id + " of " + run.agent + " never ends: " + std::string(to_string(run.state)) + reasons);
+  }
+  check_end();
+}
+
+void World::check_end() {
+  for (const auto& process : processes_) {
+    if (process->engine) process->engine->drain();
+  }
+  sim_.advance(2min);
+  for (const auto& process : processes_) {
+    if (!process->scope->idle()) find_fault("process " + std::to_string(process->number) + " does not end");
+  }
+  if (!works_.empty()) find_fault("work is left: " + works_.front()->run);
+  for (const auto& [key, limit] : host_limits_) {
+    if (limit->available() != limit->capacity()) find_fault(key.second + ": a permit did not come home");
+  }
+  for (const std::string& id : runs_) {
+    const auto run = ask(store_.find(id));
+    if (!*run) find_fault(id + " is lost");
+  }
+  const auto audit = ask(store::audit(store_));
+  for (const std::string& finding : audit->findings) find_fault(finding);
+}
+
+}  // namespace stint::simulation

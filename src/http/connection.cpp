@@ -82,6 +82,12 @@ Connection::~Connection() {
   if (idle_) --state_.stats.idle;
   if (streaming_) --state_.stats.streams;
   if (desk_) state_.give_back(std::move(desk_));
+  if (!abort_) return;
+  // What it did not read in all that time is thrown away, not kept by the system. Closed here, because the socket's
+  // destructor would take the option back.
+  error_code ignored;
+  socket_.set_option(Socket::linger(true, 0), ignored);
+  socket_.close(ignored);
 }
 
 Task<> Connection::carry(ServerState& state, Socket socket, tcp::endpoint peer, Place place) {
@@ -477,9 +483,8 @@ void Connection::cut(Limit why) noexcept {
   if (why == Limit::header) ++state_.stats.cut_header;
   if (why == Limit::body) ++state_.stats.cut_body;
   if (why == Limit::write) ++state_.stats.cut_write;
+  if (why == Limit::write) abort_ = true;
   error_code ignored;
-  // What it did not read in all that time is thrown away, not kept by the system.
-  if (why == Limit::write) socket_.set_option(Socket::linger(true, 0), ignored);
   socket_.cancel(ignored);
 }
 

@@ -147,6 +147,7 @@ class Connection final : public Exchange, public stint::detail::Link<Connection>
   bool begun_ = false;      // a stream's head is on its way
   bool streaming_ = false;  // its body is being sent
   bool sending_ = false;
+  bool abort_ = false;  // close with a reset
 };
 
 }  // namespace stint::http

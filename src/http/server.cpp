@@ -52,6 +52,7 @@ Result<std::uint16_t> Server::Impl::listen() {
   if (!error) acceptor.set_option(Acceptor::reuse_address(true), error);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(kBacklog, error);
+  if (!error) acceptor.non_blocking(true, error);
   if (error) {
     return fail(Errc::unavailable,
                 fmt::format("can't listen on {}:{}: {}", options.address, options.port, error.message()));
@@ -84,17 +85,20 @@ void Server::Impl::begin_drain() {
 
 Task<> Server::Impl::accept(Scope& connections) {
   while (true) {
+    // Waits, then takes one: without a descriptor left accept(2) fails even if nobody is there.
+    const auto [stopped] = co_await acceptor.async_wait(Acceptor::wait_read, use_task);
+    error_code error = stopped;
     tcp::endpoint peer;
-    auto accepted = co_await acceptor.async_accept(peer, use_task);
-    auto& [error, socket] = accepted;
-    if (error) {
+    Socket socket(state.reactor.io().get_executor());
+    if (!error) acceptor.accept(socket, peer, error);
+    if (!error) {
+      take(connections, std::move(socket), peer);
+    } else if (error != asio::error::would_block && error != asio::error::connection_aborted) {
       // Mostly no descriptors: an idle connection gives one back, and the pause keeps this from spinning.
       ++state.stats.accept_failures;
       if (!state.idle.empty()) state.idle.front().evict();
       co_await sleep_for(kAcceptPause);
-      continue;
     }
-    take(connections, std::move(socket), peer);
   }
 }
 

@@ -33,6 +33,7 @@ class Client {
   using tcp = asio::ip::tcp;
   explicit Client(Reactor& reactor) : socket_(reactor.io()) {}
 
+  void open() { socket_.open(tcp::v4(), ignored_); }
   Task<> connect(std::uint16_t port) {
     const tcp::endpoint endpoint(asio::ip::address_v4::loopback(), port);
     const auto [error] = co_await socket_.async_connect(endpoint, use_task);
@@ -69,6 +70,21 @@ class Client {
       const bool more = co_await read();
       if (!more) co_return std::exchange(buffer_, {});
     }
+  }
+  /// How many bytes came until the last chunk of a stream, without keeping them.
+  Task<std::size_t> count_stream() {
+    std::size_t count = 0;
+    while (!buffer_.ends_with("\r\n0\r\n\r\n")) {
+      if (buffer_.size() > 64) {
+        count += buffer_.size() - 16;
+        buffer_.erase(0, buffer_.size() - 16);
+      }
+      const bool more = co_await read();
+      if (!more) break;
+    }
+    count += buffer_.size();
+    buffer_.clear();
+    co_return count;
   }
   /// One answer with a Content-Length; status 0 at the end of the connection.
   Task<Reply> reply(bool has_body = true) {
@@ -143,6 +159,7 @@ class TestHandler final : public Handler {
       EventStream events(exchange);
       co_return co_await events.run(tell(request, events));
     }
+    if (path == "/fills") co_return co_await fill(exchange);
     if (path == "/breaks") co_return co_await exchange.stream(StreamHead(), breaks(exchange));
     co_return problem_response(404, "There is no such thing.");
   }
@@ -207,6 +224,20 @@ class TestHandler final : public Handler {
       const Result<> result = co_await events.send(event);
       if (!result) co_return;
     }
+    co_await sleep_for(slow_for);
+    ++ended;
+  }
+  Task<Response> fill(Exchange& exchange) {
+    StreamHead head;
+    head.heartbeat = ":\n\n";
+    co_return co_await exchange.stream(std::move(head), fill_body(exchange));
+  }
+  Task<> fill_body(Exchange& exchange) {
+    const Stay stay(*this);
+    const auto flood = [](Exchange& to) -> Task<> {
+      while (true) (void)co_await to.send(std::string(100'000, 'f'));
+    };
+    (void)co_await race(flood(exchange), awaited(sleep_for(10ms)));
     co_await sleep_for(slow_for);
     ++ended;
   }

@@ -25,7 +25,7 @@ FUNCTION_LINES_MAX = 80
 LAYERS = [
     {"core"},
     {"domain"},  # the words of the domain: `agent` and `os` speak them too, so they stand one step higher
-    {"agent", "os"},
+    {"agent", "os", "net"},
     {"queue", "limit", "driver", "store", "events"},  # the stages
     {"pool"},
     {"engine", "tape"},

@@ -7,6 +7,7 @@ find_package(yaml-cpp REQUIRED)
 find_library(SQLite3_LIBRARY NAMES libsqlite3.a)
 find_package(SQLite3 REQUIRED)
 find_package(PostgreSQL REQUIRED)
+find_package(CURL REQUIRED)  # its header; the library is loaded when it is needed
 set(Boost_USE_STATIC_LIBS ON)
 find_package(Boost 1.81 CONFIG REQUIRED COMPONENTS json)
 

@@ -23,6 +23,7 @@ WORDS = {
     "domain": "words and rules",
     "agent": "agent files",
     "os": "system calls",
+    "net": "requests we make",
     "queue": "which run next",
     "limit": "may it run now",
     "driver": "do the work",

@@ -1,0 +1,501 @@
+#include "http/connection.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+
+// 1. A connection is in exactly one of the server's lists: idle, or busy. It has a desk if and only if it is busy.
+// 2. The one timer of a connection is armed for `armed_for_`, which is at or before `deadline_`. Moving the deadline
+// back
+//    is a store; the timer finds out when it fires. So a request arms nothing.
+// 3. What is cut has `cut_` set before its wait is cancelled; who wakes up looks at it first.
+// 4. `sent` counts what the system took of `out` and `tail`; both are cleared together.
+
+namespace stint::http {
+namespace {
+
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::size_t kFlushBytes = 64 << 10;     // of answers to pipelined requests, written together
+constexpr std::size_t kInlineBodyMax = 16 << 10;  // copied behind its head; larger ones are written from where they are
+constexpr std::size_t kKeptOutMax = 64 << 10;
+constexpr std::size_t kLingerBytesMax = 8 << 20;
+constexpr Duration kLingerMax = std::chrono::seconds(1);
+
+}  // namespace
+
+// ---- what the connections share
+// --------------------------------------------------------------------------------------
+
+ServerState::ServerState(Reactor& on, Handler& by, ServerOptions with)
+    : reactor(on), handler(by), options(std::move(with)) {
+  rules.listen_host = options.address;
+  rules.allowed_hosts = options.allowed_hosts;
+  rules.token = options.token;
+  rules.other_token = options.other_token;
+  rules.is_open = options.is_open;
+}
+
+std::unique_ptr<Desk> ServerState::take_desk() {
+  std::unique_ptr<Desk> desk;
+  if (desks.empty()) {
+    desk = std::make_unique<Desk>(options.request);
+  } else {
+    desk = std::move(desks.back());
+    desks.pop_back();
+  }
+  if (!desk->input) desk->input = std::make_unique_for_overwrite<char[]>(Desk::kInputBytes);
+  return desk;
+}
+
+void ServerState::give_back(std::unique_ptr<Desk> desk) noexcept {
+  if (desks.size() >= kDesksKeptMax) return;
+  desk->reader.next();
+  desk->begin = desk->end = desk->sent = 0;
+  desk->out.clear();
+  desk->tail = std::string();
+  if (desk->out.capacity() > kKeptOutMax) desk->out = std::string();
+  desks.push_back(std::move(desk));
+}
+
+std::string_view ServerState::date(TimePoint now) {
+  if (options.wall_clock && now >= date_until_) {
+    const auto wall = options.wall_clock();
+    date_ = date_line(wall);
+    const auto part = wall - std::chrono::floor<std::chrono::seconds>(wall);
+    date_until_ = now + (std::chrono::seconds(1) - std::chrono::duration_cast<Duration>(part));
+  }
+  return date_;
+}
+
+// ---- its life
+// --------------------------------------------------------------------------------------------------------
+
+Connection::Connection(ServerState& state, Socket socket, tcp::endpoint peer)
+    : state_(state), socket_(std::move(socket)), peer_(peer) {
+  state_.busy.push_back(*this);
+}
+
+Connection::~Connection() {
+  if (idle_) --state_.stats.idle;
+  if (streaming_) --state_.stats.streams;
+  if (desk_) state_.give_back(std::move(desk_));
+  if (!abort_) return;
+  // What it did not read in all that time is thrown away, not kept by the system. Closed here, because the socket's
+  // destructor would take the option back.
+  error_code ignored;
+  socket_.set_option(Socket::linger(true, 0), ignored);
+  socket_.close(ignored);
+}
+
+Task<> Connection::carry(ServerState& state, Socket socket, tcp::endpoint peer, Place place) {
+  const Place held = std::move(place);
+  Connection connection(state, std::move(socket), peer);
+  ++state.stats.connections_total;
+  co_await connection.serve();
+}
+
+Task<> Connection::turn_away(ServerState& state, Socket socket, tcp::endpoint peer, Place place) {
+  const Place held = std::move(place);
+  Connection connection(state, std::move(socket), peer);
+  connection.desk_ = state.take_desk();
+  connection.refuse({503, "All connections are in use. Try again later."});
+  co_await connection.finish();
+}
+
+Task<> Connection::serve() {
+  while (true) {
+    rest();
+    if (idle_ && state_.draining) co_return;
+    const auto [error] = co_await socket_.async_wait(Socket::wait_read, use_task);
+    lift_limit();
+    if (idle_) leave_idle();
+    if (cut_ == Limit::header || cut_ == Limit::body) {
+      refuse({408, "The request took too long to come."});
+      break;
+    }
+    if (error || cut_ != Limit::none) co_return;
+    if (!receive()) co_return;
+
+    Step step = advance();
+    while (step == Step::answer) {
+      Response response;
+      bool threw = false;
+      try {
+        ++state_.stats.requests;
+        response = co_await state_.handler.answer(desk_->reader.request(), *this);
+      } catch (...) {
+        threw = true;
+      }
+      if (threw) {
+        if (begun_) co_return;  // the head is gone already: all that is left is to cut
+        response = problem_response(500, "The server failed at this request.");
+      }
+      if (!response.streamed) respond(std::move(response));
+      if (closing_) break;
+      next_request();
+      if (wants_flush()) {
+        const bool flushed = co_await flush();
+        if (!flushed) co_return;
+      }
+      step = advance();
+    }
+    if (closing_ || step == Step::close) break;
+    const Sent sent = flush_now();
+    if (sent == Sent::failed) co_return;
+    if (sent == Sent::blocked) {
+      const bool flushed = co_await flush();
+      if (!flushed) co_return;
+    }
+  }
+  co_await finish();
+}
+
+/// Sends what is left to send and closes.
+Task<> Connection::finish() {
+  cut_ = Limit::none;
+  const bool flushed = co_await flush();
+  if (!flushed) co_return;
+  error_code ignored;
+  socket_.shutdown(tcp::socket::shutdown_send, ignored);
+  if (!linger_ && desk_->begin == desk_->end) co_return;
+  set_limit(Limit::linger, state_.reactor.now() + kLingerMax);
+  for (std::size_t read = 0; read < kLingerBytesMax; read += desk_->end) {
+    const auto [error] = co_await socket_.async_wait(Socket::wait_read, use_task);
+    if (error || cut_ != Limit::none) co_return;
+    desk_->begin = desk_->end = 0;
+    if (!receive()) co_return;
+  }
+}
+
+// ---- reading
+// ---------------------------------------------------------------------------------------------------------
+
+/// Before a wait for bytes: which limit it has.
+void Connection::rest() {
+  const TimePoint now = state_.reactor.now();
+  const ServerOptions& options = state_.options;
+  if (!desk_ || (!desk_->reader.begun() && desk_->begin == desk_->end)) return enter_idle(now);
+  if (since_ == TimePoint()) since_ = now;
+  const RequestReader& reader = desk_->reader;
+  if (reader.state() == RequestReader::State::head) return set_limit(Limit::header, since_ + options.header_time_max);
+  const auto earned =
+      std::chrono::milliseconds(reader.request().body.size() * 1000 / options.body_bytes_per_second_min);
+  set_limit(Limit::body, since_ + options.body_time_max + earned);
+}
+
+void Connection::enter_idle(TimePoint now) {
+  if (desk_) state_.give_back(std::move(desk_));
+  Link<Connection>::unlink();
+  state_.idle.push_back(*this);
+  idle_ = true;
+  ++state_.stats.idle;
+  set_limit(Limit::idle, now + state_.options.idle_time_max);
+}
+
+void Connection::leave_idle() noexcept {
+  Link<Connection>::unlink();
+  state_.busy.push_back(*this);
+  idle_ = false;
+  --state_.stats.idle;
+}
+
+/// Takes what has come, as much as there is room for. False: the client has closed, or worse.
+bool Connection::receive() {
+  if (!desk_) desk_ = state_.take_desk();
+  Desk& desk = *desk_;
+  if (!desk.input) desk.input = std::make_unique_for_overwrite<char[]>(Desk::kInputBytes);
+  if (desk.begin > 0) {
+    std::memmove(desk.input.get(), desk.input.get() + desk.begin, desk.end - desk.begin);
+    desk.end -= desk.begin;
+    desk.begin = 0;
+  }
+  error_code error;
+  const std::size_t count =
+      socket_.receive(asio::buffer(desk.input.get() + desk.end, Desk::kInputBytes - desk.end), 0, error);
+  if (error == asio::error::would_block) return true;
+  desk.end += count;
+  state_.stats.bytes_in += count;
+  return !error && count > 0;
+}
+
+/// Until the client is gone. What it sends meanwhile is kept for later, as long as there is room.
+Task<> Connection::gone() {
+  while (cut_ == Limit::none) {
+    const bool room = desk_->end - desk_->begin < Desk::kInputBytes;
+    const auto [error] = co_await socket_.async_wait(room ? Socket::wait_read : Socket::wait_error, use_task);
+    if (error || cut_ != Limit::none || !room || !receive()) break;
+  }
+  closing_ = true;
+}
+
+/// Takes requests out of what was read, until one is to be answered or more must come.
+Connection::Step Connection::advance() {
+  using State = RequestReader::State;
+  Desk& desk = *desk_;
+  while (true) {
+    const std::size_t used = desk.reader.feed(desk.pending());
+    desk.begin += used;
+    switch (desk.reader.state()) {
+      case State::head:
+        if (used == 0 || desk.pending().empty()) return Step::wait;
+        break;
+      case State::body:
+        if (admitted_) {
+          if (used == 0 || desk.pending().empty()) return Step::wait;
+          break;
+        }
+        since_ = TimePoint();
+        if (!admit()) return Step::close;
+        if (desk.reader.request().expects_continue && desk.pending().empty()) {
+          desk.out += "HTTP/1.1 100 Continue\r\n\r\n";
+        }
+        break;
+      case State::done:
+        if (admitted_ || admit()) return Step::answer;
+        if (closing_) return Step::close;
+        next_request();
+        break;
+      case State::refused: refuse(desk.reader.refusal()); return Step::close;
+    }
+  }
+}
+
+/// Asks the guard. False: refused, and the answer is on its way.
+bool Connection::admit() {
+  const Request& request = desk_->reader.request();
+  const auto refusal = check(request, state_.rules);
+  if (!refusal) {
+    admitted_ = true;
+    return true;
+  }
+  if (desk_->reader.state() == RequestReader::State::done) {
+    ++state_.stats.refusals;
+    respond(problem_response(refusal->status, refusal->detail));
+  } else {
+    refuse(*refusal);
+  }
+  return false;
+}
+
+void Connection::next_request() {
+  desk_->reader.next();
+  admitted_ = begun_ = false;
+  since_ = TimePoint();
+}
+
+// ---- writing
+// ---------------------------------------------------------------------------------------------------------
+
+HeadFacts Connection::facts(bool keep_alive) {
+  HeadFacts facts;
+  facts.old_version = desk_->reader.request().version < 11;
+  facts.keep_alive = keep_alive;
+  if (state_.options.wall_clock) facts.date = state_.date(state_.reactor.now());
+  return facts;
+}
+
+/// For what ends the connection.
+void Connection::refuse(const Refusal& refusal) {
+  ++state_.stats.refusals;
+  closing_ = linger_ = true;
+  respond(problem_response(refusal.status, refusal.detail));
+}
+
+void Connection::respond(Response response) {
+  const Request& request = desk_->reader.request();
+  const bool keep_alive = request.keep_alive && !closing_ && !state_.draining;
+  closing_ = !keep_alive;
+  append_head(desk_->out, response, facts(keep_alive));
+  ++state_.stats.answers[std::min<std::size_t>(response.status / 100, state_.stats.answers.size() - 1)];
+  if (request.method == "HEAD" || has_no_body(response.status)) return;
+  if (response.body.size() <= kInlineBodyMax) {
+    desk_->out += response.body;
+  } else {
+    desk_->tail = std::move(response.body);
+  }
+}
+
+bool Connection::wants_flush() const noexcept { return desk_->out.size() >= kFlushBytes || !desk_->tail.empty(); }
+
+/// Gives the system what it takes at once.
+Connection::Sent Connection::flush_now() {
+  Desk& desk = *desk_;
+  while (desk.sent < desk.out.size() + desk.tail.size()) {
+    const std::size_t from_out = std::min(desk.sent, desk.out.size());
+    const asio::const_buffer head = asio::buffer(desk.out) + from_out;
+    error_code error;
+    std::size_t count = 0;
+    if (desk.tail.empty()) {
+      count = socket_.send(head, 0, error);
+    } else {
+      const std::array both{head, asio::buffer(std::as_const(desk.tail)) + (desk.sent - from_out)};
+      count = socket_.send(both, 0, error);
+    }
+    if (error == asio::error::would_block) return Sent::blocked;
+    if (error) return Sent::failed;
+    desk.sent += count;
+    state_.stats.bytes_out += count;
+  }
+  desk.out.clear();
+  desk.tail.clear();
+  desk.sent = 0;
+  return Sent::all;
+}
+
+/// False: the client is gone, or was cut off because it reads nothing.
+Task<bool> Connection::flush() {
+  while (true) {
+    const Sent sent = flush_now();
+    if (sent != Sent::blocked) co_return sent == Sent::all;
+    set_limit(Limit::write, state_.reactor.now() + state_.options.write_time_max);
+    const auto [error] = co_await socket_.async_wait(Socket::wait_write, use_task);
+    lift_limit();
+    if (error || cut_ != Limit::none) co_return false;
+  }
+}
+
+// ---- streams
+// ---------------------------------------------------------------------------------------------------------
+
+Task<Response> Connection::stream(StreamHead head, Task<> body) {
+  STINT_ASSERT(!begun_ && "an exchange has one stream");
+  begun_ = true;
+  Response streamed;
+  streamed.streamed = true;
+  const Request& request = desk_->reader.request();
+  closing_ = !request.keep_alive || request.version < 11 || state_.draining;
+  append_head(desk_->out, head, facts(!closing_));
+  ++state_.stats.answers[std::min<std::size_t>(head.status / 100, state_.stats.answers.size() - 1)];
+  const bool told = co_await flush();
+  if (!told) closing_ = true;
+  if (!told || request.method == "HEAD") co_return streamed;
+
+  if (desk_->begin == desk_->end) desk_->input.reset();  // a stream may last for hours
+  streaming_ = true;
+  ++state_.stats.streams;
+  heartbeat_ = head.heartbeat;
+  await_heartbeat();
+  const auto first = co_await race(std::move(body), gone());
+  end_stream(first.index() == 0 && cut_ == Limit::none);
+  co_return streamed;
+}
+
+void Connection::end_stream(bool whole) {
+  lift_limit();
+  streaming_ = false;
+  --state_.stats.streams;
+  if (!whole) {
+    // Without its last chunk the client knows that something is missing.
+    closing_ = true;
+    desk_->out.clear();
+    desk_->tail.clear();
+    desk_->sent = 0;
+  } else if (desk_->reader.request().version >= 11) {
+    desk_->out += kLastChunk;
+  }
+}
+
+Task<Result<>> Connection::send(std::string bytes) {
+  STINT_ASSERT(!sending_ && "a stream is sent by one");
+  if (!streaming_ || cut_ != Limit::none) co_return fail(Errc::closed, "the client is gone");
+  if (desk_->reader.request().version >= 11) {
+    append_chunk(desk_->out, bytes);
+  } else {
+    desk_->out += bytes;
+  }
+  struct Sending {  // however this frame ends
+    explicit Sending(Connection& by) : self(by) { self.sending_ = true; }
+    ~Sending() {
+      self.sending_ = false;
+      if (self.streaming_) self.await_heartbeat();
+    }
+    Connection& self;
+  };
+  const Sending sending(*this);
+  const bool flushed = co_await flush();
+  if (!flushed) {
+    closing_ = true;
+    co_return fail(Errc::closed, "the client is gone");
+  }
+  co_return {};
+}
+
+void Connection::await_heartbeat() {
+  since_ = TimePoint();
+  if (heartbeat_.empty()) return lift_limit();
+  set_limit(Limit::heartbeat, state_.reactor.now() + state_.options.heartbeat_every);
+}
+
+/// From the timer: a stream said nothing for a while. If the system takes no more, the reader has stopped reading.
+void Connection::beat(TimePoint now) noexcept {
+  if (desk_->all_sent()) {
+    if (desk_->reader.request().version >= 11) {
+      append_chunk(desk_->out, heartbeat_);
+    } else {
+      desk_->out += heartbeat_;
+    }
+  }
+  const Sent sent = flush_now();
+  if (sent == Sent::failed) return cut(Limit::write);
+  if (sent == Sent::all) {
+    since_ = TimePoint();
+  } else if (since_ == TimePoint()) {
+    since_ = now;
+  } else if (now - since_ >= state_.options.write_time_max) {
+    return cut(Limit::write);
+  }
+  set_limit(Limit::heartbeat, now + state_.options.heartbeat_every);
+}
+
+std::string Connection::peer() const {
+  const std::string host = peer_.address().to_string();
+  return peer_.address().is_v6() ? fmt::format("[{}]:{}", host, peer_.port())
+                                 : fmt::format("{}:{}", host, peer_.port());
+}
+
+// ---- time
+// ------------------------------------------------------------------------------------------------------------
+
+void Connection::set_limit(Limit limit, TimePoint when) noexcept {
+  limit_ = limit;
+  deadline_ = when;
+  if (Timer::linked() && armed_for_ <= when) return;
+  armed_for_ = when;
+  state_.reactor.disarm(*this);
+  state_.reactor.arm(*this, when);
+}
+
+void Connection::fire() noexcept {
+  if (deadline_ == TimePoint::max()) return;  // the next limit arms it anew
+  const TimePoint now = state_.reactor.now();
+  if (now < deadline_) return set_limit(limit_, deadline_);
+  if (limit_ == Limit::heartbeat) return beat(now);
+  cut(limit_);
+}
+
+void Connection::cut(Limit why) noexcept {
+  if (cut_ != Limit::none) return;
+  cut_ = why;
+  lift_limit();
+  if (why == Limit::header) ++state_.stats.cut_header;
+  if (why == Limit::body) ++state_.stats.cut_body;
+  if (why == Limit::write) ++state_.stats.cut_write;
+  if (why == Limit::write) abort_ = true;
+  error_code ignored;
+  socket_.cancel(ignored);
+}
+
+void Connection::evict() noexcept {
+  ++state_.stats.connections_evicted;
+  leave_idle();
+  cut(Limit::evicted);
+}
+
+void Connection::drain() noexcept {
+  if (idle_ || streaming_) cut(Limit::drain);
+}
+
+}  // namespace stint::http

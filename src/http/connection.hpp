@@ -1,0 +1,153 @@
+/// One connection of the server: reads requests, lets the handler answer them one after another, writes, and watches
+/// the clock. Internal to this folder: it includes Asio.
+#pragma once
+
+#include "http/handler.hpp"
+#include "http/request_reader.hpp"
+#include "http/server.hpp"
+#include "stint/asio.hpp"
+
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stint::http {
+
+class Connection;
+/// With the executor's own type: `any_io_executor` costs a tenth of a small request.
+using Socket = asio::basic_stream_socket<asio::ip::tcp, asio::io_context::executor_type>;
+
+/// What a connection needs while a request is under way. Kept by the server between two uses, so that an idle
+/// connection holds nothing.
+struct Desk {
+  static constexpr std::size_t kInputBytes = 16 << 10;
+
+  explicit Desk(const ReaderLimits& limits) : reader(limits) {}
+  std::string_view pending() const noexcept { return {input.get() + begin, end - begin}; }
+  bool all_sent() const noexcept { return out.empty() && tail.empty(); }
+
+  RequestReader reader;
+  std::unique_ptr<char[]> input;  // made when needed: a stream has none
+  std::size_t begin = 0;          // of what was read and not used
+  std::size_t end = 0;
+  std::string out;       // heads, small bodies, pieces of streams
+  std::string tail;      // one large body, after `out`
+  std::size_t sent = 0;  // of both together
+};
+
+/// What the connections share. Belongs to the server.
+struct ServerState {
+  static constexpr std::size_t kDesksKeptMax = 64;
+
+  ServerState(Reactor& on, Handler& by, ServerOptions with);
+  std::unique_ptr<Desk> take_desk();
+  void give_back(std::unique_ptr<Desk> desk) noexcept;
+  std::string_view date(TimePoint now);
+
+  Reactor& reactor;
+  Handler& handler;
+  const ServerOptions options;
+  GuardRules rules;
+  ServerStats stats;
+  stint::detail::List<Connection> idle;  // the longest idle first
+  stint::detail::List<Connection> busy;
+  std::vector<std::unique_ptr<Desk>> desks;
+  std::size_t turned_away = 0;  // of those that are told 503, still there
+  bool draining = false;
+
+ private:
+  std::string date_;
+  TimePoint date_until_{};
+};
+
+/// A place among the connections, or among those that are turned away: counted while it is held.
+class Place {
+ public:
+  explicit Place(std::size_t& count) noexcept : count_(&count) { ++*count_; }
+  Place(Place&& other) noexcept : count_(std::exchange(other.count_, nullptr)) {}
+  Place& operator=(Place&&) = delete;
+  ~Place() {
+    if (count_ != nullptr) --*count_;
+  }
+
+ private:
+  std::size_t* count_;
+};
+
+class Connection final : public Exchange, public stint::detail::Link<Connection>, private Timer {
+ public:
+  /// The whole life of a connection.
+  static Task<> carry(ServerState& state, Socket socket, asio::ip::tcp::endpoint peer, Place place);
+  /// Of one for which there is no place.
+  static Task<> turn_away(ServerState& state, Socket socket, asio::ip::tcp::endpoint peer, Place place);
+
+  /// Closes an idle connection to make room.
+  void evict() noexcept;
+  /// The server stops: an idle connection or a stream ends now, an answer under way may still come.
+  void drain() noexcept;
+
+  Task<Response> stream(StreamHead head, Task<> body) override;
+  Task<Result<>> send(std::string bytes) override;
+  std::string peer() const override;
+  bool draining() const noexcept override { return state_.draining; }
+
+ private:
+  /// What the timer waits for, and why the connection was cut.
+  enum class Limit : std::uint8_t { none, idle, header, body, write, linger, heartbeat, evicted, drain };
+  enum class Step : std::uint8_t { wait, answer, close };
+  enum class Sent : std::uint8_t { all, blocked, failed };
+
+  Connection(ServerState& state, Socket socket, asio::ip::tcp::endpoint peer);
+  ~Connection();
+
+  Task<> serve();
+  Task<> gone() override;
+  Task<bool> flush();
+  Task<> finish();
+
+  Step advance();
+  bool admit();
+  void refuse(const Refusal& refusal);
+  void respond(Response response);
+  void next_request();
+  bool receive();
+  void rest();
+  void enter_idle(TimePoint now);
+  void leave_idle() noexcept;
+  Sent flush_now();
+  bool wants_flush() const noexcept;
+  HeadFacts facts(bool keep_alive);
+  void end_stream(bool whole);
+  void await_heartbeat();
+
+  void set_limit(Limit limit, TimePoint when) noexcept;
+  void lift_limit() noexcept { deadline_ = TimePoint::max(); }
+  void fire() noexcept override;
+  void cut(Limit why) noexcept;
+  void beat(TimePoint now) noexcept;
+
+  ServerState& state_;
+  Socket socket_;
+  std::unique_ptr<Desk> desk_;  // none while idle
+  TimePoint since_{};           // of the head, then of the body, then of a stream's heartbeat that nobody takes
+  TimePoint deadline_ = TimePoint::max();
+  TimePoint armed_for_{};
+  asio::ip::tcp::endpoint peer_;
+  std::string_view heartbeat_;
+  Limit limit_ = Limit::none;
+  Limit cut_ = Limit::none;
+  bool idle_ = false;
+  bool admitted_ = false;   // the request's head has been checked
+  bool closing_ = false;    // after what is being sent
+  bool linger_ = false;     // the client may still be sending: read on, or the reset takes our answer with it
+  bool begun_ = false;      // a stream's head is on its way
+  bool streaming_ = false;  // its body is being sent
+  bool sending_ = false;
+  bool abort_ = false;  // close with a reset
+};
+
+}  // namespace stint::http

@@ -1,0 +1,115 @@
+#include "http/guard.hpp"
+
+#include "http/text.hpp"
+
+#include <algorithm>
+
+namespace stint::http {
+namespace {
+
+bool all_digits(std::string_view text) noexcept {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool is_host_byte(char c) noexcept {
+  return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == ':';
+}
+
+bool is_loopback_v4(std::string_view host) noexcept {
+  int parts = 0;
+  if (!host.starts_with("127.")) return false;
+  while (true) {
+    const std::size_t dot = host.find('.');
+    const std::string_view part = host.substr(0, dot);
+    if (!all_digits(part) || part.size() > 3) return false;
+    ++parts;
+    if (dot == std::string_view::npos) return parts == 4;
+    host.remove_prefix(dot + 1);
+  }
+}
+
+struct Origin {
+  std::string_view authority;
+  std::string_view default_port;
+};
+
+std::optional<Origin> parse_origin(std::string_view text) noexcept {
+  for (const auto& [scheme, port] : {std::pair("http://", ":80"), std::pair("https://", ":443")}) {
+    const std::string_view prefix = scheme;
+    if (starts_with_nocase(text, prefix)) return Origin{text.substr(prefix.size()), port};
+  }
+  return std::nullopt;
+}
+
+std::string_view without_port(std::string_view authority, std::string_view port) noexcept {
+  return authority.ends_with(port) ? authority.substr(0, authority.size() - port.size()) : authority;
+}
+
+}  // namespace
+
+std::optional<std::string_view> host_of(std::string_view authority) noexcept {
+  std::string_view host = authority;
+  std::string_view rest;
+  if (authority.starts_with('[')) {
+    const std::size_t close = authority.find(']');
+    if (close == std::string_view::npos) return std::nullopt;
+    host = authority.substr(1, close - 1);
+    rest = authority.substr(close + 1);
+  } else if (const std::size_t colon = authority.find(':'); colon != std::string_view::npos) {
+    host = authority.substr(0, colon);
+    rest = authority.substr(colon);
+  }
+  const bool port = rest.empty() || (rest.starts_with(':') && (rest.size() == 1 || all_digits(rest.substr(1))));
+  if (host.empty() || !port || !std::ranges::all_of(host, is_host_byte)) return std::nullopt;
+  return host;
+}
+
+bool is_loopback(std::string_view host) noexcept {
+  if (host == "::1" || is_loopback_v4(host)) return true;
+  constexpr std::string_view kName = "localhost";
+  if (host.size() < kName.size() || !equal_nocase(host.substr(host.size() - kName.size()), kName)) return false;
+  return host.size() == kName.size() || host[host.size() - kName.size() - 1] == '.';
+}
+
+bool host_allowed(std::string_view authority, const GuardRules& rules) noexcept {
+  const auto host = host_of(authority);
+  if (!host) return false;
+  if (is_loopback(*host) || equal_nocase(*host, rules.listen_host)) return true;
+  return std::ranges::any_of(rules.allowed_hosts, [&](const std::string& name) { return equal_nocase(*host, name); });
+}
+
+bool same_origin(std::string_view origin, std::string_view authority) noexcept {
+  const auto parsed = parse_origin(origin);
+  if (!parsed || parsed->authority.empty()) return false;
+  const std::string_view port = parsed->default_port;
+  return equal_nocase(without_port(parsed->authority, port), without_port(authority, port));
+}
+
+bool same_secret(std::string_view given, std::string_view secret) noexcept {
+  if (secret.empty()) return false;
+  volatile unsigned difference = given.size() == secret.size() ? 0 : 1;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    difference = difference | static_cast<unsigned char>(given[i] ^ secret[i % secret.size()]);
+  }
+  return difference == 0;
+}
+
+std::optional<Refusal> check(const Request& request, const GuardRules& rules) {
+  // HTTP/1.0 may have no Host; no browser sends that.
+  if (!request.host.empty() || request.version >= 11) {
+    if (!host_allowed(request.host, rules)) {
+      return Refusal{421, "The Host is not one of this server's. Use its address, or allow the name."};
+    }
+  }
+  if (const auto origin = request.header("origin"); origin && !same_origin(*origin, request.host)) {
+    return Refusal{403, "The Origin is another one: no page but this server's own may ask it."};
+  }
+  if (rules.token.empty() || (rules.is_open && rules.is_open(request))) return std::nullopt;
+  const auto token = request.bearer();
+  if (token && (same_secret(*token, rules.token) || (rules.other_token && rules.other_token(*token)))) {
+    return std::nullopt;
+  }
+  return Refusal{401, "This needs the header `Authorization: Bearer` with the server's token."};
+}
+
+}  // namespace stint::http

@@ -1,0 +1,63 @@
+/// What a program implements to answer requests, and what it can do while it answers.
+///
+/// [life] A handler's task is a part of its connection: it is stopped when the server is stopped and its time to drain
+/// is over. It is *not* stopped when the client closes its side, because a client may half-close and still read. A
+/// handler whose work is for nobody but the client wraps it in `while_connected`; every stream is wrapped so.
+#pragma once
+
+#include "http/request.hpp"
+#include "http/response.hpp"
+#include "stint/combinators.hpp"
+
+#include <string>
+
+namespace stint::http {
+
+/// One request being answered. Belongs to the connection; lives as long as the handler's task.
+class Exchange {
+ public:
+  /// Runs `work` until it ends or the client leaves, whichever is first: `Errc::closed` if the client left, and the
+  /// work is stopped and gone by then. Half-closed counts as left: on the wire the two look alike. What the client
+  /// sends meanwhile waits for its turn.
+  template <class T>
+  [[nodiscard]] Task<detail::Flat<T>> while_connected(Task<T> work) {
+    auto first = co_await race(std::move(work), gone());
+    if (first.index() == 1) co_return fail(Errc::closed, "the client left");
+    if constexpr (std::is_void_v<T>) {
+      co_return {};
+    } else {
+      co_return std::get<0>(std::move(first));
+    }
+  }
+
+  /// Sends the head, then runs `body`, which sends pieces, until it ends or the client leaves or the server drains.
+  /// `co_return co_await exchange.stream(head, tell(exchange));` Once per exchange. A HEAD request gets the head alone.
+  [[nodiscard]] virtual Task<Response> stream(StreamHead head, Task<> body) = 0;
+  /// One piece of the stream. Ends when the system has taken all of it, so a slow reader holds up its own handler and
+  /// nobody else. `Errc::closed` when the client is gone or was cut off for reading nothing. One at a time.
+  [[nodiscard]] virtual Task<Result<>> send(std::string bytes) = 0;
+
+  /// Address and port of the client.
+  [[nodiscard]] virtual std::string peer() const = 0;
+  /// The server takes no new connections and waits for this answer.
+  [[nodiscard]] virtual bool draining() const noexcept = 0;
+
+ protected:
+  Exchange() = default;
+  ~Exchange() = default;
+  /// Ends when the client is gone.
+  [[nodiscard]] virtual Task<> gone() = 0;
+};
+
+class Handler {
+ public:
+  /// Called on the reactor's thread, once per request that is whole and allowed in. An exception becomes a 500 that
+  /// tells nothing.
+  [[nodiscard]] virtual Task<Response> answer(const Request& request, Exchange& exchange) = 0;
+
+ protected:
+  Handler() = default;
+  ~Handler() = default;
+};
+
+}  // namespace stint::http

@@ -1,0 +1,143 @@
+#include "http/server.hpp"
+
+#include "http/connection.hpp"
+
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <fmt/format.h>
+
+namespace stint::http {
+namespace {
+
+using asio::ip::tcp;
+using boost::system::error_code;
+using Acceptor = asio::basic_socket_acceptor<tcp, asio::io_context::executor_type>;
+
+constexpr int kBacklog = 1024;
+constexpr Duration kAcceptPause = std::chrono::milliseconds(50);  // when the system has no descriptor left
+constexpr std::size_t kTurnedAwayMax = 64;                        // told why at the same time; more are just closed
+
+}  // namespace
+
+class Server::Impl final : private Timer {
+ public:
+  Impl(Reactor& reactor, Handler& handler, ServerOptions options)
+      : state(reactor, handler, std::move(options)), acceptor(reactor.io().get_executor()) {}
+
+  Result<std::uint16_t> listen();
+  Task<> run(CancelToken& until);
+
+  ServerState state;
+  Acceptor acceptor;
+
+ private:
+  Task<> accept(Scope& connections);
+  void take(Scope& connections, Socket socket, tcp::endpoint peer);
+  void begin_drain();
+  void fire() noexcept override { connections_->cancel(Reason::shutdown); }
+
+  Scope* connections_ = nullptr;  // while it runs
+};
+
+Result<std::uint16_t> Server::Impl::listen() {
+  const ServerOptions& options = state.options;
+  error_code error;
+  const auto address = asio::ip::make_address(options.address == "localhost" ? "127.0.0.1" : options.address, error);
+  if (error) return fail(Errc::invalid, fmt::format("{}: this is no address to listen on", options.address));
+  if (!address.is_loopback() && options.token.empty()) {
+    return fail(Errc::denied, fmt::format("{}: without a token only loopback is allowed", options.address));
+  }
+  const tcp::endpoint endpoint(address, options.port);
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(Acceptor::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(kBacklog, error);
+  if (!error) acceptor.non_blocking(true, error);
+  if (error) {
+    return fail(Errc::unavailable,
+                fmt::format("can't listen on {}:{}: {}", options.address, options.port, error.message()));
+  }
+  return acceptor.local_endpoint(error).port();
+}
+
+/// Shielded from the scope's cancel, which is its sign to drain.
+Task<> Server::Impl::run(CancelToken& until) {
+  ScopeOptions options;
+  options.cancel_on_error = false;
+  const auto body = [this, &until](Scope& connections) -> Task<> {
+    connections_ = &connections;
+    co_await race(accept(connections), awaited(cancelled(until)));
+    begin_drain();
+    state.reactor.arm(*this, state.reactor.now() + state.options.drain_time_max);
+  };
+  (void)co_await with_scope(options, body);
+  state.reactor.disarm(*this);
+  connections_ = nullptr;
+}
+
+void Server::Impl::begin_drain() {
+  error_code ignored;
+  acceptor.close(ignored);
+  state.draining = true;
+  state.idle.for_each([](Connection& connection) { connection.drain(); });
+  state.busy.for_each([](Connection& connection) { connection.drain(); });
+}
+
+Task<> Server::Impl::accept(Scope& connections) {
+  while (true) {
+    // Waits, then takes one: without a descriptor left accept(2) fails even if nobody is there.
+    const auto [stopped] = co_await acceptor.async_wait(Acceptor::wait_read, use_task);
+    error_code error = stopped;
+    tcp::endpoint peer;
+    Socket socket(state.reactor.io().get_executor());
+    if (!error) acceptor.accept(socket, peer, error);
+    if (!error) {
+      take(connections, std::move(socket), peer);
+    } else if (error != asio::error::would_block && error != asio::error::connection_aborted) {
+      // Mostly no descriptors: an idle connection gives one back, and the pause keeps this from spinning.
+      ++state.stats.accept_failures;
+      if (!state.idle.empty()) state.idle.front().evict();
+      co_await sleep_for(kAcceptPause);
+    }
+  }
+}
+
+void Server::Impl::take(Scope& connections, Socket socket, tcp::endpoint peer) {
+  error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  socket.non_blocking(true, ignored);
+  ServerStats& stats = state.stats;
+  if (stats.connections >= state.options.connections_max) {
+    if (state.idle.empty()) {
+      ++stats.connections_refused;
+      if (state.turned_away == kTurnedAwayMax) return;
+      connections.spawn(Connection::turn_away(state, std::move(socket), peer, Place(state.turned_away)));
+      return;
+    }
+    state.idle.front().evict();
+  }
+  connections.spawn(Connection::carry(state, std::move(socket), peer, Place(stats.connections)));
+}
+
+Server::Server(Reactor& reactor, Handler& handler, ServerOptions options)
+    : impl_(std::make_unique<Impl>(reactor, handler, std::move(options))) {}
+Server::~Server() = default;
+
+Result<std::uint16_t> Server::listen() { return impl_->listen(); }
+
+std::string Server::address() const {
+  error_code error;
+  const tcp::endpoint endpoint = impl_->acceptor.local_endpoint(error);
+  const std::string host = endpoint.address().to_string();
+  return endpoint.address().is_v6() ? fmt::format("[{}]:{}", host, endpoint.port())
+                                    : fmt::format("{}:{}", host, endpoint.port());
+}
+
+Task<> Server::serve() {
+  CancelToken& token = co_await current_token();
+  co_await shield(impl_->run(token));
+}
+
+const ServerStats& Server::stats() const noexcept { return impl_->state.stats; }
+
+}  // namespace stint::http

@@ -1,0 +1,45 @@
+#include "net/curl_library.hpp"
+
+#include "stint/assert.hpp"
+
+#include <dlfcn.h>
+#include <string>
+
+namespace stint::net {
+namespace {
+
+constexpr const char* kName = "libcurl.so.4";
+
+Result<Libcurl> load() {
+  void* const library = ::dlopen(kName, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    return fail(Errc::denied, "requests over HTTP need the package libcurl4: " + std::string(::dlerror()));
+  }
+  Libcurl found;
+#define STINT_FIND(name)                                                        \
+  found.name = reinterpret_cast<decltype(found.name)>(::dlsym(library, #name)); \
+  if (found.name == nullptr) return fail(Errc::denied, std::string(kName) + " is too old: it has no " #name);
+  STINT_LIBCURL(STINT_FIND)
+#undef STINT_FIND
+  if (found.curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) return fail(Errc::failed, "libcurl can't be set up");
+  return found;
+}
+
+const Result<Libcurl>& loaded() {
+  static const Result<Libcurl> library = load();
+  return library;
+}
+
+}  // namespace
+
+Result<> load_libcurl() {
+  if (!loaded()) return fail(loaded().error());
+  return {};
+}
+
+const Libcurl& curl() noexcept {
+  STINT_ASSERT(loaded().has_value());
+  return *loaded();
+}
+
+}  // namespace stint::net

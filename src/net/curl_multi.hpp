@@ -1,0 +1,121 @@
+/// libcurl's multi handle on the reactor: it names sockets and one timer, we wait for them and tell it. Internal to
+/// this folder: it includes Asio and libcurl.
+///
+/// libcurl calls back only from inside our calls of it, and must not be called again from there. So its callbacks only
+/// note down and post; a transfer ends in the destructor of whoever holds it, which runs from the run loop.
+#pragma once
+
+#include "net/curl_library.hpp"
+#include "net/http_client.hpp"
+#include "stint/asio.hpp"
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+#include <array>
+#include <memory>
+#include <string>
+
+namespace stint::net {
+
+class CurlMulti final : private Timer {
+ public:
+  static constexpr long kKeptConnectionsMax = 64;
+
+  explicit CurlMulti(Reactor& reactor);
+  ~CurlMulti();
+  CurlMulti(const CurlMulti&) = delete;
+  CurlMulti& operator=(const CurlMulti&) = delete;
+
+  CURLMcode add(CURL* easy) noexcept { return curl().curl_multi_add_handle(multi_, easy); }
+  void remove(CURL* easy) noexcept;
+  Reactor& reactor() noexcept { return reactor_; }
+
+ private:
+  struct Watch;
+  /// Queued, to go on at once: the wheel's tick would cost a millisecond. Owns itself while it is queued.
+  struct Kick final : Runnable {
+    void run() noexcept override;
+    CurlMulti* multi = nullptr;  // null: gone
+  };
+
+  static int on_socket(CURL* easy, curl_socket_t socket, int what, void* self, void* watch);
+  static int on_timer(CURLM* multi, long timeout, void* self);
+  void watch(curl_socket_t socket, int what, Watch* watch);
+  static void wait(const std::shared_ptr<Watch>& watch, int direction);
+  void act(curl_socket_t socket, int events) noexcept;
+  void fire() noexcept override { act(CURL_SOCKET_TIMEOUT, 0); }
+
+  Reactor& reactor_;
+  CURLM* multi_;
+  std::vector<std::shared_ptr<Watch>> watches_;  // shared with the handlers of waits under way
+  Kick* kick_ = nullptr;                         // if one is queued
+};
+
+/// One request. Waited for by one coroutine at a time.
+class Transfer {
+ public:
+  static Result<std::unique_ptr<Transfer>> start(CurlMulti& multi, Ask ask);
+  ~Transfer();
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+
+  const ReplyHead& head() const noexcept { return head_; }
+  bool head_done() const noexcept { return head_done_; }
+  bool ended() const noexcept { return ended_; }
+  bool has_bytes() const noexcept { return !bytes_.empty(); }
+  std::string take_bytes();
+  /// Nothing while it runs, and nothing if all went well.
+  std::optional<Error> error() const;
+
+  /// `co_await transfer.arrival()`: until something came, or the end.
+  class Arrival final : public Leaf {
+   public:
+    explicit Arrival(Transfer& transfer) noexcept : transfer_(transfer) {}
+    void await_suspend(std::coroutine_handle<>) noexcept {
+      if (park()) transfer_.waiter_ = this;
+    }
+    void await_resume() const noexcept {}
+
+   private:
+    friend class Transfer;
+    void cancel() noexcept override {
+      if (transfer_.waiter_ != this) return;  // woken already
+      transfer_.waiter_ = nullptr;
+      complete();
+    }
+    Transfer& transfer_;
+  };
+  Arrival arrival() noexcept { return Arrival(*this); }
+
+  void end(CURLcode code) noexcept;
+
+ private:
+  Transfer(CurlMulti& multi, Ask ask);
+  Result<> prepare();
+  bool set_headers();
+  template <class Value>
+  void set(CURLoption option, Value value) noexcept {
+    curl().curl_easy_setopt(easy_, option, value);
+  }
+  static std::size_t on_header(const char* bytes, std::size_t one, std::size_t count, void* self);
+  static std::size_t on_body(const char* bytes, std::size_t one, std::size_t count, void* self);
+  bool take_header(std::string_view line);
+  void wake() noexcept;
+
+  CurlMulti& multi_;
+  Ask ask_;
+  CURL* easy_ = nullptr;
+  curl_slist* headers_ = nullptr;
+  ReplyHead head_;
+  std::size_t head_bytes_ = 0;
+  std::string bytes_;  // came, and not taken yet
+  Arrival* waiter_ = nullptr;
+  CURLcode code_ = CURLE_OK;
+  bool added_ = false;
+  bool head_done_ = false;
+  bool paused_ = false;
+  bool ended_ = false;
+  std::array<char, CURL_ERROR_SIZE> text_{};  // what libcurl says about a failure
+};
+
+}  // namespace stint::net

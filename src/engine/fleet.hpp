@@ -49,6 +49,7 @@ struct WhyView {
 
 struct AgentView {
   std::string name, description, driver, usage;
+  std::string refused;  ///< why it can't run; empty: it can
   std::optional<std::uint32_t> max_concurrency;
   std::vector<store::LimitUse> limits;
   std::uint64_t queued = 0, running = 0;

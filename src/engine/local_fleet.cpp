@@ -312,6 +312,7 @@ Task<Result<std::vector<AgentView>>> LocalFleet::agents() {
     view.description = spec.agent.description;
     view.driver = spec.agent.driver ? std::string(domain::to_string(*spec.agent.driver)) : std::string();
     view.usage = agent::usage(spec.agent);
+    view.refused = spec.refused;
     view.max_concurrency = spec.agent.max_concurrency;
     for (const domain::LimitRequest& limit : spec.agent.limits) view.limits.push_back({limit.name, limit.weight});
     views.push_back(std::move(view));

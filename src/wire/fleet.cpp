@@ -1,0 +1,347 @@
+#include "wire/fleet.hpp"
+
+#include "wire/values.hpp"
+
+#include <algorithm>
+
+namespace stint::wire {
+namespace {
+
+using domain::RunState;
+
+json::object run_value(const engine::RunView& view) {
+  const store::Run& run = view.run;
+  json::object object{{"id", text_value(run.id)},
+                      {"agent", text_value(run.agent)},
+                      {"state", to_string(run.state)},
+                      {"title", text_value(view.input.title)},
+                      {"attempt", run.attempt},
+                      {"created_at", to_ms(run.created_at)},
+                      {"started_at", maybe_time(run.started_at)},
+                      {"finished_at", maybe_time(run.finished_at)},
+                      {"usage", usage_value(view.memo.usage)}};
+  if (run.hold != domain::Hold::none) object["hold"] = to_string(run.hold);
+  if (run.stop != domain::Stop::none) object["stop"] = to_string(run.stop);
+  if (!run.session.empty()) object["session"] = text_value(run.session);
+  if (!run.parent.empty()) object["parent"] = text_value(run.parent);
+  if (!run.key.empty()) object["key"] = text_value(run.key);
+  if (!run.error.empty()) object["error"] = text_value(run.error);
+  if (run.lost != 0) object["lost"] = run.lost;
+  if (run.not_before) object["not_before_at"] = to_ms(*run.not_before);
+  if (run.deadline) object["deadline_at"] = to_ms(*run.deadline);
+  if (run.expires_at) object["expires_at"] = to_ms(*run.expires_at);
+  object["on_crash"] = to_string(run.on_crash);
+  if (view.carried_by) object["worker"] = text_value(*view.carried_by);
+  return object;
+}
+
+json::object whole_run_value(const engine::RunView& view) {
+  json::object object = run_value(view);
+  object["fence"] = view.run.fence;
+  object["seq"] = view.run.seq;
+  object["args"] = args_value(view.input.args);
+  if (!view.input.prompt.empty()) object["prompt"] = text_value(view.input.prompt);
+  if (!view.input.driver.empty()) object["driver"] = text_value(view.input.driver);
+  if (!view.input.model.empty()) object["model"] = text_value(view.input.model);
+  if (!view.input.retry_of.empty()) object["retry_of"] = text_value(view.input.retry_of);
+  if (json::object budget = budget_value(view.input.budget); !budget.empty()) object["budget"] = std::move(budget);
+  if (view.run.result.empty()) return object;
+  const domain::RunMemo& memo = view.memo;
+  object["outcome"] = to_string(memo.last);
+  object["result"] = text_value(memo.text);
+  if (!memo.denials.empty()) object["denials"] = denials_value(memo.denials);
+  if (!memo.conversation.empty()) object["conversation"] = text_value(memo.conversation);
+  object["processes_ended"] = memo.processes_ended;
+  object["streams_closed"] = memo.streams_closed;
+  object["ending_ms"] = to_ms(memo.ending);
+  return object;
+}
+
+json::object event_value(const store::Event& event) {
+  json::object object{
+      {"run", text_value(event.run)}, {"seq", event.seq}, {"cause", text_value(event.cause)}, {"at", to_ms(event.at)}};
+  if (event.fence != 0) object["fence"] = event.fence;
+  if (event.state) object["state"] = to_string(*event.state);
+  if (event.hold != domain::Hold::none) object["hold"] = to_string(event.hold);
+  if (event.worker) object["process"] = *event.worker;
+  if (!event.error.empty()) object["error"] = text_value(event.error);
+  if (event.data.empty()) return object;
+  boost::system::error_code error;
+  json::value data = json::parse(event.data, error);
+  object["data"] = error ? json::value(text_value(event.data)) : std::move(data);
+  return object;
+}
+
+json::object limit_value(const engine::LimitView& limit) {
+  json::array holders, waiters;
+  for (const std::string& each : limit.holders) holders.push_back(text_value(each));
+  for (const std::string& each : limit.waiters) waiters.push_back(text_value(each));
+  json::object object{{"name", text_value(limit.name)}, {"home", text_value(limit.home)}, {"held", limit.held},
+                      {"holders", std::move(holders)},  {"waiters", std::move(waiters)},  {"paused", limit.paused}};
+  object["capacity"] = limit.capacity ? json::value(*limit.capacity) : json::value(nullptr);
+  if (limit.paused_until) object["paused_until_at"] = to_ms(*limit.paused_until);
+  return object;
+}
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+json::object health_value(const PoolHealth& health) {
+  json::array workers;
+  for (const WorkerHealth& worker : health.workers) {
+    json::object object{{"id", to_string(worker.id)},
+                        {"state", to_string(worker.state)},
+                        {"completed", worker.completed},
+                        {"failed", worker.failed},
+                        {"cancelled", worker.cancelled},
+                        {"avg_time", seconds(worker.avg_time)},
+                        {"last_heartbeat_ago", seconds(worker.last_heartbeat_ago)},
+                        {"stale", worker.stale}};
+    object["current_run"] = worker.job ? json::value(text_value(worker.job_label)) : json::value(nullptr);
+    if (worker.job) object["running_for"] = seconds(worker.job_running_for);
+    workers.push_back(std::move(object));
+  }
+  json::object object{{"pool_size", health.pool_size},         {"target_size", health.target_size},
+                      {"queue_size", health.queue_size},       {"queue_capacity", health.queue_capacity},
+                      {"utilization", health.utilization},     {"total_completed", health.total_completed},
+                      {"total_failed", health.total_failed},   {"total_cancelled", health.total_cancelled},
+                      {"stale_workers", health.stale_workers}, {"draining", health.draining},
+                      {"workers", std::move(workers)}};
+  if (health.bounds) {
+    object["min"] = health.bounds->first;
+    object["max"] = health.bounds->second;
+  }
+  return object;
+}
+
+Result<std::string> text_field(const json::object& object, std::string_view name) {
+  const json::value* const value = object.if_contains(name);
+  if (value == nullptr || value->is_null()) return std::string();
+  if (!value->is_string()) return fail(Errc::invalid, "'" + std::string(name) + "' is no text");
+  return std::string(value->get_string());
+}
+
+Result<std::optional<std::int64_t>> number_field(const json::object& object, std::string_view name, std::int64_t least,
+                                                 std::int64_t most) {
+  const json::value* const value = object.if_contains(name);
+  if (value == nullptr || value->is_null()) return std::nullopt;
+  if (!value->is_int64() || value->get_int64() < least || value->get_int64() > most) {
+    return fail(Errc::invalid, "'" + std::string(name) + "' is no whole number from " + std::to_string(least) + " to " +
+                                   std::to_string(most));
+  }
+  return value->get_int64();
+}
+
+Result<> only(const json::object& object, std::initializer_list<std::string_view> names) {
+  for (const auto& member : object) {
+    if (std::ranges::find(names, std::string_view(member.key())) != names.end()) continue;
+    std::string known;
+    for (const std::string_view name : names) known += (known.empty() ? "" : ", ") + std::string(name);
+    return fail(Errc::invalid, "there is no field '" + std::string(member.key()) + "'; there are " + known);
+  }
+  return {};
+}
+
+constexpr std::int64_t kMsMax = 1'000'000'000'000;  // 31 years
+
+}  // namespace
+
+std::string to_json(const engine::RunView& run) { return json::serialize(whole_run_value(run)); }
+
+std::string to_json(const std::vector<engine::RunView>& runs, std::string_view next) {
+  json::array array;
+  for (const engine::RunView& run : runs) array.push_back(run_value(run));
+  json::object object{{"runs", std::move(array)}};
+  object["next"] = next.empty() ? json::value(nullptr) : json::value(text_value(next));
+  return json::serialize(object);
+}
+
+std::string to_json(const store::Event& event) { return json::serialize(event_value(event)); }
+
+std::string to_json(const std::vector<store::Event>& events, std::string_view cursor) {
+  json::array array;
+  for (const store::Event& event : events) array.push_back(event_value(event));
+  return json::serialize(json::object{{"events", std::move(array)}, {"next", text_value(cursor)}});
+}
+
+std::string to_json(const engine::WhyView& why) {
+  json::array reasons;
+  for (const store::Why& each : why.reasons) {
+    json::object reason{{"reason", text_value(each.reason)}, {"detail", text_value(each.detail)}};
+    if (each.until) reason["until_at"] = to_ms(*each.until);
+    reasons.push_back(std::move(reason));
+  }
+  return json::serialize(
+      json::object{{"id", text_value(why.run)}, {"state", to_string(why.state)}, {"reasons", std::move(reasons)}});
+}
+
+std::string to_json(const engine::Receipt& receipt) {
+  json::array reached;
+  for (const std::string& each : receipt.reached) reached.push_back(text_value(each));
+  const domain::RunMemo& memo = receipt.run.memo;
+  return json::serialize(json::object{{"id", text_value(receipt.run.run.id)},
+                                      {"state", to_string(receipt.run.run.state)},
+                                      {"processes_ended", memo.processes_ended},
+                                      {"streams_closed", memo.streams_closed},
+                                      {"ending_ms", to_ms(memo.ending)},
+                                      {"took_ms", to_ms(receipt.time)},
+                                      {"reached", std::move(reached)}});
+}
+
+std::string to_json(const engine::Submitted& submitted, RunState state) {
+  return json::serialize(
+      json::object{{"id", text_value(submitted.id)}, {"state", to_string(state)}, {"created", submitted.created}});
+}
+
+std::string to_json(const std::vector<engine::AgentView>& agents) {
+  json::array array;
+  for (const engine::AgentView& agent : agents) {
+    json::array limits;
+    for (const store::LimitUse& use : agent.limits) {
+      limits.push_back(json::object{{"name", text_value(use.limit)}, {"weight", use.weight}});
+    }
+    json::object object{{"name", text_value(agent.name)},
+                        {"description", text_value(agent.description)},
+                        {"driver", text_value(agent.driver)},
+                        {"usage", text_value(agent.usage)},
+                        {"limits", std::move(limits)}};
+    object["max_concurrency"] = agent.max_concurrency ? json::value(*agent.max_concurrency) : json::value(nullptr);
+    if (!agent.refused.empty()) object["refused"] = text_value(agent.refused);
+    array.push_back(std::move(object));
+  }
+  return json::serialize(json::object{{"agents", std::move(array)}});
+}
+
+std::string to_json(const std::vector<engine::LimitView>& limits) {
+  json::array array;
+  for (const engine::LimitView& limit : limits) array.push_back(limit_value(limit));
+  return json::serialize(json::object{{"limits", std::move(array)}});
+}
+
+std::string to_json(const PoolHealth& health) { return json::serialize(health_value(health)); }
+
+std::string to_json(const engine::FleetStatus& status) {
+  json::object states;
+  for (const RunState state : domain::kRunStates) {
+    const auto found = status.stats.runs.find(state);
+    states[to_string(state)] = found == status.stats.runs.end() ? 0 : found->second;
+  }
+  json::array limits, running;
+  for (const engine::LimitView& limit : status.limits) limits.push_back(limit_value(limit));
+  for (const engine::RunView& run : status.running) running.push_back(run_value(run));
+  json::object object{{"phase", to_string(status.phase)},
+                      {"version", text_value(status.version)},
+                      {"store", text_value(status.store)},
+                      {"runs", std::move(states)},
+                      {"ready", status.stats.ready},
+                      {"processes", status.stats.workers},
+                      {"queue_capacity", status.queue_capacity},
+                      {"limits", std::move(limits)},
+                      {"running", std::move(running)},
+                      {"cost_today_micros", status.money_micros_today},
+                      {"tokens_today", status.tokens_today}};
+  object["pool"] = status.pool ? json::value(health_value(*status.pool)) : json::value(nullptr);
+  if (!status.held_up.empty()) object["held_up"] = text_value(status.held_up);
+  if (status.money_micros_per_day) object["cost_per_day_micros"] = *status.money_micros_per_day;
+  return json::serialize(object);
+}
+
+std::string to_json(const store::Output& output) {
+  return json::serialize(json::object{{"head", text_value(output.head)},
+                                      {"tail", text_value(output.tail)},
+                                      {"bytes", output.bytes},
+                                      {"left_out", output.bytes - output.head.size() - output.tail.size()}});
+}
+
+std::string resolved_to_json(std::string_view id, RunState state) {
+  return json::serialize(json::object{{"id", text_value(id)}, {"state", to_string(state)}});
+}
+
+std::string resumed_to_json(std::uint64_t woken) { return json::serialize(json::object{{"woken", woken}}); }
+
+std::string short_success(std::string_view result) {
+  return json::serialize(json::object{{"status", "success"}, {"result", text_value(result)}});
+}
+std::string short_error(std::string_view error) {
+  return json::serialize(json::object{{"status", "error"}, {"error", text_value(error)}});
+}
+std::string short_refusal(std::string_view detail) {
+  return json::serialize(json::object{{"detail", text_value(detail)}});
+}
+
+// ---- requests ------------------------------------------------------------------------------------------------------
+
+Result<SubmitRequest> read_submit(std::string_view body) {
+  STINT_TRY(const json::object object, parse_object(body));
+  STINT_CHECK(only(object, {"agent", "args", "prompt", "session", "parent", "priority", "budget", "deadline_ms",
+                            "delay_ms", "driver", "model", "wait"}));
+  SubmitRequest request;
+  engine::Submission& wish = request.wish;
+  STINT_TRY(wish.agent, text_field(object, "agent"));
+  STINT_TRY(wish.prompt, text_field(object, "prompt"));
+  STINT_TRY(wish.session, text_field(object, "session"));
+  STINT_TRY(wish.parent, text_field(object, "parent"));
+  STINT_TRY(wish.driver, text_field(object, "driver"));
+  STINT_TRY(wish.model, text_field(object, "model"));
+  if (const json::value* const args = object.if_contains("args")) {
+    STINT_TRY(wish.args, read_args(*args));
+  }
+  if (const json::value* const budget = object.if_contains("budget")) {
+    STINT_TRY(wish.budget, read_budget(*budget));
+  }
+  STINT_TRY(const auto priority, number_field(object, "priority", -domain::kPriorityMax, domain::kPriorityMax));
+  if (priority) wish.priority = static_cast<int>(*priority);
+  STINT_TRY(const auto deadline, number_field(object, "deadline_ms", 1, kMsMax));
+  if (deadline) wish.deadline = std::chrono::milliseconds(*deadline);
+  STINT_TRY(const auto delay, number_field(object, "delay_ms", 0, kMsMax));
+  if (delay) wish.delay = std::chrono::milliseconds(*delay);
+  if (const json::value* const wait = object.if_contains("wait")) {
+    if (!wait->is_bool()) return fail(Errc::invalid, "'wait' is neither true nor false");
+    request.wait = wait->get_bool();
+  }
+  if (wish.agent.empty() == wish.prompt.empty()) {
+    return fail(Errc::invalid, wish.agent.empty() ? "'agent' is missing: name one, or send a 'prompt'"
+                                                  : "a 'prompt' needs no 'agent': leave out one of them");
+  }
+  return request;
+}
+
+Result<domain::Resolution> read_resolve(std::string_view body) {
+  STINT_TRY(const json::object object, parse_object(body));
+  STINT_CHECK(only(object, {"as"}));
+  const auto how = domain::parse_resolution(text_at(object, "as"));
+  if (!how) return fail(Errc::invalid, "'as' is one of done, rerun and discard");
+  return *how;
+}
+
+Result<engine::Fleet::Scale> read_scale(std::string_view body) {
+  STINT_TRY(const json::object object, parse_object(body));
+  STINT_CHECK(only(object, {"workers", "min", "max"}));
+  engine::Fleet::Scale scale;
+  constexpr std::int64_t kMost = 10'000;
+  STINT_TRY(scale.workers, number_field(object, "workers", 0, kMost));
+  STINT_TRY(scale.min, number_field(object, "min", 0, kMost));
+  STINT_TRY(scale.max, number_field(object, "max", 1, kMost));
+  if (!scale.workers && !scale.min && !scale.max) {
+    return fail(Errc::invalid, "nothing to change: give workers, min or max");
+  }
+  return scale;
+}
+
+Result<std::uint32_t> read_capacity(std::string_view body) {
+  STINT_TRY(const json::object object, parse_object(body));
+  STINT_CHECK(only(object, {"capacity"}));
+  STINT_TRY(const auto capacity, number_field(object, "capacity", 0, domain::kPermitsMax));
+  if (!capacity) return fail(Errc::invalid, "'capacity' is missing");
+  return static_cast<std::uint32_t>(*capacity);
+}
+
+Result<std::optional<Duration>> read_length(std::string_view body, std::string_view name) {
+  if (body.empty()) return std::nullopt;
+  STINT_TRY(const json::object object, parse_object(body));
+  STINT_CHECK(only(object, {name}));
+  STINT_TRY(const auto ms, number_field(object, name, 0, kMsMax));
+  if (!ms) return std::nullopt;
+  return std::chrono::milliseconds(*ms);
+}
+
+}  // namespace stint::wire

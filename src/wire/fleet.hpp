@@ -1,0 +1,45 @@
+/// Runs, events, limits, the pool and the fleet as JSON: what the API answers, what the commands print with `--json`,
+/// and what a command reads from a daemon. Times are milliseconds since 1970, and named `…_at`; lengths are `…_ms`.
+#pragma once
+
+#include "engine/fleet.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stint::wire {
+
+[[nodiscard]] std::string to_json(const engine::RunView& run);
+[[nodiscard]] std::string to_json(const std::vector<engine::RunView>& runs, std::string_view next);  ///< of a page
+[[nodiscard]] std::string to_json(const store::Event& event);
+[[nodiscard]] std::string to_json(const std::vector<store::Event>& events, std::string_view cursor);
+[[nodiscard]] std::string to_json(const engine::WhyView& why);
+[[nodiscard]] std::string to_json(const engine::Receipt& receipt);
+[[nodiscard]] std::string to_json(const engine::Submitted& submitted, domain::RunState state);
+[[nodiscard]] std::string to_json(const std::vector<engine::AgentView>& agents);
+[[nodiscard]] std::string to_json(const std::vector<engine::LimitView>& limits);
+[[nodiscard]] std::string to_json(const PoolHealth& health);
+[[nodiscard]] std::string to_json(const engine::FleetStatus& status);
+[[nodiscard]] std::string to_json(const store::Output& output);
+[[nodiscard]] std::string resolved_to_json(std::string_view id, domain::RunState state);
+[[nodiscard]] std::string resumed_to_json(std::uint64_t woken);
+
+/// The answers of the short form.
+[[nodiscard]] std::string short_success(std::string_view result);
+[[nodiscard]] std::string short_error(std::string_view error);
+[[nodiscard]] std::string short_refusal(std::string_view detail);
+
+/// `POST /v1/runs`. `invalid` names the field.
+struct SubmitRequest {
+  engine::Submission wish;
+  bool wait = false;
+};
+[[nodiscard]] Result<SubmitRequest> read_submit(std::string_view body);
+[[nodiscard]] Result<domain::Resolution> read_resolve(std::string_view body);
+[[nodiscard]] Result<engine::Fleet::Scale> read_scale(std::string_view body);
+[[nodiscard]] Result<std::uint32_t> read_capacity(std::string_view body);
+/// `{"timeout_ms": …}`, or nothing at all.
+[[nodiscard]] Result<std::optional<Duration>> read_length(std::string_view body, std::string_view name);
+
+}  // namespace stint::wire

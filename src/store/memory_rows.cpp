@@ -372,11 +372,12 @@ std::vector<Run> MemoryRows::list(const Filter& filter) const {
   std::vector<Run> found;
   for (auto entry = filter.before > 0 ? runs_.lower_bound(filter.before) : runs_.end();
        entry != runs_.begin() && found.size() < filter.most;) {
-    const Run& run = (--entry)->second.row.run;
+    const Entry& each = (--entry)->second;
+    const Run& run = each.row.run;
     if (filter.state && run.state != *filter.state) continue;
     if (!filter.agent.empty() && run.agent != filter.agent) continue;
     if (!filter.session.empty() && run.session != filter.session) continue;
-    found.push_back(run);
+    found.push_back(filter.texts ? whole(each) : run);
   }
   return found;
 }

@@ -596,7 +596,12 @@ Result<std::vector<Run>> SqliteRows::list(const Filter& filter) {
   query.bind_some(3, filter.session).bind(4, filter.before).bind(5, std::int64_t{filter.most});
   STINT_TRY(std::vector<RunRow> rows, read_all(query));
   std::vector<Run> runs;
-  for (RunRow& row : rows) runs.push_back(std::move(row.run));
+  for (RunRow& row : rows) {
+    Run& run = runs.emplace_back(std::move(row.run));
+    if (!filter.texts) continue;
+    STINT_TRY(run.input, input(run.number));
+    STINT_TRY(run.result, result(run.number));
+  }
   return runs;
 }
 

@@ -45,6 +45,9 @@ std::int64_t to_ms(Duration duration) noexcept {
 std::optional<std::int64_t> maybe_ms(std::optional<Duration> duration) noexcept {
   return duration ? std::optional(to_ms(*duration)) : std::nullopt;
 }
+std::optional<std::int64_t> maybe_unix_ms(std::optional<WallTime> time) noexcept {
+  return time ? std::optional(domain::to_unix_ms(*time)) : std::nullopt;
+}
 std::optional<Duration> to_duration(std::optional<std::int64_t> ms) noexcept {
   return ms ? std::optional(Duration(std::chrono::milliseconds(*ms))) : std::nullopt;
 }

@@ -534,6 +534,10 @@ Result<RunState> Ledger::settle_row(RunRow& row, const Settlement& settlement) {
 Result<std::optional<RunState>> Ledger::settle(WorkerNumber worker, const Settlement& settlement) {
   STINT_TRY(std::optional<RunRow> row, find_owned(worker, settlement.run, settlement.fence));
   if (!row) return std::nullopt;
+  row->run.tokens += settlement.tokens;
+  row->run.money_micros += settlement.money_micros;
+  const Spending spending{.tokens = settlement.tokens, .money_micros = settlement.money_micros};
+  STINT_CHECK(rows_.add_spent(row->agent, now(), spending));
   STINT_TRY(const RunState state, settle_row(*row, settlement));
   return state;
 }

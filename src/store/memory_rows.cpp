@@ -6,6 +6,7 @@
 #include "store/words.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace stint::store {
 namespace {
@@ -313,6 +314,14 @@ Result<> MemoryRows::add_event(RunNumber run, const Event& event) {
   return {};
 }
 
+Result<> MemoryRows::add_spent(AgentNumber agent, WallTime now, const Spending& spending) {
+  Spent& spent = spent_[{day_of(now), agents_.at(agent).row.entry.name}];
+  ++spent.runs;
+  spent.tokens += spending.tokens;
+  spent.money_micros += spending.money_micros;
+  return {};
+}
+
 Result<> MemoryRows::add_output(RunNumber run, std::string_view text) {
   Output& output = runs_.at(run).output;
   output.bytes += text.size();
@@ -432,6 +441,15 @@ Stats MemoryRows::stats() const {
   }
   stats.events = events_.size();
   return stats;
+}
+
+std::vector<Spent> MemoryRows::spent(WallTime since) const {
+  std::vector<Spent> found;
+  for (auto at = spent_.lower_bound({day_of(since), {}}); at != spent_.end(); ++at) {
+    found.push_back(at->second);
+    std::tie(found.back().day, found.back().agent) = at->first;
+  }
+  return found;
 }
 
 std::vector<RunRecord> MemoryRows::dump(RunNumber after, std::uint32_t most) const {

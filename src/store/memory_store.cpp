@@ -109,6 +109,8 @@ Task<Result<Output>> MemoryStore::output(std::string id) { co_return rows_.outpu
 
 Task<Result<Stats>> MemoryStore::stats() { co_return rows_.stats(); }
 
+Task<Result<std::vector<Spent>>> MemoryStore::spent(WallTime since) { co_return rows_.spent(since); }
+
 Task<Result<std::uint64_t>> MemoryStore::prune(WallTime before, std::uint32_t most) {
   co_return ledger_.prune(before, most);
 }

@@ -35,6 +35,8 @@ void PostgresLoad::add(const RunRecord& record) {
   fences_.emplace_back(run.fence);
   seqs_.emplace_back(run.seq);
   unsafe_.emplace_back(run.unsafe ? 1 : 0);
+  tokens_.emplace_back(run.tokens);
+  money_.emplace_back(run.money_micros);
   for (const Event& event : record.events) add(run.id, event);
   const Output& output = record.output;
   add_chunk(run.id, output, 0, output.head);
@@ -55,6 +57,7 @@ Parameters PostgresLoad::parameters() const {
   all.texts(event_ids_).numbers(event_seqs_).numbers(event_fences_).numbers(event_workers_).texts(event_causes_);
   all.texts(event_states_).texts(event_holds_).texts(event_errors_).texts(event_data_).numbers(event_at_);
   all.texts(chunk_ids_).numbers(chunk_bytes_).numbers(chunk_at_).texts(chunk_bodies_);
+  all.numbers(tokens_).numbers(money_);
   return all;
 }
 

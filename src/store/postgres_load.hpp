@@ -22,7 +22,7 @@ class PostgresLoad {
   Texts ids_, agents_, sessions_, parents_, keys_, on_crash_, states_, holds_, stops_, errors_, parked_on_, inputs_,
       results_, causes_;
   Numbers ranks_, created_, not_before_, deadlines_, budgets_, left_, until_, started_, finished_, changed_, attempts_,
-      lost_, fences_, seqs_, unsafe_;
+      lost_, fences_, seqs_, unsafe_, tokens_, money_;
   Texts event_ids_, event_causes_, event_states_, event_holds_, event_errors_, event_data_;
   Numbers event_seqs_, event_fences_, event_workers_, event_at_;
   Texts chunk_ids_, chunk_bodies_;

@@ -78,9 +78,11 @@ Result<Run> read_run(const PostgresRows& rows, int row) {
   run.expires_at = time();
   run.started_at = time();
   run.finished_at = time();
+  run.tokens = number();
+  run.money_micros = number();
   return run;
 }
-constexpr int kInputColumn = 23, kResultColumn = 24;  // behind those of a run
+constexpr int kInputColumn = 25, kResultColumn = 26;  // behind those of a run
 
 /// In the order of the view `told`.
 Result<Event> read_event(const PostgresRows& rows, int row) {
@@ -400,7 +402,7 @@ Task<Result<std::vector<Claim>>> PostgresStore::owned(WorkerNumber worker) {
 Task<Result<std::vector<std::optional<RunState>>>> PostgresStore::settle(WorkerNumber worker,
                                                                          std::vector<Settlement> settlements) {
   Texts settles, errors, results, park_on;
-  Numbers runs, fences, retries, park_until;
+  Numbers runs, fences, retries, park_until, tokens, money;
   for (Settlement& settlement : settlements) {
     runs.emplace_back(settlement.run);
     fences.emplace_back(settlement.fence);
@@ -410,10 +412,12 @@ Task<Result<std::vector<std::optional<RunState>>>> PostgresStore::settle(WorkerN
     retries.emplace_back(to_ms(settlement.retry_after));
     park_on.push_back(std::move(settlement.park_on));
     park_until.push_back(maybe_unix_ms(settlement.park_until));
+    tokens.emplace_back(settlement.tokens);
+    money.emplace_back(settlement.money_micros);
   }
   Parameters parameters;
   parameters.number(worker).numbers(runs).numbers(fences).texts(settles).texts(errors).texts(results);
-  parameters.numbers(retries).texts(park_on).numbers(park_until);
+  parameters.numbers(retries).texts(park_on).numbers(park_until).numbers(tokens).numbers(money);
   STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::settle, std::move(parameters),
                                                               PostgresLane::Repeat::if_not_done, while_leased(worker)));
   bell_.ring();
@@ -602,6 +606,19 @@ Task<Result<Stats>> PostgresStore::stats() {
   stats.workers = static_cast<std::uint64_t>(counts.number(0, 2));
   stats.bytes = static_cast<std::uint64_t>(counts.number(0, 3));
   co_return stats;
+}
+
+Task<Result<std::vector<Spent>>> PostgresStore::spent(WallTime since) {
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::spent, Parameters().time(since)));
+  std::vector<Spent> found;
+  for (int row = 0; row < rows.size(); ++row) {
+    found.push_back({.day = rows.text(row, 0),
+                     .agent = rows.text(row, 1),
+                     .runs = rows.number(row, 2),
+                     .tokens = rows.number(row, 3),
+                     .money_micros = rows.number(row, 4)});
+  }
+  co_return found;
 }
 
 Task<Result<std::uint64_t>> PostgresStore::prune(WallTime before, std::uint32_t most) {

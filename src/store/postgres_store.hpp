@@ -56,6 +56,7 @@ class PostgresStore final : public Store {
   Task<Result<std::vector<Why>>> why(std::string id) override;
   Task<Result<Output>> output(std::string id) override;
   Task<Result<Stats>> stats() override;
+  Task<Result<std::vector<Spent>>> spent(WallTime since) override;
   Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) override;
   Task<Result<std::vector<AgentEntry>>> agents() override;
   Task<Result<std::vector<RunRecord>>> dump(RunNumber after, std::uint32_t most) override;

@@ -48,6 +48,11 @@ struct Queue {
   std::int64_t rank = 0;  ///< of the first
 };
 
+/// What one attempt used.
+struct Spending {
+  std::int64_t tokens = 0, money_micros = 0;
+};
+
 struct RunRow {
   Run run;  ///< but neither input nor result
   AgentNumber agent = 0;
@@ -109,6 +114,7 @@ class Rows {
   virtual Result<std::string> input(RunNumber run) = 0;
   virtual Result<> put_result(RunNumber run, const std::string& result) = 0;
   virtual Result<> add_event(RunNumber run, const Event& event) = 0;  ///< 0: of the fleet
+  virtual Result<> add_spent(AgentNumber agent, WallTime now, const Spending& spending) = 0;
   virtual Result<> add_output(RunNumber run, std::string_view text) = 0;
   virtual Result<> put_output(RunNumber run, const Output& output) = 0;  ///< there was none
   virtual Result<std::vector<RunNumber>> finished_before(WallTime time, std::size_t most) = 0;

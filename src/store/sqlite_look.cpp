@@ -150,6 +150,21 @@ Result<Stats> SqliteRows::stats() {
   return stats;
 }
 
+Result<std::vector<Spent>> SqliteRows::spent(WallTime since) {
+  Query query(database_, query::spent);
+  query.bind(1, day_of(since));
+  std::vector<Spent> found;
+  while (query.next()) {
+    found.push_back({.day = query.text(0),
+                     .agent = query.text(1),
+                     .runs = query.number(2),
+                     .tokens = query.number(3),
+                     .money_micros = query.number(4)});
+  }
+  STINT_CHECK(query.end());
+  return found;
+}
+
 Result<std::vector<RunRecord>> SqliteRows::dump(RunNumber after, std::uint32_t most) {
   Query query(database_, query::dump);
   query.bind(1, after).bind(2, std::int64_t{most});

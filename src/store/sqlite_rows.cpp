@@ -290,6 +290,8 @@ Result<RunRow> SqliteRows::read_run(const Query& query) {
   row.parked_on = query.text(27);
   run.started_at = query.time(28);
   run.finished_at = query.time(29);
+  run.tokens = query.number(30);
+  run.money_micros = query.number(31);
   return row;
 }
 
@@ -435,7 +437,7 @@ Result<> SqliteRows::put(const RunRow& row) {
   query.bind(10, std::int64_t{run.attempt}).bind(11, std::int64_t{run.lost}).bind(12, run.fence).bind(13, run.seq);
   query.bind(14, std::int64_t{run.unsafe}).bind(15, run.worker);
   query.bind(16, row.set == 0 ? std::nullopt : std::optional(row.set)).bind_some(17, row.parked_on);
-  query.bind(18, run.started_at).bind(19, run.finished_at);
+  query.bind(18, run.started_at).bind(19, run.finished_at).bind(20, run.tokens).bind(21, run.money_micros);
   return query.run();
 }
 
@@ -480,7 +482,26 @@ Result<> SqliteRows::write_events(std::size_t from, std::size_t count) {
   return query.run();
 }
 
+Result<> SqliteRows::add_spent(AgentNumber agent, WallTime now, const Spending& spending) {
+  Spent& spent = spent_[{day_of(now), agent}];
+  ++spent.runs;
+  spent.tokens += spending.tokens;
+  spent.money_micros += spending.money_micros;
+  return {};
+}
+
+Result<> SqliteRows::write_spent() {
+  for (const auto& [key, spent] : spent_) {
+    Query query(database_, query::add_spent);
+    query.bind(1, key.first).bind(2, key.second).bind(3, spent.runs).bind(4, spent.tokens).bind(5, spent.money_micros);
+    STINT_CHECK(query.run());
+  }
+  spent_.clear();
+  return {};
+}
+
 Result<> SqliteRows::flush() {
+  STINT_CHECK(write_spent());
   for (std::size_t done = 0; done < events_.size();) {
     const std::size_t count = events_.size() - done >= kEventsAtOnce ? kEventsAtOnce : 1;
     STINT_CHECK(write_events(done, count));
@@ -492,6 +513,7 @@ Result<> SqliteRows::flush() {
 
 void SqliteRows::forget_kept() {
   events_.clear();
+  spent_.clear();
   agents_.clear();
   steady_.clear();
 }

@@ -53,6 +53,7 @@ class SqliteRows final : public Rows {
   Result<std::string> input(RunNumber run) override;
   Result<> put_result(RunNumber run, const std::string& result) override;
   Result<> add_event(RunNumber run, const Event& event) override;
+  Result<> add_spent(AgentNumber agent, WallTime now, const Spending& spending) override;
   Result<> add_output(RunNumber run, std::string_view text) override;
   Result<> put_output(RunNumber run, const Output& output) override;
   Result<std::vector<RunNumber>> finished_before(WallTime time, std::size_t most) override;
@@ -66,6 +67,7 @@ class SqliteRows final : public Rows {
   Result<Output> output(const std::string& id);
   Result<std::optional<std::int64_t>> place(const std::string& id, std::int64_t most);
   Result<Stats> stats();
+  Result<std::vector<Spent>> spent(WallTime since);
   Result<std::vector<RunRecord>> dump(RunNumber after, std::uint32_t most);
   Result<std::vector<std::string>> check();
 
@@ -87,15 +89,17 @@ class SqliteRows final : public Rows {
   Result<std::vector<Event>> events_of(const Run& run, std::int64_t after, std::int64_t most);
   Result<Output> output_of(RunNumber run);
 
+  Result<> write_spent();
   Result<> write_events(std::size_t from, std::size_t count);
 
   Database& database_;
   std::string leases_;
-  std::vector<std::pair<RunNumber, Event>> events_;  // kept back, to be written together
-  std::map<AgentNumber, AgentRow> agents_;           // as read in this transaction: who ends a batch reads them often
-  std::set<SetNumber> steady_;                       // sets of which no gate is ramping up, in this transaction
-  std::map<WorkerNumber, os::Fd> own_;               // locks of the workers of this process
-  std::map<AgentNumber, std::string> agent_names_;   // which never change
+  std::vector<std::pair<RunNumber, Event>> events_;             // kept back, to be written together
+  std::map<std::pair<std::string, AgentNumber>, Spent> spent_;  // by day and agent; kept back, too
+  std::map<AgentNumber, AgentRow> agents_;          // as read in this transaction: who ends a batch reads them often
+  std::set<SetNumber> steady_;                      // sets of which no gate is ramping up, in this transaction
+  std::map<WorkerNumber, os::Fd> own_;              // locks of the workers of this process
+  std::map<AgentNumber, std::string> agent_names_;  // which never change
 };
 
 }  // namespace stint::store

@@ -255,6 +255,10 @@ Task<Result<Stats>> SqliteStore::stats() {
   return read([](Reader& reader) { return reader.rows.stats(); });
 }
 
+Task<Result<std::vector<Spent>>> SqliteStore::spent(WallTime since) {
+  return read([since](Reader& reader) { return reader.rows.spent(since); });
+}
+
 Task<Result<std::uint64_t>> SqliteStore::prune(WallTime before, std::uint32_t most) {
   return write([before, most](Ledger& ledger) { return ledger.prune(before, most); });
 }

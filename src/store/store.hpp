@@ -85,10 +85,11 @@ struct Settlement {
   std::int64_t fence = 0;
   domain::Settle settle = domain::Settle::failed;
   std::string error;
-  std::string result;                  ///< JSON; kept if not empty
-  Duration retry_after{};              ///< of a retry: at least so long
-  std::string park_on;                 ///< of a park: the limit that is paused with it; empty: none
-  std::optional<WallTime> park_until;  ///< none: until a person resumes it
+  std::string result;                         ///< JSON; kept if not empty
+  Duration retry_after{};                     ///< of a retry: at least so long
+  std::string park_on;                        ///< of a park: the limit that is paused with it; empty: none
+  std::optional<WallTime> park_until;         ///< none: until a person resumes it
+  std::int64_t tokens = 0, money_micros = 0;  ///< that this attempt used; counted if the settlement is not stale
 };
 
 struct StopAsked {
@@ -110,6 +111,7 @@ struct Run {
   std::string error, input, result;
   std::uint32_t attempt = 0, lost = 0;
   std::int64_t fence = 0, seq = 0;
+  std::int64_t tokens = 0, money_micros = 0;  ///< of all its attempts
   bool unsafe = false;
   domain::OnCrash on_crash = domain::OnCrash::doubt;
   std::optional<WorkerNumber> worker;
@@ -179,6 +181,13 @@ struct Stats {
   std::uint64_t ready = 0;  ///< of the queued: could be claimed now
   std::uint64_t events = 0, workers = 0;
   std::uint64_t bytes = 0;  ///< on disk
+};
+/// What the attempts of an agent used that were settled on one day. Those whose owner died said nothing.
+struct Spent {
+  std::string day;  ///< in UTC, by the store's clock: 2026-11-15
+  std::string agent;
+  std::int64_t runs = 0;  ///< attempts
+  std::int64_t tokens = 0, money_micros = 0;
 };
 /// The version of the tables.
 struct Schema {
@@ -270,6 +279,8 @@ class Store {
   virtual Task<Result<std::vector<Why>>> why(std::string id) = 0;
   virtual Task<Result<Output>> output(std::string id) = 0;
   virtual Task<Result<Stats>> stats() = 0;
+  /// From the day of `since` on, by day and agent. Kept when runs are forgotten; not moved to another store.
+  virtual Task<Result<std::vector<Spent>>> spent(WallTime since) = 0;
 
   /// Forgets runs that ended before, with their events and output. How many.
   virtual Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) = 0;

@@ -25,6 +25,8 @@ namespace stint::store {
 [[nodiscard]] std::optional<std::uint32_t> small(std::optional<std::int64_t> value) noexcept;
 [[nodiscard]] std::optional<std::int64_t> wide(std::optional<std::uint32_t> value) noexcept;
 
+/// In UTC: 2026-11-15. Their order is that of the days.
+[[nodiscard]] std::string day_of(WallTime time);
 [[nodiscard]] std::string to_hex(std::string_view bytes);
 
 [[nodiscard]] Error no_such_run(const std::string& id);

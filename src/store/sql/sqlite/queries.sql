@@ -1,5 +1,5 @@
 -- Statements of the store on one machine. `-- name:` begins one; @run@ is the list of columns below.
--- columns: run_id, public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold, stop, error, not_before, budget_left, budget_until, expires_at, attempt, lost, fence, seq, unsafe, worker_id, set_id, parked_on, started_at, finished_at
+-- columns: run_id, public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold, stop, error, not_before, budget_left, budget_until, expires_at, attempt, lost, fence, seq, unsafe, worker_id, set_id, parked_on, started_at, finished_at, tokens, money_micros
 
 -- name: data_version
 PRAGMA data_version
@@ -123,7 +123,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, 0, 0, 
 -- name: put_run
 UPDATE OR FAIL run SET state = ?2, hold = ?3, stop = ?4, error = ?5, not_before = ?6, budget_left = ?7, budget_until = ?8, expires_at = ?9,
   attempt = ?10, lost = ?11, fence = ?12, seq = ?13, unsafe = ?14, worker_id = ?15, set_id = ?16, parked_on = ?17, started_at = ?18,
-  finished_at = ?19 WHERE run_id = ?1;
+  finished_at = ?19, tokens = ?20, money_micros = ?21 WHERE run_id = ?1;
 -- name: add_input
 INSERT INTO run_input (run_id, body) VALUES (?1, ?2);
 -- name: input
@@ -153,6 +153,12 @@ INSERT OR FAIL INTO event (run_id, seq, fence, worker_id, cause, state, hold, er
   (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
   (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
   (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: add_spent
+INSERT INTO spent (day, agent_id, runs, tokens, money_micros) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, tokens = tokens + excluded.tokens, money_micros = money_micros + excluded.money_micros;
+-- name: spent
+SELECT s.day, a.name, s.runs, s.tokens, s.money_micros FROM spent s JOIN agent a USING (agent_id) WHERE s.day >= ?1 ORDER BY s.day, a.name;
 
 -- name: output_bytes
 SELECT bytes FROM output WHERE run_id = ?1;

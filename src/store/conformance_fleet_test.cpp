@@ -80,6 +80,39 @@ TEST_P(StoreTest, a_run_that_kills_its_workers_is_not_tried_for_ever) {
   EXPECT_EQ(state(id), RunState::failed);
 }
 
+TEST_P(StoreTest, workers_are_named_with_what_they_carry_and_when_they_beat) {
+  EXPECT_TRUE(get(store().workers()).empty());
+  define("a");
+  for (int i = 0; i < 3; ++i) submit("a");
+  const WorkerNumber one = get(store().enrol("host-1")), two = get(store().enrol("host-2"));
+  const auto claims = claim(one, "a", 2);
+  world().advance(4s);
+  get(store().beat(two));
+  get(store().drain(two));
+  world().advance(1s);
+  auto workers = get(store().workers());
+  ASSERT_EQ(workers.size(), 2U);
+  EXPECT_EQ(workers[0].number, one);
+  EXPECT_EQ(workers[0].label, "host-1");
+  EXPECT_EQ(workers[0].state, "live");
+  EXPECT_EQ(workers[0].runs, 2U);
+  EXPECT_EQ(workers[0].last_beat_ago, Duration(5s));
+  EXPECT_EQ(workers[1].label, "host-2");
+  EXPECT_EQ(workers[1].state, "draining");
+  EXPECT_EQ(workers[1].runs, 0U);
+  EXPECT_EQ(workers[1].last_beat_ago, Duration(1s));
+  settle(one, claims[0], Settle::succeeded);
+  get(store().leave(two));
+  get(store().beat(one));
+  workers = get(store().workers());
+  ASSERT_EQ(workers.size(), 1U);
+  EXPECT_EQ(workers[0].runs, 1U);
+  EXPECT_EQ(workers[0].last_beat_ago, Duration::zero());
+  world().kill(one);
+  tick();
+  EXPECT_TRUE(get(store().workers()).empty()) << "who is buried is not there";
+}
+
 // ---- limits --------------------------------------------------------------------------------------------------------
 
 TEST_P(StoreTest, a_limit_is_never_exceeded) {

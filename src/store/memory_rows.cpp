@@ -117,7 +117,7 @@ Result<WorkerNumber> MemoryRows::add_worker(const std::string& label, WallTime n
   Worker& worker = workers_[number];
   worker.row.number = number;
   worker.row.label = label;
-  worker.lease_until = now + std::chrono::ceil<std::chrono::milliseconds>(kLease);
+  STINT_CHECK(renew(number, now));
   return number;
 }
 
@@ -132,7 +132,9 @@ Result<> MemoryRows::put(const WorkerRow& worker) {
 }
 
 Result<> MemoryRows::renew(WorkerNumber number, WallTime now) {
-  workers_.at(number).lease_until = now + std::chrono::ceil<std::chrono::milliseconds>(kLease);
+  Worker& worker = workers_.at(number);
+  worker.lease_until = now + std::chrono::ceil<std::chrono::milliseconds>(kLease);
+  worker.beaten_at = now;
   return {};
 }
 
@@ -142,6 +144,19 @@ Result<std::vector<WorkerRow>> MemoryRows::workers() {
   std::vector<WorkerRow> found;
   for (const auto& [number, worker] : workers_) {
     if (worker.row.state != WorkerRow::State::dead) found.push_back(worker.row);
+  }
+  return found;
+}
+
+Result<std::vector<WorkerState>> MemoryRows::worker_states(WallTime now) {
+  std::vector<WorkerState> found;
+  for (const auto& [number, worker] : workers_) {
+    if (worker.row.state == WorkerRow::State::dead) continue;
+    found.push_back({.number = number,
+                     .label = worker.row.label,
+                     .state = std::string(to_string(worker.row.state)),
+                     .last_beat_ago = std::max<Duration>(now - worker.beaten_at, Duration::zero()),
+                     .runs = worker.runs.size()});
   }
   return found;
 }

@@ -29,6 +29,7 @@ class MemoryRows final : public Rows {
   Result<> renew(WorkerNumber number, WallTime now) override;
   Result<bool> is_lapsed(WorkerNumber number, WallTime now) override;
   Result<std::vector<WorkerRow>> workers() override;
+  Result<std::vector<WorkerState>> worker_states(WallTime now) override;
   Result<std::optional<RunRow>> run(RunNumber number) override;
   Result<std::optional<RunRow>> run(std::string_view id) override;
   Result<std::optional<RunRow>> run_of_key(AgentNumber agent, std::string_view key) override;
@@ -78,7 +79,7 @@ class MemoryRows final : public Rows {
   };
   struct Worker {
     WorkerRow row;
-    WallTime lease_until{};
+    WallTime lease_until{}, beaten_at{};
     std::set<RunNumber> runs;
   };
   struct Entry {

@@ -32,6 +32,8 @@ Task<Result<>> MemoryStore::drain(WorkerNumber worker) { co_return ledger_.drain
 
 Task<Result<>> MemoryStore::leave(WorkerNumber worker) { co_return ledger_.leave(worker); }
 
+Task<Result<std::vector<WorkerState>>> MemoryStore::workers() { co_return ledger_.workers(); }
+
 Task<Result<std::vector<Result<Accepted>>>> MemoryStore::enqueue(std::vector<NewRun> runs) {
   std::vector<Result<Accepted>> answers;
   for (const NewRun& run : runs) answers.push_back(ledger_.enqueue(run));

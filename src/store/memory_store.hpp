@@ -20,6 +20,7 @@ class MemoryStore final : public Store {
   Task<Result<Beat>> beat(WorkerNumber worker) override;
   Task<Result<>> drain(WorkerNumber worker) override;
   Task<Result<>> leave(WorkerNumber worker) override;
+  Task<Result<std::vector<WorkerState>>> workers() override;
   Task<Result<std::vector<Result<Accepted>>>> enqueue(std::vector<NewRun> runs) override;
   Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> cancel(std::string id) override;
   Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;

@@ -291,6 +291,19 @@ Task<Result<>> PostgresStore::leave(WorkerNumber worker) {
   co_return Result<>();
 }
 
+Task<Result<std::vector<WorkerState>>> PostgresStore::workers() {
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::workers, Parameters().number(to_ms(options_.lease))));
+  std::vector<WorkerState> found;
+  for (int row = 0; row < rows.size(); ++row) {
+    found.push_back({.number = rows.number(row, 0),
+                     .label = rows.text(row, 1),
+                     .state = rows.text(row, 2),
+                     .last_beat_ago = milliseconds(rows.number(row, 3)),
+                     .runs = static_cast<std::uint64_t>(rows.number(row, 4))});
+  }
+  co_return found;
+}
+
 // ---- from outside --------------------------------------------------------------------------------------------------
 
 Task<Result<std::vector<Result<Accepted>>>> PostgresStore::enqueue(std::vector<NewRun> runs) {

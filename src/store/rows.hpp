@@ -41,6 +41,9 @@ struct WorkerRow {
   std::string label;
   State state = State::live;
 };
+[[nodiscard]] constexpr std::string_view to_string(WorkerRow::State state) noexcept {
+  return state == WorkerRow::State::live ? "live" : state == WorkerRow::State::draining ? "draining" : "dead";
+}
 
 /// What an agent has to claim.
 struct Queue {
@@ -93,6 +96,7 @@ class Rows {
   /// Its lease is over, whatever its row says.
   virtual Result<bool> is_lapsed(WorkerNumber number, WallTime now) = 0;
   virtual Result<std::vector<WorkerRow>> workers() = 0;  ///< but not the dead
+  virtual Result<std::vector<WorkerState>> worker_states(WallTime now) = 0;
 
   virtual Result<std::optional<RunRow>> run(RunNumber number) = 0;
   virtual Result<std::optional<RunRow>> run(std::string_view id) = 0;

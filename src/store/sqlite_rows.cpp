@@ -1,5 +1,6 @@
 #include "store/sqlite_rows.hpp"
 
+#include "os/file_time.hpp"
 #include "os/slot_file.hpp"
 #include "store/words.hpp"
 #include "store_sql_sqlite.hpp"
@@ -72,10 +73,6 @@ WorkerRow read_worker(const Query& query) {
           .state = state == "live"       ? WorkerRow::State::live
                    : state == "draining" ? WorkerRow::State::draining
                                          : WorkerRow::State::dead};
-}
-
-std::string_view to_text(WorkerRow::State state) {
-  return state == WorkerRow::State::live ? "live" : state == WorkerRow::State::draining ? "draining" : "dead";
 }
 
 }  // namespace
@@ -195,7 +192,7 @@ std::string SqliteRows::lease_path(WorkerNumber worker) const {
   return leases_ + "/" + std::to_string(worker) + ".lock";
 }
 
-Result<WorkerNumber> SqliteRows::add_worker(const std::string& label, WallTime) {
+Result<WorkerNumber> SqliteRows::add_worker(const std::string& label, WallTime now) {
   WorkerNumber number = 0;
   {
     Query query(database_, query::add_worker);
@@ -208,6 +205,7 @@ Result<WorkerNumber> SqliteRows::add_worker(const std::string& label, WallTime) 
   if (!os::try_lock_slot(lease.get()))
     return fail(Errc::conflict, lease_path(number) + " is locked by another program");
   own_.insert_or_assign(number, std::move(lease));
+  STINT_CHECK(renew(number, now));
   return number;
 }
 
@@ -222,11 +220,16 @@ Result<std::optional<WorkerRow>> SqliteRows::worker(WorkerNumber number) {
 
 Result<> SqliteRows::put(const WorkerRow& worker) {
   Query query(database_, query::put_worker);
-  query.bind(1, worker.number).bind(2, to_text(worker.state));
+  query.bind(1, worker.number).bind(2, to_string(worker.state));
   STINT_CHECK(query.run());
   if (worker.state != WorkerRow::State::dead) return {};
   ::unlink(lease_path(worker.number).c_str());  // numbers are never used again
   own_.erase(worker.number);
+  return {};
+}
+
+Result<> SqliteRows::renew(WorkerNumber number, WallTime now) {
+  if (const auto own = own_.find(number); own != own_.end()) os::say_written(own->second.get(), now);
   return {};
 }
 
@@ -240,6 +243,23 @@ Result<std::vector<WorkerRow>> SqliteRows::workers() {
   Query query(database_, query::workers);
   std::vector<WorkerRow> found;
   while (query.next()) found.push_back(read_worker(query));
+  STINT_CHECK(query.end());
+  return found;
+}
+
+Result<std::vector<WorkerState>> SqliteRows::worker_states(WallTime now) {
+  Query query(database_, query::worker_states);
+  std::vector<WorkerState> found;
+  while (query.next()) {
+    const WorkerRow row = read_worker(query);
+    const std::optional<WallTime> beaten = os::written_at(lease_path(row.number));
+    if (!beaten) continue;  // it is being buried
+    found.push_back({.number = row.number,
+                     .label = row.label,
+                     .state = std::string(to_string(row.state)),
+                     .last_beat_ago = std::max<Duration>(now - *beaten, Duration::zero()),
+                     .runs = static_cast<std::uint64_t>(query.number(3))});
+  }
   STINT_CHECK(query.end());
   return found;
 }

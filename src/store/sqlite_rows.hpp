@@ -1,7 +1,8 @@
 /// Rows in a SQLite file. On one thread with its database, inside of a transaction that the caller opens.
 ///
 /// A worker's lease is a lock: its process holds `workers/<number>.lock` beside the database, and the kernel lets go of
-/// it when the process is gone. So a dead one is known at once, and a frozen one is never taken for dead.
+/// it when the process is gone. So a dead one is known at once, and a frozen one is never taken for dead. The time of
+/// that file is the worker's last beat: a beat writes nothing to the database.
 #pragma once
 
 #include "os/fd.hpp"
@@ -31,9 +32,10 @@ class SqliteRows final : public Rows {
   Result<WorkerNumber> add_worker(const std::string& label, WallTime now) override;
   Result<std::optional<WorkerRow>> worker(WorkerNumber number) override;
   Result<> put(const WorkerRow& worker) override;
-  Result<> renew(WorkerNumber, WallTime) override { return {}; }
+  Result<> renew(WorkerNumber number, WallTime now) override;
   Result<bool> is_lapsed(WorkerNumber number, WallTime now) override;
   Result<std::vector<WorkerRow>> workers() override;
+  Result<std::vector<WorkerState>> worker_states(WallTime now) override;
   Result<std::optional<RunRow>> run(RunNumber number) override;
   Result<std::optional<RunRow>> run(std::string_view id) override;
   Result<std::optional<RunRow>> run_of_key(AgentNumber agent, std::string_view key) override;

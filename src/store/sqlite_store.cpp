@@ -144,6 +144,10 @@ Task<Result<>> SqliteStore::leave(WorkerNumber worker) {
   return write([worker](Ledger& ledger) { return ledger.leave(worker); });
 }
 
+Task<Result<std::vector<WorkerState>>> SqliteStore::workers() {
+  return read([](Reader& reader) { return reader.ledger.workers(); });
+}
+
 Task<Result<std::vector<Result<Accepted>>>> SqliteStore::enqueue(std::vector<NewRun> runs) {
   auto answers = co_await run_on(
       writing_.reactor(),

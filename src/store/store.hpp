@@ -92,6 +92,14 @@ struct Settlement {
   std::int64_t tokens = 0, money_micros = 0;  ///< that this attempt used; counted if the settlement is not stale
 };
 
+/// A process that carries runs, or did until now: who died is here until tick() has buried it.
+struct WorkerState {
+  WorkerNumber number = 0;
+  std::string label;
+  std::string state;  ///< live, draining
+  Duration last_beat_ago{};
+  std::uint64_t runs = 0;  ///< that it owns
+};
 struct StopAsked {
   RunNumber run = 0;
   std::int64_t fence = 0;
@@ -237,6 +245,7 @@ class Store {
   virtual Task<Result<>> drain(WorkerNumber worker) = 0;
   /// It has nothing left and ends.
   virtual Task<Result<>> leave(WorkerNumber worker) = 0;
+  virtual Task<Result<std::vector<WorkerState>>> workers() = 0;  ///< by number
 
   // Runs: from outside.
   /// One answer for each, in their order.

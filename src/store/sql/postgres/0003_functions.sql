@@ -14,7 +14,30 @@ CREATE TABLE spent (
   day date NOT NULL, agent_id int NOT NULL, worker_id bigint NOT NULL, runs bigint NOT NULL, tokens bigint NOT NULL,
   money_micros bigint NOT NULL, PRIMARY KEY (day, agent_id, worker_id)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+ALTER TABLE worker ADD COLUMN beaten_at timestamptz;  -- NULL: by a program of the first version
 SET LOCAL search_path = stint_v2, stint_v1, stint;
+
+-- ---- workers -------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION enrol(p_label text, p_lease_ms bigint) RETURNS bigint
+LANGUAGE sql SET search_path = stint_v2, stint_v1, stint, pg_temp AS $$
+  INSERT INTO worker (label, lease_until, beaten_at) SELECT p_label, later(t, p_lease_ms), t FROM clock() t RETURNING worker_id $$;
+
+CREATE FUNCTION beat(p_worker bigint, p_lease_ms bigint) RETURNS TABLE (alive boolean, run_id bigint, fence bigint, stop text)
+LANGUAGE plpgsql SET search_path = stint_v2, stint_v1, stint, pg_temp AS $$
+#variable_conflict use_column
+DECLARE v_alive boolean; t timestamptz := clock(); BEGIN
+  UPDATE worker w SET lease_until = later(t, p_lease_ms), beaten_at = t WHERE w.worker_id = p_worker AND w.state <> 'dead';
+  v_alive := FOUND;
+  RETURN QUERY SELECT v_alive, r.run_id, r.fence, r.stop FROM (VALUES (1)) one
+    LEFT JOIN run r ON r.worker_id = p_worker AND r.state = 'running' AND r.stop IS NOT NULL ORDER BY r.run_id; END $$;
+
+-- p_lease_ms: of those that do not say when they beat.
+CREATE FUNCTION workers(p_lease_ms bigint) RETURNS TABLE (worker bigint, label text, state text, ago_ms bigint, runs bigint)
+LANGUAGE sql VOLATILE SET search_path = stint_v2, stint_v1, stint, pg_temp AS $$
+  SELECT w.worker_id, w.label, w.state, greatest(to_ms(clock()) - to_ms(coalesce(w.beaten_at, later(w.lease_until, -p_lease_ms))), 0),
+      (SELECT count(*) FROM run r WHERE r.worker_id = w.worker_id AND r.state = 'running')
+    FROM worker w WHERE w.state <> 'dead' ORDER BY w.worker_id $$;
 
 -- ---- claim ---------------------------------------------------------------------------------------------------------
 

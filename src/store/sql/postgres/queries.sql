@@ -29,13 +29,15 @@ SELECT stint_v1.resume($1)
 SELECT * FROM stint_v1.limits()
 
 -- name: enrol
-SELECT stint_v1.enrol($1, $2)
+SELECT stint_v2.enrol($1, $2)
 -- name: beat
-SELECT * FROM stint_v1.beat($1, $2)
+SELECT * FROM stint_v2.beat($1, $2)
 -- name: drain
 SELECT stint_v1.drain($1)
 -- name: leave
 SELECT stint_v1.leave($1)
+-- name: workers
+SELECT * FROM stint_v2.workers($1)
 
 -- name: enqueue
 SELECT e.* FROM stint_v1.enqueue($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) e CROSS JOIN stint_v1.announce()

@@ -81,6 +81,9 @@ SELECT worker_id, label, state FROM worker WHERE worker_id = ?1;
 UPDATE worker SET state = ?2 WHERE worker_id = ?1;
 -- name: workers
 SELECT worker_id, label, state FROM worker WHERE state <> 'dead' ORDER BY worker_id;
+-- name: worker_states
+SELECT w.worker_id, w.label, w.state, (SELECT count(*) FROM run r WHERE r.worker_id = w.worker_id AND r.state = 'running')
+FROM worker w WHERE w.state <> 'dead' ORDER BY w.worker_id;
 
 -- name: run_by_number
 SELECT @run@ FROM run WHERE run_id = ?1;

@@ -365,12 +365,59 @@ TEST_P(StoreTest, a_list_is_filtered_and_paged_newest_first) {
   filter = {};
   filter.agent = "b";
   EXPECT_EQ(listed(filter), (Ids{ids[5], ids[3], ids[1]}));
-  filter.state = RunState::running;
+  filter.states = {RunState::running};
   EXPECT_EQ(listed(filter), Ids{ids[1]});
+  filter.states = {RunState::running, RunState::queued};
+  EXPECT_EQ(listed(filter), (Ids{ids[5], ids[3], ids[1]}));
+  filter.states = {RunState::succeeded, RunState::parked};
+  EXPECT_EQ(listed(filter), Ids{});
   filter = {};
   filter.session = "s0";
   EXPECT_EQ(listed(filter), Ids{ids[0]});
   EXPECT_EQ(get(store().list({})).front().input, "");
+}
+
+TEST_P(StoreTest, a_list_of_states_and_one_of_children_have_all_of_them) {
+  live();
+  submit("a", [](NewRun& run) { run.session = "t"; });
+  submit("b", [](NewRun& run) { run.session = "t"; });
+  const WorkerNumber worker = enrol();
+  const Claim parent = claim_one(worker, "c");
+  Ids children;
+  for (int i = 0; i < 3; ++i) children.push_back(submit("a", [&](NewRun& run) { run.parent = parent.id; }));
+  get(store().cancel(children[1]));
+  std::vector<store::Run> all = get(store().list({}));
+  for (unsigned bits = 0; bits < 256; ++bits) {
+    Filter filter;
+    for (std::size_t i = 0; i < domain::kRunStates.size(); ++i) {
+      if ((bits >> i & 1U) != 0) filter.states.push_back(domain::kRunStates[i]);
+    }
+    Ids wanted, found;
+    for (const store::Run& run : all) {
+      if (bits == 0 || std::ranges::find(filter.states, run.state) != filter.states.end()) wanted.push_back(run.id);
+    }
+    for (const store::Run& run : get(store().list(filter))) found.push_back(run.id);
+    EXPECT_EQ(found, wanted) << bits;
+  }
+  const auto listed = [&](const Filter& filter) {
+    Ids found;
+    for (const store::Run& run : get(store().list(filter))) found.push_back(run.id);
+    return found;
+  };
+  Filter filter;
+  filter.parent = parent.id;
+  EXPECT_EQ(listed(filter), (Ids{children[2], children[1], children[0]}));
+  filter.states = {RunState::queued};
+  EXPECT_EQ(listed(filter), (Ids{children[2], children[0]}));
+  filter.before = look(children[2]).number;
+  EXPECT_EQ(listed(filter), Ids{children[0]});
+  filter.agent = "b";
+  EXPECT_EQ(listed(filter), Ids{});
+  filter = {};
+  filter.parent = children[0];
+  EXPECT_EQ(listed(filter), Ids{}) << "it has none";
+  filter.parent = "aaaaaaaaaaaa";
+  EXPECT_EQ(listed(filter), Ids{}) << "there is no such run";
 }
 
 TEST_P(StoreTest, both_ends_of_an_output_are_kept) {

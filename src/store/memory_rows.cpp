@@ -394,10 +394,14 @@ Result<std::optional<Run>> MemoryRows::find(const std::string& id) {
 
 std::vector<Run> MemoryRows::list(const Filter& filter) const {
   std::vector<Run> found;
+  const auto parent = ids_.find(filter.parent);
+  if (!filter.parent.empty() && parent == ids_.end()) return found;
   for (auto entry = filter.before > 0 ? runs_.lower_bound(filter.before) : runs_.end();
        entry != runs_.begin() && found.size() < filter.most;) {
-    const Run& run = (--entry)->second.row.run;
-    if (filter.state && run.state != *filter.state) continue;
+    const RunRow& row = (--entry)->second.row;
+    const Run& run = row.run;
+    if (!filter.states.empty() && std::ranges::find(filter.states, run.state) == filter.states.end()) continue;
+    if (!filter.parent.empty() && row.parent != parent->second) continue;
     if (!filter.agent.empty() && run.agent != filter.agent) continue;
     if (!filter.session.empty() && run.session != filter.session) continue;
     found.push_back(run);

@@ -98,7 +98,7 @@ class Work {
 
   Task<Result<>> count_ended() {
     Filter ended;
-    ended.state = RunState::succeeded;
+    ended.states = {RunState::succeeded};
     ended.most = kRuns;
     auto runs = co_await store_->list(ended);
     if (!runs && runs.error() != Errc::unavailable) co_return fail(std::move(runs.error()));

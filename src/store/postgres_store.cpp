@@ -548,8 +548,10 @@ Task<Result<std::optional<Run>>> PostgresStore::find(std::string id) {
 
 Task<Result<std::vector<Run>>> PostgresStore::list(Filter filter) {
   Parameters parameters;
-  parameters.text(filter.state ? to_string(*filter.state) : std::string_view()).text(filter.agent);
-  parameters.text(filter.session).number(filter.before).number(std::int64_t{filter.most});
+  Texts states;
+  for (const RunState state : filter.states) states.emplace_back(to_string(state));
+  parameters.texts(states).text(filter.agent).text(filter.session).number(filter.before);
+  parameters.number(std::int64_t{filter.most}).text(filter.parent);
   STINT_CO_TRY(const PostgresRows rows, co_await read(query::list, std::move(parameters)));
   std::vector<Run> runs;
   for (int row = 0; row < rows.size(); ++row) {

@@ -13,6 +13,8 @@ using domain::Hold;
 using domain::RunState;
 namespace query = sqlite::query;
 
+constexpr std::int64_t kFewQueued = 10'000;  // more, and the newest are found sooner by going back through all runs
+
 /// Columns from 0: seq, fence, worker_id, cause, state, hold, error, data, at.
 Result<Event> read_event(const Query& query) {
   Event event;
@@ -43,6 +45,19 @@ Result<std::optional<Run>> SqliteRows::find(const std::string& id) {
   return std::move(run);
 }
 
+/// Whether runs of these states are better found through their own indexes than by going back through all.
+Result<bool> SqliteRows::are_few(const std::vector<RunState>& states) {
+  constexpr std::array kUnfinished = {RunState::queued, RunState::running, RunState::parked, RunState::in_doubt};
+  const auto is_unfinished = [&](RunState state) { return std::ranges::find(kUnfinished, state) != kUnfinished.end(); };
+  if (states.empty() || !std::ranges::all_of(states, is_unfinished)) return false;
+  if (std::ranges::find(states, RunState::queued) == states.end()) return true;
+  Query query(database_, query::count_queued);
+  std::int64_t queued = 0;
+  if (query.next()) queued = query.number(0);
+  STINT_CHECK(query.run());
+  return queued <= kFewQueued;
+}
+
 Result<std::vector<Run>> SqliteRows::list(const Filter& filter) {
   std::optional<AgentNumber> agent_number;
   if (!filter.agent.empty()) {
@@ -50,9 +65,19 @@ Result<std::vector<Run>> SqliteRows::list(const Filter& filter) {
     if (!row) return std::vector<Run>();
     agent_number = row->number;
   }
-  Query query(database_, query::list);
-  query.bind_some(1, filter.state ? to_string(*filter.state) : std::string_view()).bind(2, agent_number);
-  query.bind_some(3, filter.session).bind(4, filter.before).bind(5, std::int64_t{filter.most});
+  std::optional<RunNumber> parent;
+  if (!filter.parent.empty()) {
+    STINT_TRY(const std::optional<RunRow> row, run(filter.parent));
+    if (!row) return std::vector<Run>();
+    parent = row->run.number;
+  }
+  STINT_TRY(const bool few, are_few(filter.states));
+  Query query(database_, parent ? query::list_children : few ? query::list_unfinished : query::list);
+  std::string states;
+  for (const RunState state : filter.states) states += "," + std::string(to_string(state)) + ",";
+  query.bind_some(1, states).bind(2, agent_number).bind_some(3, filter.session);
+  query.bind(4, filter.before).bind(5, std::int64_t{filter.most});
+  if (parent) query.bind(6, *parent);
   STINT_TRY(std::vector<RunRow> rows, read_all(query));
   std::vector<Run> runs;
   for (RunRow& row : rows) runs.push_back(std::move(row.run));

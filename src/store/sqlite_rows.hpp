@@ -89,6 +89,7 @@ class SqliteRows final : public Rows {
   Result<std::string> agent_name(AgentNumber number);
   Result<std::string> result(RunNumber run);
   Result<std::vector<Event>> events_of(const Run& run, std::int64_t after, std::int64_t most);
+  Result<bool> are_few(const std::vector<domain::RunState>& states);
   Result<Output> output_of(RunNumber run);
 
   Result<> write_spent();

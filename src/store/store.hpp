@@ -161,8 +161,9 @@ struct Why {
 };
 
 struct Filter {
-  std::optional<domain::RunState> state;
+  std::vector<domain::RunState> states;  ///< one of them; empty: any
   std::string agent, session;
+  std::string parent;    ///< id of a run that is still there: only its children
   RunNumber before = 0;  ///< only older ones; 0: from the newest
   std::uint32_t most = 100;
 };

@@ -15,6 +15,7 @@ CREATE TABLE spent (
   money_micros bigint NOT NULL, PRIMARY KEY (day, agent_id, worker_id)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 ALTER TABLE worker ADD COLUMN beaten_at timestamptz;  -- NULL: by a program of the first version
+CREATE INDEX run_doubt ON run (run_id) WHERE state = 'in_doubt';  -- for lists: nearly always empty
 SET LOCAL search_path = stint_v2, stint_v1, stint;
 
 -- ---- workers -------------------------------------------------------------------------------------------------------
@@ -206,7 +207,7 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; t timestamptz; BEGI
 -- ---- looking -------------------------------------------------------------------------------------------------------
 
 CREATE VIEW seen AS
-  SELECT r.run_id, r.public_id, a.name AS agent, s.key AS session, r.parent, r.idem_key, r.state, r.hold, r.stop, r.error,
+  SELECT r.run_id, r.public_id, r.parent_id, a.name AS agent, s.key AS session, r.parent, r.idem_key, r.state, r.hold, r.stop, r.error,
     r.attempt, r.lost, r.fence, r.seq, r.unsafe, r.on_crash, r.worker_id, to_ms(r.created_at) AS created_ms,
     to_ms(r.not_before) AS not_before_ms, to_ms(r.deadline) AS deadline_ms, to_ms(r.expires_at) AS expires_ms,
     to_ms(r.started_at) AS started_ms, to_ms(r.finished_at) AS finished_ms, r.tokens, r.money_micros

@@ -82,7 +82,9 @@ SELECT @run@, (SELECT body FROM stint.run_input i WHERE i.run_id = s.run_id), (S
 FROM (SELECT run_id FROM stint.run_name WHERE public_id >= $1 AND public_id < $1 || '~' ORDER BY public_id LIMIT 2) n
   JOIN stint_v2.seen s USING (run_id) ORDER BY public_id
 -- name: list
-SELECT @run@ FROM stint_v2.seen WHERE ($1 = '' OR state = $1) AND ($2 = '' OR agent = $2) AND ($3 = '' OR session = $3)
+-- Planned with its parameters: a condition that they make true is gone, and a state finds its index.
+SELECT @run@ FROM stint_v2.seen WHERE ($1::text[] = '{}' OR state = ANY ($1)) AND ($2 = '' OR agent = $2) AND ($3 = '' OR session = $3)
+  AND ($6 = '' OR parent_id = (SELECT run_id FROM stint.run_name WHERE public_id = $6))
   AND ($4 = 0::bigint OR run_id < $4) ORDER BY run_id DESC LIMIT $5
 -- name: events
 SELECT * FROM stint_v1.events($1, $2, $3)

@@ -5,3 +5,6 @@ ALTER TABLE run ADD COLUMN money_micros INT NOT NULL DEFAULT 0;
 CREATE TABLE spent (
   day TEXT NOT NULL, agent_id INT NOT NULL, runs INT NOT NULL, tokens INT NOT NULL, money_micros INT NOT NULL,
   PRIMARY KEY (day, agent_id)) STRICT, WITHOUT ROWID;  -- the day in UTC
+
+-- For lists: nearly always empty.
+CREATE INDEX run_doubt ON run (run_id) WHERE state = 'in_doubt';

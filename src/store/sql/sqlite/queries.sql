@@ -193,8 +193,24 @@ DELETE FROM event WHERE run_id = ?1 AND run_id IS NOT NULL;
 -- name: by_prefix
 SELECT @run@ FROM run WHERE public_id >= ?1 AND public_id < ?2 ORDER BY public_id LIMIT 2;
 -- name: list
-SELECT @run@ FROM run WHERE (?1 IS NULL OR state = ?1) AND (?2 IS NULL OR agent_id = ?2) AND (?3 IS NULL OR session = ?3)
-  AND (?4 = 0 OR run_id < ?4) ORDER BY run_id DESC LIMIT ?5;
+-- ?1 has each state between commas.
+SELECT @run@ FROM run WHERE (?1 IS NULL OR instr(?1, ',' || state || ',') > 0) AND (?2 IS NULL OR agent_id = ?2)
+  AND (?3 IS NULL OR session = ?3) AND (?4 = 0 OR run_id < ?4) ORDER BY run_id DESC LIMIT ?5;
+-- name: list_children
+SELECT @run@ FROM run WHERE parent_id = ?6 AND parent_id IS NOT NULL AND (?1 IS NULL OR instr(?1, ',' || state || ',') > 0)
+  AND (?2 IS NULL OR agent_id = ?2) AND (?3 IS NULL OR session = ?3) AND (?4 = 0 OR run_id < ?4) ORDER BY run_id DESC LIMIT ?5;
+-- name: list_unfinished
+-- Only of states that are not final. Each kind has an index of its own, which a million of finished runs does not make longer.
+SELECT @run@ FROM (
+  SELECT run_id AS n FROM run INDEXED BY run_owned WHERE state = 'running' AND instr(?1, ',running,') > 0
+  UNION ALL SELECT run_id FROM run INDEXED BY run_parked WHERE state = 'parked' AND instr(?1, ',parked,') > 0
+  UNION ALL SELECT run_id FROM run INDEXED BY run_doubt WHERE state = 'in_doubt' AND instr(?1, ',in_doubt,') > 0
+  UNION ALL SELECT run_id FROM run INDEXED BY run_ready WHERE state = 'queued' AND hold IS NULL AND instr(?1, ',queued,') > 0
+  UNION ALL SELECT run_id FROM run INDEXED BY run_asleep
+    WHERE not_before IS NOT NULL AND hold IS NOT NULL AND hold <> 'session' AND state = 'queued' AND instr(?1, ',queued,') > 0
+  UNION ALL SELECT run_id FROM run INDEXED BY run_session
+    WHERE finished_at IS NULL AND session IS NOT NULL AND hold = 'session' AND instr(?1, ',queued,') > 0) CROSS JOIN run ON run_id = n
+WHERE (?2 IS NULL OR agent_id = ?2) AND (?3 IS NULL OR session = ?3) AND (?4 = 0 OR run_id < ?4) ORDER BY run_id DESC LIMIT ?5;
 -- name: events
 SELECT seq, fence, worker_id, cause, state, hold, error, data, at FROM event WHERE run_id = ?1 AND run_id IS NOT NULL AND seq > ?2 ORDER BY seq LIMIT ?3;
 -- name: feed
@@ -205,6 +221,8 @@ SELECT count(*) FROM (SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued'
   ORDER BY rank, run_id LIMIT ?4);
 -- name: sums
 SELECT state, count(*) FROM run GROUP BY state;
+-- name: count_queued
+SELECT coalesce(sum(n), 0) FROM queue_size;
 -- name: count_ready
 SELECT count(*) FROM run WHERE state = 'queued' AND hold IS NULL;
 -- name: count_events

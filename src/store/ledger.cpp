@@ -339,8 +339,8 @@ Result<RunState> Ledger::resolve(const std::string& id, domain::Resolution how) 
 
 Result<> Ledger::answer(const std::string& id) {
   STINT_TRY(RunRow row, must_find(id));
-  if (row.run.state != RunState::parked || row.run.hold != Hold::person) {
-    return fail(Errc::conflict, "'" + id + "' does not wait for a person");
+  if (row.run.state != RunState::parked) {
+    return fail(Errc::conflict, "'" + id + "' is " + std::string(to_string(row.run.state)) + ", not parked");
   }
   return wake(row, "resumed");
 }

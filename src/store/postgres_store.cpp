@@ -372,7 +372,11 @@ Task<Result<RunState>> PostgresStore::resolve(std::string id, domain::Resolution
   co_return state;
 }
 
-Task<Result<>> PostgresStore::answer(std::string id) { return write(query::answer, Parameters().text(id)); }
+Task<Result<>> PostgresStore::answer(std::string id) {
+  STINT_CO_CHECK(co_await write(query::answer, Parameters().text(id)));
+  bell_.ring();
+  co_return Result<>();
+}
 
 // ---- from the owner ------------------------------------------------------------------------------------------------
 

@@ -255,7 +255,8 @@ class Store {
   virtual Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> cancel(std::string id) = 0;
   /// Conflict: it is not in doubt.
   virtual Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) = 0;
-  /// One that is parked for a person. Conflict: it is not.
+  /// One that is parked, for whatever it is: it is queued again. A pause of its limit is not ended by that; resume()
+  /// does. Conflict: it is not parked.
   virtual Task<Result<>> answer(std::string id) = 0;
 
   // Runs: from their owner.

@@ -204,6 +204,19 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; t timestamptz; BEGI
   END IF;
   RETURN QUERY SELECT * FROM unnest(v_at, v_states); END $$;
 
+-- ---- from outside --------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION answer(p_id text) RETURNS void
+LANGUAGE plpgsql SET search_path = stint_v2, stint_v1, stint, pg_temp AS $$
+DECLARE v_run bigint := must_find(p_id); v_state text; t timestamptz; BEGIN
+  SELECT state INTO v_state FROM run WHERE run_id = v_run FOR NO KEY UPDATE;
+  IF v_state IS DISTINCT FROM 'parked' THEN
+    RAISE EXCEPTION USING ERRCODE = 'ST409', MESSAGE = format('''%s'' is %s, not parked', p_id, v_state);
+  END IF;
+  t := clock();
+  UPDATE run SET state = 'queued', hold = NULL, not_before = NULL, parked_on = NULL, cause = 'resumed', changed_at = t, seq = seq + 1,
+      budget_until = later(t, budget_left_ms), budget_left_ms = NULL WHERE run_id = v_run; END $$;
+
 -- ---- looking -------------------------------------------------------------------------------------------------------
 
 CREATE VIEW seen AS

@@ -46,7 +46,7 @@ SELECT * FROM stint_v1.cancel($1)
 -- name: resolve
 SELECT stint_v1.resolve($1, $2, $3)
 -- name: answer
-SELECT stint_v1.answer($1)
+SELECT stint_v2.answer($1)
 
 -- name: claim
 SELECT * FROM stint_v2.claim($1, $2, $3, $4)

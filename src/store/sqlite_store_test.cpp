@@ -51,12 +51,7 @@ class Opened {
   SqliteStore& store() { return **store_; }
   template <class T>
   Result<T> run(Task<Result<T>> task) {
-    std::optional<Result<T>> result;
-    auto body = [&]() -> Task<> { result.emplace(co_await std::move(task)); };
-    RootScope scope(reactor_);
-    scope.spawn(body());
-    reactor_.run(scope);
-    return std::move(*result);
+    return os::blocking_run(reactor_, std::move(task));
   }
   Result<Accepted> submit(std::uint64_t number) {
     const domain::Ambient numbers{.wall_now = {}, .random = [n = number]() mutable {

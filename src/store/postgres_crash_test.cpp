@@ -74,6 +74,8 @@ class Work {
       if (!claims) ++unknown_;
       in_doubt = !claims;
       if (!claims) continue;
+      const auto beat = co_await store_->beat(worker_);  // a busy machine takes longer than a lease
+      if (!beat && beat.error() != Errc::unavailable) co_return fail(beat.error());
       std::vector<Settlement> ends;
       for (const Claim& claim : *claims) {
         ids_[claim.run] = claim.id;

@@ -369,7 +369,7 @@ Task<Result<FleetStatus>> LocalFleet::status() {
   STINT_CO_TRY(status.stats, co_await parts_.store.stats());
   STINT_CO_TRY(status.limits, co_await limits());
   store::Filter filter;
-  filter.state = RunState::running;
+  filter.states = {RunState::running};
   filter.most = kShownRunning;
   STINT_CO_TRY(status.running, co_await list(std::move(filter)));
   co_return status;

@@ -223,7 +223,7 @@ Task<Response> Api::list(Call call) {
     if (field.name == "state") {
       const auto state = domain::parse_run_state(field.value);
       if (!state) co_return problem(Error(Errc::invalid, "there is no state '" + std::string(field.value) + "'"));
-      filter.state = state;
+      filter.states.push_back(*state);
     }
   }
   filter.agent = text(call.request.parameter("agent"));

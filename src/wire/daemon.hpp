@@ -1,0 +1,26 @@
+/// `daemon.json`, by which commands find the daemon of their project, and what `stint serve --json` says first.
+#pragma once
+
+#include "stint/error.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace stint::wire {
+
+struct DaemonPlace {
+  std::string url;
+  std::int64_t pid = 0;
+  std::string token_file;
+};
+[[nodiscard]] std::string to_json(const DaemonPlace& place);
+[[nodiscard]] Result<DaemonPlace> read_daemon_place(std::string_view text);
+
+struct Serving {
+  std::string url, token, store;
+  std::uint64_t agents = 0;
+};
+[[nodiscard]] std::string to_json(const Serving& serving);
+
+}  // namespace stint::wire

@@ -1,4 +1,5 @@
 // Owns main(): reads the command line and hands over to one command.
+#include "app/daemon.hpp"
 #include "app/demo_agents.hpp"
 #include "cli/agents.hpp"
 #include "cli/complete.hpp"
@@ -83,6 +84,7 @@ int run_command_line(int argc, char** argv) {
   stint::cli::TrustCommand trust(app);
   stint::cli::RunCommand run(app);
   stint::cli::FleetCommands fleet(app);
+  stint::app::ServeCommand serve(app);
   stint::cli::WithCommand with(app);
   stint::cli::LimitsCommand limits(app);
   stint::cli::StoreCommand store(app);
@@ -111,6 +113,7 @@ int run_command_line(int argc, char** argv) {
   if (trust.chosen()) return trust.run();
   if (run.chosen()) return run.run(real_world());
   if (const auto status = fleet.run(real_world())) return *status;
+  if (serve.chosen()) return serve.run(real_world());
   if (limits.chosen()) return limits.run(real_world());
   if (store.chosen()) return store.run(real_world());
   if (with.chosen()) return with.run(real_world(), command);

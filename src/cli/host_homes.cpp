@@ -1,6 +1,6 @@
 #include "cli/host_homes.hpp"
 
-#include "os/memory.hpp"
+#include "os/resources.hpp"
 
 #include <algorithm>
 

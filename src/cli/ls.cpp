@@ -2,15 +2,16 @@
 
 #include "cli/fleet_place.hpp"
 #include "cli/fleet_text.hpp"
-#include "cli/run_pages.hpp"
 #include "wire/fleet.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace stint::cli {
 namespace {
 
-constexpr std::uint32_t kLimitMax = 10'000;
+constexpr std::uint32_t kLimitMax = 1000, kPage = 200;
 
 void print(const std::vector<engine::RunView>& runs, const FleetAccess& access, bool with_heads) {
   const Table table = runs_table(runs, access.ambient.wall_now());
@@ -20,34 +21,50 @@ void print(const std::vector<engine::RunView>& runs, const FleetAccess& access, 
   }
 }
 
-Task<Result<int>> list(FleetAccess& access, const ListOptions& options) {
-  RunPages pages(access.fleet, options.states, options.agent, options.session);
-  if (!options.all) {
-    STINT_CO_TRY(const std::vector<engine::RunView> runs, co_await pages.newest(options.limit));
-    if (options.json) {
-      fmt::print("{}\n", wire::to_json(runs, {}));
-    } else if (runs.empty()) {
-      fmt::print("No runs{}. `stint submit AGENT` makes one.\n", pages.filtered() ? " like that" : " yet");
-    } else {
-      print(runs, access, true);
-      if (runs.size() == options.limit) {
-        fmt::print(stderr, "The newest {}; --limit N or --all shows more.\n", runs.size());
-      }
-    }
-    co_return kExitDone;
+store::Filter filter_of(const ListOptions& options) {
+  store::Filter filter;
+  for (const std::string& name : options.states) {
+    if (const auto state = domain::parse_run_state(name)) filter.states.push_back(*state);
   }
-  std::vector<engine::RunView> whole;  // JSON is one object
+  filter.agent = options.agent;
+  filter.session = options.session;
+  filter.most = options.all ? kPage : options.limit;
+  return filter;
+}
+
+/// Page by page, so that the first is seen at once; JSON is one object.
+Task<Result<int>> list_all(FleetAccess& access, const ListOptions& options, store::Filter filter) {
+  std::vector<engine::RunView> whole;
   for (bool first = true;; first = false) {
-    STINT_CO_TRY(std::vector<engine::RunView> page, co_await pages.next());
-    if (page.empty() && !pages.more()) break;
+    STINT_CO_TRY(std::vector<engine::RunView> page, co_await access.fleet.list(filter));
+    const bool last = page.size() < kPage;
+    if (!page.empty()) filter.before = page.back().run.number;
     if (options.json) {
       std::ranges::move(page, std::back_inserter(whole));
     } else if (!page.empty()) {
       print(page, access, first);
     }
-    if (!pages.more()) break;
+    if (last) break;
   }
   if (options.json) fmt::print("{}\n", wire::to_json(whole, {}));
+  co_return kExitDone;
+}
+
+Task<Result<int>> list(FleetAccess& access, const ListOptions& options) {
+  const store::Filter filter = filter_of(options);
+  if (options.all) co_return co_await list_all(access, options, filter);
+  STINT_CO_TRY(const std::vector<engine::RunView> runs, co_await access.fleet.list(filter));
+  if (options.json) {
+    fmt::print("{}\n", wire::to_json(runs, {}));
+  } else if (runs.empty()) {
+    const bool filtered = !filter.states.empty() || !filter.agent.empty() || !filter.session.empty();
+    fmt::print("No runs{}. `stint submit AGENT` makes one.\n", filtered ? " like that" : " yet");
+  } else {
+    print(runs, access, true);
+    if (runs.size() == options.limit) {
+      fmt::print(stderr, "The newest {}; --limit N or --all shows more.\n", runs.size());
+    }
+  }
   co_return kExitDone;
 }
 

@@ -14,7 +14,7 @@ namespace {
 using domain::RunState;
 using engine::RunView;
 
-constexpr std::uint32_t kInboxMax = 1000;  // of each kind
+constexpr std::uint32_t kInboxMax = 1000;
 
 Task<Result<int>> retry(FleetAccess& access, const std::string& id, bool json) {
   STINT_CO_TRY(const RunView before, co_await find_run(access.fleet, id));
@@ -49,14 +49,12 @@ Task<Result<int>> answer(FleetAccess& access, const std::string& id, bool json) 
 
 Task<Result<int>> show_inbox(FleetAccess& access, bool json) {
   std::vector<RunView> waiting;
-  for (const RunState state : {RunState::in_doubt, RunState::parked}) {
-    store::Filter filter;
-    filter.state = state;
-    filter.most = kInboxMax;
-    STINT_CO_TRY(std::vector<RunView> runs, co_await access.fleet.list(std::move(filter)));
-    for (RunView& view : runs) {
-      if (engine::is_at_rest(view.run)) waiting.push_back(std::move(view));
-    }
+  store::Filter filter;
+  filter.states = {RunState::in_doubt, RunState::parked};
+  filter.most = kInboxMax;
+  STINT_CO_TRY(std::vector<RunView> runs, co_await access.fleet.list(std::move(filter)));
+  for (RunView& view : runs) {
+    if (engine::is_at_rest(view.run)) waiting.push_back(std::move(view));
   }
   if (json) {
     fmt::print("{}\n", wire::to_json(waiting, {}));

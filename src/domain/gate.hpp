@@ -2,9 +2,9 @@
 /// it is. How many runs may start is decided here. Pure; the stores that decide in SQL are compared with it.
 ///
 /// Turns: a heavy request that does not fit takes the limit's turn, and others leave the limit alone until it was
-/// served or its turn lapses. Then another agent must be served before it may take the next, or the light ones would
-/// starve instead of the heavy one. A turn is taken only where no limit of the set has another's, so turns never wait
-/// for each other in a circle.
+/// served, has nothing left to start, or its turn lapses. Then another agent must be served before it may take the
+/// next, or the light ones would starve instead of the heavy one. A turn is taken only where no limit of the set has
+/// another's, so turns never wait for each other in a circle.
 #pragma once
 
 #include "stint/time.hpp"
@@ -27,7 +27,7 @@ struct Gate {
   std::int64_t units = 0;             ///< held
   std::int64_t runs = 0;              ///< that hold them
   std::optional<std::int64_t> turn_of;
-  bool turn_lapsed = false;
+  bool turn_lapsed = false;                  ///< or its agent has nothing to start
   std::optional<std::int64_t> last_turn_of;  ///< not again before another agent was served
 };
 

@@ -121,6 +121,9 @@ class Fleet {
   virtual Task<Result<std::uint64_t>> resume(std::string limit) = 0;
 
   virtual Task<Result<FleetStatus>> status() = 0;
+  /// Of the daemon's pool, with the store's queue.
+  virtual Task<Result<PoolHealth>> health() = 0;
+  [[nodiscard]] virtual Phase phase() const = 0;
   struct Scale {
     std::optional<std::size_t> workers, min, max;
   };

@@ -13,6 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using domain::RunState;
 
+constexpr std::string_view kNoDaemon = "no daemon runs here. `stint serve` starts one";
 constexpr Duration kComeAgain = 2s;
 constexpr Duration kLookAgain = 500ms;  // what other processes do is not told to us
 constexpr std::uint32_t kShownRunning = 200;
@@ -389,26 +390,40 @@ Task<Result<FleetStatus>> LocalFleet::status() {
   status.money_micros_per_day = options_.money_micros_per_day;
   if (parts_.engine != nullptr) {
     status.phase = parts_.engine->phase();
-    status.pool = parts_.engine->health();
+    STINT_CO_TRY(status.pool, co_await health());
     status.held_up = parts_.engine->held_up();
   }
   STINT_CO_TRY(status.stats, co_await parts_.store.stats());
   STINT_CO_TRY(status.limits, co_await limits());
   store::Filter filter;
-  filter.state = RunState::running;
+  filter.states = {RunState::running};
   filter.most = kShownRunning;
   STINT_CO_TRY(status.running, co_await list(std::move(filter)));
   co_return status;
 }
 
+Phase LocalFleet::phase() const { return parts_.engine == nullptr ? Phase::stopped : parts_.engine->phase(); }
+
+/// The queue is the store's, and so are its numbers.
+Task<Result<PoolHealth>> LocalFleet::health() {
+  if (parts_.engine == nullptr) co_return fail(Errc::unavailable, std::string(kNoDaemon));
+  PoolHealth health = parts_.engine->health();
+  std::uint64_t queued = 0;
+  STINT_CO_TRY(const auto ready, co_await parts_.store.ready());
+  for (const store::Ready& each : ready) queued += each.runs;
+  health.queue_size = queued;
+  health.queue_capacity = options_.queue_max;
+  co_return health;
+}
+
 Task<Result<PoolHealth>> LocalFleet::scale(Scale scale) {
-  if (parts_.engine == nullptr) co_return fail(Errc::unavailable, "no daemon runs here. `stint serve` starts one");
+  if (parts_.engine == nullptr) co_return fail(Errc::unavailable, std::string(kNoDaemon));
   STINT_CO_CHECK(parts_.engine->scale(scale.workers, scale.min, scale.max));
-  co_return parts_.engine->health();
+  co_return co_await health();
 }
 
 Task<Result<>> LocalFleet::drain(std::optional<Duration> timeout) {
-  if (parts_.engine == nullptr) co_return fail(Errc::unavailable, "no daemon runs here. `stint serve` starts one");
+  if (parts_.engine == nullptr) co_return fail(Errc::unavailable, std::string(kNoDaemon));
   parts_.engine->drain(timeout);
   co_return Result<>();
 }

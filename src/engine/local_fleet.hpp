@@ -49,6 +49,8 @@ class LocalFleet final : public Fleet {
   Task<Result<>> pause(std::string limit, std::optional<Duration> length) override;
   Task<Result<std::uint64_t>> resume(std::string limit) override;
   Task<Result<FleetStatus>> status() override;
+  Task<Result<PoolHealth>> health() override;
+  [[nodiscard]] Phase phase() const override;
   Task<Result<PoolHealth>> scale(Scale scale) override;
   Task<Result<>> drain(std::optional<Duration> timeout) override;
 

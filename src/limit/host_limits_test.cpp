@@ -2,6 +2,7 @@
 #include "limit/host_limits.hpp"
 
 #include "limit/listing.hpp"
+#include "os/blocking_run.hpp"
 #include "os/test_folder.hpp"
 #include "stint/combinators.hpp"
 #include "stint/scope.hpp"
@@ -32,11 +33,7 @@ class HostLimitsTest : public testing::TestWithParam<bool> {
     return claimant;
   }
   /// Runs one task to its end.
-  void run(Task<> task) {
-    RootScope scope(reactor_);
-    scope.spawn(std::move(task));
-    reactor_.run(scope);
-  }
+  void run(Task<> task) { os::blocking_run(reactor_, std::move(task)); }
   Listing look(const std::string& name) { return list(request(name).limit); }
 
   os::TestFolder folder_;

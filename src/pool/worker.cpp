@@ -300,6 +300,8 @@ Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, At
   settlement.settle = verdict.settle;
   settlement.error = verdict.why;
   if (report.begun) settlement.result = parts_.scribe.write(memo);  // else what earlier attempts left stands
+  settlement.tokens = outcome.usage.tokens();
+  settlement.money_micros = outcome.usage.money_micros;
   settlement.retry_after = verdict.retry_after;
   if (verdict.pauses_account) settlement.park_on = assignment.account;
   if (verdict.park_for)

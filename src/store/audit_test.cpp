@@ -1,9 +1,8 @@
 #include "store/audit.hpp"
 
 #include "domain/run_id.hpp"
+#include "os/blocking_run.hpp"
 #include "os/test_folder.hpp"
-#include "stint/asio.hpp"
-#include "stint/scope.hpp"
 #include "store/sqlite_db.hpp"
 #include "store/sqlite_store.hpp"
 
@@ -42,13 +41,9 @@ class AuditTest : public testing::Test {
   void open() { store_ = SqliteStore::blocking_open(path_, ambient_).value(); }
   template <class T>
   T ask(Task<Result<T>> task) {
-    std::optional<Result<T>> result;
-    auto body = [&]() -> Task<> { result.emplace(co_await std::move(task)); };
-    RootScope scope(reactor_);
-    scope.spawn(body());
-    reactor_.run(scope);
-    if (!*result) ADD_FAILURE() << result->error().describe();
-    if constexpr (!std::is_void_v<T>) return *result ? std::move(**result) : T();
+    Result<T> result = os::blocking_run(reactor_, std::move(task));
+    if (!result) ADD_FAILURE() << result.error().describe();
+    if constexpr (!std::is_void_v<T>) return result ? std::move(*result) : T();
   }
   std::vector<std::string> findings() { return ask(audit(*store_)).findings; }
   /// What the audit says of it, without the id.

@@ -116,7 +116,11 @@ void StoreTest::live() {
   get(store().append_output(worker, claims[1].run, claims[1].fence, std::string("\0\xFF\n\"\\", 5)));
   get(store().note(worker, claims[0].run, claims[0].fence, "tool", "{\"name\":\"grep\"}"));
   get(store().mark(worker, claims[2].run, claims[2].fence, true));
-  settle(worker, claims[0], Settle::succeeded, [](Settlement& end) { end.result = "{\"ok\":true}"; });
+  settle(worker, claims[0], Settle::succeeded, [](Settlement& end) {
+    end.result = "{\"ok\":true}";
+    end.tokens = 12'000;
+    end.money_micros = 340'000;
+  });
   settle(worker, claims[1], Settle::failed, [](Settlement& end) { end.error = "no \"luck\""; });
   settle(worker, claims[2], Settle::retry, [](Settlement& end) { end.error = "lost the line"; });
   settle(worker, claims[3], Settle::retry, [](Settlement& end) { end.retry_after = 1h; });

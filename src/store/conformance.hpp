@@ -4,8 +4,7 @@
 #pragma once
 
 #include "domain/run_id.hpp"
-#include "stint/asio.hpp"
-#include "stint/scope.hpp"
+#include "os/blocking_run.hpp"
 #include "store/store.hpp"
 
 #include <gtest/gtest.h>
@@ -34,12 +33,7 @@ class World {
   /// Runs a task of the store to its end.
   template <class T>
   Result<T> run(Task<Result<T>> task) {
-    std::optional<Result<T>> result;
-    auto body = [&]() -> Task<> { result.emplace(co_await std::move(task)); };
-    RootScope scope(reactor_);
-    scope.spawn(body());
-    reactor_.run(scope);
-    return std::move(*result);
+    return os::blocking_run(reactor_, std::move(task));
   }
   Reactor& reactor() { return reactor_; }
 

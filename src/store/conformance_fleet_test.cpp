@@ -80,6 +80,39 @@ TEST_P(StoreTest, a_run_that_kills_its_workers_is_not_tried_for_ever) {
   EXPECT_EQ(state(id), RunState::failed);
 }
 
+TEST_P(StoreTest, workers_are_named_with_what_they_carry_and_when_they_beat) {
+  EXPECT_TRUE(get(store().workers()).empty());
+  define("a");
+  for (int i = 0; i < 3; ++i) submit("a");
+  const WorkerNumber one = get(store().enrol("host-1")), two = get(store().enrol("host-2"));
+  const auto claims = claim(one, "a", 2);
+  world().advance(4s);
+  get(store().beat(two));
+  get(store().drain(two));
+  world().advance(1s);
+  auto workers = get(store().workers());
+  ASSERT_EQ(workers.size(), 2U);
+  EXPECT_EQ(workers[0].number, one);
+  EXPECT_EQ(workers[0].label, "host-1");
+  EXPECT_EQ(workers[0].state, "live");
+  EXPECT_EQ(workers[0].runs, 2U);
+  EXPECT_EQ(workers[0].last_beat_ago, Duration(5s));
+  EXPECT_EQ(workers[1].label, "host-2");
+  EXPECT_EQ(workers[1].state, "draining");
+  EXPECT_EQ(workers[1].runs, 0U);
+  EXPECT_EQ(workers[1].last_beat_ago, Duration(1s));
+  settle(one, claims[0], Settle::succeeded);
+  get(store().leave(two));
+  get(store().beat(one));
+  workers = get(store().workers());
+  ASSERT_EQ(workers.size(), 1U);
+  EXPECT_EQ(workers[0].runs, 1U);
+  EXPECT_EQ(workers[0].last_beat_ago, Duration::zero());
+  world().kill(one);
+  tick();
+  EXPECT_TRUE(get(store().workers()).empty()) << "who is buried is not there";
+}
+
 // ---- limits --------------------------------------------------------------------------------------------------------
 
 TEST_P(StoreTest, a_limit_is_never_exceeded) {
@@ -332,8 +365,12 @@ TEST_P(StoreTest, a_list_is_filtered_and_paged_newest_first) {
   filter = {};
   filter.agent = "b";
   EXPECT_EQ(listed(filter), (Ids{ids[5], ids[3], ids[1]}));
-  filter.state = RunState::running;
+  filter.states = {RunState::running};
   EXPECT_EQ(listed(filter), Ids{ids[1]});
+  filter.states = {RunState::running, RunState::queued};
+  EXPECT_EQ(listed(filter), (Ids{ids[5], ids[3], ids[1]}));
+  filter.states = {RunState::succeeded, RunState::parked};
+  EXPECT_EQ(listed(filter), Ids{});
   filter = {};
   filter.session = "s0";
   EXPECT_EQ(listed(filter), Ids{ids[0]});
@@ -356,6 +393,49 @@ TEST_P(StoreTest, a_list_has_inputs_and_results_only_if_they_are_asked_for) {
   filter.texts = true;
   EXPECT_EQ(get(store().list(filter)).front().input, "{}");
   EXPECT_EQ(get(store().list(filter)).front().result, "[1]");
+}
+
+TEST_P(StoreTest, a_list_of_states_and_one_of_children_have_all_of_them) {
+  live();
+  submit("a", [](NewRun& run) { run.session = "t"; });
+  submit("b", [](NewRun& run) { run.session = "t"; });
+  const WorkerNumber worker = enrol();
+  const Claim parent = claim_one(worker, "c");
+  Ids children;
+  for (int i = 0; i < 3; ++i) children.push_back(submit("a", [&](NewRun& run) { run.parent = parent.id; }));
+  get(store().cancel(children[1]));
+  std::vector<store::Run> all = get(store().list({}));
+  for (unsigned bits = 0; bits < 256; ++bits) {
+    Filter filter;
+    for (std::size_t i = 0; i < domain::kRunStates.size(); ++i) {
+      if ((bits >> i & 1U) != 0) filter.states.push_back(domain::kRunStates[i]);
+    }
+    Ids wanted, found;
+    for (const store::Run& run : all) {
+      if (bits == 0 || std::ranges::find(filter.states, run.state) != filter.states.end()) wanted.push_back(run.id);
+    }
+    for (const store::Run& run : get(store().list(filter))) found.push_back(run.id);
+    EXPECT_EQ(found, wanted) << bits;
+  }
+  const auto listed = [&](const Filter& filter) {
+    Ids found;
+    for (const store::Run& run : get(store().list(filter))) found.push_back(run.id);
+    return found;
+  };
+  Filter filter;
+  filter.parent = parent.id;
+  EXPECT_EQ(listed(filter), (Ids{children[2], children[1], children[0]}));
+  filter.states = {RunState::queued};
+  EXPECT_EQ(listed(filter), (Ids{children[2], children[0]}));
+  filter.before = look(children[2]).number;
+  EXPECT_EQ(listed(filter), Ids{children[0]});
+  filter.agent = "b";
+  EXPECT_EQ(listed(filter), Ids{});
+  filter = {};
+  filter.parent = children[0];
+  EXPECT_EQ(listed(filter), Ids{}) << "it has none";
+  filter.parent = "aaaaaaaaaaaa";
+  EXPECT_EQ(listed(filter), Ids{}) << "there is no such run";
 }
 
 TEST_P(StoreTest, both_ends_of_an_output_are_kept) {

@@ -23,6 +23,7 @@ std::string describe(const store::Run& run) {
                      " stop " + std::string(to_string(run.stop));
   text += " attempt " + std::to_string(run.attempt) + " lost " + std::to_string(run.lost);
   text += " fence " + std::to_string(run.fence) + " seq " + std::to_string(run.seq);
+  text += " used " + std::to_string(run.tokens) + " " + std::to_string(run.money_micros);
   text += run.unsafe ? " unsafe" : "";
   return text + " error '" + run.error + "'";
 }
@@ -105,6 +106,10 @@ class Side {
     all.most = 10'000;
     std::vector<std::string> found;
     for (const store::Run& one : run(store_.list(all)).value()) found.push_back(describe(one));
+    for (const Spent& one : run(store_.spent(WallTime())).value()) {
+      found.push_back(one.day + " " + one.agent + " spent " + std::to_string(one.runs) + " " +
+                      std::to_string(one.tokens) + " " + std::to_string(one.money_micros));
+    }
     for (const Ready& one : run(store_.ready()).value()) {
       found.push_back(one.agent + " has " + std::to_string(one.runs) + ", may start " +
                       (one.startable ? std::to_string(*one.startable) : "all") + ", " + std::to_string(one.rank_ms));
@@ -211,6 +216,8 @@ class Pair {
                                  Settle::retry,     Settle::park,      Settle::hand_back, Settle::cancelled};
     Settlement settlement;
     settlement.settle = kHow[below(kHow.size())];
+    settlement.tokens = static_cast<std::int64_t>(below(1000));
+    settlement.money_micros = static_cast<std::int64_t>(below(1000));
     if (below(2) == 0) settlement.error = "e" + std::to_string(below(9));
     if (below(2) == 0) settlement.retry_after = 5s;
     if (settlement.settle == Settle::park && below(2) == 0) settlement.park_until = world_.now() + 5s;

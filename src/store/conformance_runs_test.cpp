@@ -390,6 +390,30 @@ TEST_P(StoreTest, a_run_that_waits_for_a_person_waits_until_one_answers) {
   EXPECT_EQ(error_of(store().answer("aaaaaaaaaaaa")), Errc::invalid);
 }
 
+TEST_P(StoreTest, a_person_wakes_one_run_whatever_it_is_parked_for) {
+  define("a", [](AgentEntry& agent) { agent.limits = {{"account", 1}}; });
+  const std::string id = submit("a", [](NewRun& run) { run.budget = 1min; }), other = submit("a");
+  const WorkerNumber worker = enrol();
+  for (const Claim& claim : claim(worker, "a", 2)) {
+    settle(worker, claim, Settle::park, [&](Settlement& end) {
+      end.park_on = "account";
+      end.park_until = world().now() + 1h;
+    });
+  }
+  EXPECT_EQ(hold(id), Hold::quota);
+  get(store().answer(id));
+  EXPECT_EQ(state(id), RunState::queued);
+  EXPECT_EQ(hold(id), Hold::none);
+  EXPECT_EQ(look(id).not_before, std::nullopt);
+  EXPECT_EQ(look(id).expires_at, world().now() + 1min) << "its budget goes on";
+  EXPECT_EQ(causes(id).back(), "resumed");
+  EXPECT_EQ(reasons(id), (Ids{"paused", "place"})) << "the account itself is still paused";
+  EXPECT_EQ(state(other), RunState::parked);
+  EXPECT_EQ(error_of(store().answer(id)), Errc::conflict);
+  EXPECT_EQ(get(store().resume("account")), 1U);
+  EXPECT_EQ(claimed_ids(worker, "a", 1), Ids{id});
+}
+
 // ---- cancel and doubt ----------------------------------------------------------------------------------------------
 
 TEST_P(StoreTest, a_cancel_ends_what_waits_and_asks_who_runs) {

@@ -24,14 +24,15 @@ std::string describe(const RunRecord& record) {
   const Run& run = record.run;
   std::string out = fmt::format(
       "{} {} session={} parent={} key={} {} {} {} error={} input={} result={} attempt={} lost={} fence={} seq={} "
+      "used={}:{} "
       "unsafe={} {} worker={} created={} not_before={} deadline={} expires={} started={} finished={} rank={} budget={} "
       "left={} until={} parked_on={} output={}:{}:{}\n",
       run.id, run.agent, run.session, run.parent, run.key, to_string(run.state), to_string(run.hold),
-      to_string(run.stop), run.error, run.input, run.result, run.attempt, run.lost, run.fence, run.seq, run.unsafe,
-      to_string(run.on_crash), run.worker.has_value(), text(run.created_at), text(run.not_before), text(run.deadline),
-      text(run.expires_at), text(run.started_at), text(run.finished_at), record.rank, text(record.budget),
-      text(record.budget_left), text(record.budget_until), record.parked_on, record.output.bytes, record.output.head,
-      record.output.tail);
+      to_string(run.stop), run.error, run.input, run.result, run.attempt, run.lost, run.fence, run.seq, run.tokens,
+      run.money_micros, run.unsafe, to_string(run.on_crash), run.worker.has_value(), text(run.created_at),
+      text(run.not_before), text(run.deadline), text(run.expires_at), text(run.started_at), text(run.finished_at),
+      record.rank, text(record.budget), text(record.budget_left), text(record.budget_until), record.parked_on,
+      record.output.bytes, record.output.head, record.output.tail);
   for (const Event& event : record.events) {
     out += fmt::format("  {} {} {} {} {} {} error={} data={} {}\n", event.run, event.seq, event.fence, event.cause,
                        event.state ? to_string(*event.state) : "-", to_string(event.hold), event.error, event.data,
@@ -170,6 +171,7 @@ TEST_P(StoreTest, what_contradicts_itself_is_refused) {
   EXPECT_TRUE(refused([](RunRecord& record) { record.run.id = "no"; }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.run.agent = "nobody"; }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.output.head = "x"; }));
+  EXPECT_TRUE(refused([](RunRecord& record) { record.run.tokens = -1; }));
   EXPECT_TRUE(refused([](RunRecord& record) {  // there is no such change
     Event end = record.events[0];
     end.seq = record.run.seq = 2;

@@ -339,8 +339,8 @@ Result<RunState> Ledger::resolve(const std::string& id, domain::Resolution how) 
 
 Result<> Ledger::answer(const std::string& id) {
   STINT_TRY(RunRow row, must_find(id));
-  if (row.run.state != RunState::parked || row.run.hold != Hold::person) {
-    return fail(Errc::conflict, "'" + id + "' does not wait for a person");
+  if (row.run.state != RunState::parked) {
+    return fail(Errc::conflict, "'" + id + "' is " + std::string(to_string(row.run.state)) + ", not parked");
   }
   return wake(row, "resumed");
 }
@@ -534,6 +534,10 @@ Result<RunState> Ledger::settle_row(RunRow& row, const Settlement& settlement) {
 Result<std::optional<RunState>> Ledger::settle(WorkerNumber worker, const Settlement& settlement) {
   STINT_TRY(std::optional<RunRow> row, find_owned(worker, settlement.run, settlement.fence));
   if (!row) return std::nullopt;
+  row->run.tokens += settlement.tokens;
+  row->run.money_micros += settlement.money_micros;
+  const Spending spending{.tokens = settlement.tokens, .money_micros = settlement.money_micros};
+  STINT_CHECK(rows_.add_spent(row->agent, now(), spending));
   STINT_TRY(const RunState state, settle_row(*row, settlement));
   return state;
 }

@@ -22,6 +22,7 @@ class Ledger {
   Result<Beat> beat(WorkerNumber worker);
   Result<> drain(WorkerNumber worker);
   Result<> leave(WorkerNumber worker);
+  Result<std::vector<WorkerState>> workers() { return rows_.worker_states(now()); }
 
   Result<Accepted> enqueue(const NewRun& fresh);
   Result<std::vector<std::pair<std::string, domain::RunState>>> cancel(const std::string& id);

@@ -6,6 +6,7 @@
 #include "store/words.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace stint::store {
 namespace {
@@ -116,7 +117,7 @@ Result<WorkerNumber> MemoryRows::add_worker(const std::string& label, WallTime n
   Worker& worker = workers_[number];
   worker.row.number = number;
   worker.row.label = label;
-  worker.lease_until = now + std::chrono::ceil<std::chrono::milliseconds>(kLease);
+  STINT_CHECK(renew(number, now));
   return number;
 }
 
@@ -131,7 +132,9 @@ Result<> MemoryRows::put(const WorkerRow& worker) {
 }
 
 Result<> MemoryRows::renew(WorkerNumber number, WallTime now) {
-  workers_.at(number).lease_until = now + std::chrono::ceil<std::chrono::milliseconds>(kLease);
+  Worker& worker = workers_.at(number);
+  worker.lease_until = now + std::chrono::ceil<std::chrono::milliseconds>(kLease);
+  worker.beaten_at = now;
   return {};
 }
 
@@ -141,6 +144,19 @@ Result<std::vector<WorkerRow>> MemoryRows::workers() {
   std::vector<WorkerRow> found;
   for (const auto& [number, worker] : workers_) {
     if (worker.row.state != WorkerRow::State::dead) found.push_back(worker.row);
+  }
+  return found;
+}
+
+Result<std::vector<WorkerState>> MemoryRows::worker_states(WallTime now) {
+  std::vector<WorkerState> found;
+  for (const auto& [number, worker] : workers_) {
+    if (worker.row.state == WorkerRow::State::dead) continue;
+    found.push_back({.number = number,
+                     .label = worker.row.label,
+                     .state = std::string(to_string(worker.row.state)),
+                     .last_beat_ago = std::max<Duration>(now - worker.beaten_at, Duration::zero()),
+                     .runs = worker.runs.size()});
   }
   return found;
 }
@@ -313,6 +329,14 @@ Result<> MemoryRows::add_event(RunNumber run, const Event& event) {
   return {};
 }
 
+Result<> MemoryRows::add_spent(AgentNumber agent, WallTime now, const Spending& spending) {
+  Spent& spent = spent_[{day_of(now), agents_.at(agent).row.entry.name}];
+  ++spent.runs;
+  spent.tokens += spending.tokens;
+  spent.money_micros += spending.money_micros;
+  return {};
+}
+
 Result<> MemoryRows::add_output(RunNumber run, std::string_view text) {
   Output& output = runs_.at(run).output;
   output.bytes += text.size();
@@ -370,11 +394,15 @@ Result<std::optional<Run>> MemoryRows::find(const std::string& id) {
 
 std::vector<Run> MemoryRows::list(const Filter& filter) const {
   std::vector<Run> found;
+  const auto parent = ids_.find(filter.parent);
+  if (!filter.parent.empty() && parent == ids_.end()) return found;
   for (auto entry = filter.before > 0 ? runs_.lower_bound(filter.before) : runs_.end();
        entry != runs_.begin() && found.size() < filter.most;) {
     const Entry& each = (--entry)->second;
-    const Run& run = each.row.run;
-    if (filter.state && run.state != *filter.state) continue;
+    const RunRow& row = each.row;
+    const Run& run = row.run;
+    if (!filter.states.empty() && std::ranges::find(filter.states, run.state) == filter.states.end()) continue;
+    if (!filter.parent.empty() && row.parent != parent->second) continue;
     if (!filter.agent.empty() && run.agent != filter.agent) continue;
     if (!filter.session.empty() && run.session != filter.session) continue;
     found.push_back(filter.texts ? whole(each) : run);
@@ -433,6 +461,15 @@ Stats MemoryRows::stats() const {
   }
   stats.events = events_.size();
   return stats;
+}
+
+std::vector<Spent> MemoryRows::spent(WallTime since) const {
+  std::vector<Spent> found;
+  for (auto at = spent_.lower_bound({day_of(since), {}}); at != spent_.end(); ++at) {
+    found.push_back(at->second);
+    std::tie(found.back().day, found.back().agent) = at->first;
+  }
+  return found;
 }
 
 std::vector<RunRecord> MemoryRows::dump(RunNumber after, std::uint32_t most) const {

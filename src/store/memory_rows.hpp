@@ -29,6 +29,7 @@ class MemoryRows final : public Rows {
   Result<> renew(WorkerNumber number, WallTime now) override;
   Result<bool> is_lapsed(WorkerNumber number, WallTime now) override;
   Result<std::vector<WorkerRow>> workers() override;
+  Result<std::vector<WorkerState>> worker_states(WallTime now) override;
   Result<std::optional<RunRow>> run(RunNumber number) override;
   Result<std::optional<RunRow>> run(std::string_view id) override;
   Result<std::optional<RunRow>> run_of_key(AgentNumber agent, std::string_view key) override;
@@ -48,6 +49,7 @@ class MemoryRows final : public Rows {
   Result<std::string> input(RunNumber run) override;
   Result<> put_result(RunNumber run, const std::string& result) override;
   Result<> add_event(RunNumber run, const Event& event) override;
+  Result<> add_spent(AgentNumber agent, WallTime now, const Spending& spending) override;
   Result<> add_output(RunNumber run, std::string_view text) override;
   Result<> put_output(RunNumber run, const Output& output) override;
   Result<std::vector<RunNumber>> finished_before(WallTime time, std::size_t most) override;
@@ -62,6 +64,7 @@ class MemoryRows final : public Rows {
   /// From 1; none if it is not ready.
   Result<std::optional<std::int64_t>> place(const std::string& id, std::int64_t most);
   [[nodiscard]] Stats stats() const;
+  [[nodiscard]] std::vector<Spent> spent(WallTime since) const;
   [[nodiscard]] std::vector<RunRecord> dump(RunNumber after, std::uint32_t most) const;
 
  private:
@@ -76,7 +79,7 @@ class MemoryRows final : public Rows {
   };
   struct Worker {
     WorkerRow row;
-    WallTime lease_until{};
+    WallTime lease_until{}, beaten_at{};
     std::set<RunNumber> runs;
   };
   struct Entry {
@@ -107,6 +110,7 @@ class MemoryRows final : public Rows {
   std::map<std::string, std::set<RunNumber>, std::less<>> sessions_;  // unfinished ones
   std::map<std::string, std::set<RunNumber>, std::less<>> parked_;    // by limit
   std::set<std::pair<WallTime, RunNumber>> asleep_, expiring_, finished_;
+  std::map<std::pair<std::string, std::string>, Spent> spent_;  // by day and agent
   std::map<std::int64_t, Event> events_;
   std::int64_t next_event_ = 1;
   RunNumber next_run_ = 1;

@@ -32,6 +32,8 @@ Task<Result<>> MemoryStore::drain(WorkerNumber worker) { co_return ledger_.drain
 
 Task<Result<>> MemoryStore::leave(WorkerNumber worker) { co_return ledger_.leave(worker); }
 
+Task<Result<std::vector<WorkerState>>> MemoryStore::workers() { co_return ledger_.workers(); }
+
 Task<Result<std::vector<Result<Accepted>>>> MemoryStore::enqueue(std::vector<NewRun> runs) {
   std::vector<Result<Accepted>> answers;
   for (const NewRun& run : runs) answers.push_back(ledger_.enqueue(run));
@@ -108,6 +110,8 @@ Task<Result<std::vector<Why>>> MemoryStore::why(std::string id) {
 Task<Result<Output>> MemoryStore::output(std::string id) { co_return rows_.output(id); }
 
 Task<Result<Stats>> MemoryStore::stats() { co_return rows_.stats(); }
+
+Task<Result<std::vector<Spent>>> MemoryStore::spent(WallTime since) { co_return rows_.spent(since); }
 
 Task<Result<std::uint64_t>> MemoryStore::prune(WallTime before, std::uint32_t most) {
   co_return ledger_.prune(before, most);

@@ -1,7 +1,7 @@
 /// The store without a disk: for simulations and tests, and as the model that the others are compared with.
 #pragma once
 
-#include "store/bell.hpp"
+#include "stint/bell.hpp"
 #include "store/ledger.hpp"
 #include "store/memory_rows.hpp"
 
@@ -20,6 +20,7 @@ class MemoryStore final : public Store {
   Task<Result<Beat>> beat(WorkerNumber worker) override;
   Task<Result<>> drain(WorkerNumber worker) override;
   Task<Result<>> leave(WorkerNumber worker) override;
+  Task<Result<std::vector<WorkerState>>> workers() override;
   Task<Result<std::vector<Result<Accepted>>>> enqueue(std::vector<NewRun> runs) override;
   Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> cancel(std::string id) override;
   Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
@@ -42,6 +43,7 @@ class MemoryStore final : public Store {
   Task<Result<std::vector<Why>>> why(std::string id) override;
   Task<Result<Output>> output(std::string id) override;
   Task<Result<Stats>> stats() override;
+  Task<Result<std::vector<Spent>>> spent(WallTime since) override;
   Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) override;
   Task<Result<std::vector<AgentEntry>>> agents() override;
   Task<Result<std::vector<RunRecord>>> dump(RunNumber after, std::uint32_t most) override;

@@ -74,6 +74,8 @@ class Work {
       if (!claims) ++unknown_;
       in_doubt = !claims;
       if (!claims) continue;
+      const auto beat = co_await store_->beat(worker_);  // a busy machine takes longer than a lease
+      if (!beat && beat.error() != Errc::unavailable) co_return fail(beat.error());
       std::vector<Settlement> ends;
       for (const Claim& claim : *claims) {
         ids_[claim.run] = claim.id;
@@ -98,7 +100,7 @@ class Work {
 
   Task<Result<>> count_ended() {
     Filter ended;
-    ended.state = RunState::succeeded;
+    ended.states = {RunState::succeeded};
     ended.most = kRuns;
     auto runs = co_await store_->list(ended);
     if (!runs && runs.error() != Errc::unavailable) co_return fail(std::move(runs.error()));

@@ -115,7 +115,7 @@ class Scenario {
     ask_once([&] { return store_->resolve(claims[0].id, domain::Resolution::rerun); });
     for (const Claim& again : claim(worker, "a", 1)) settle(worker, again, Settle::park);
     Filter parked;
-    parked.state = RunState::parked;
+    parked.states = {RunState::parked};
     for (const store::Run& run : ask([&] { return store_->list(parked); })) {
       ask_once([&] { return store_->answer(run.id); });
     }

@@ -96,7 +96,7 @@ class Fleet {
       STINT_CO_TRY(const auto limits, co_await store.limits());
       for (const LimitState& limit : limits) EXPECT_LE(limit.units, std::int64_t{*limit.capacity}) << limit.name;
       Filter running;
-      running.state = RunState::running;
+      running.states = {RunState::running};
       STINT_CO_TRY(const auto runs, co_await store.list(running));
       std::map<std::string, int> of_session;
       for (const store::Run& run : runs)

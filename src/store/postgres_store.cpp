@@ -2,6 +2,7 @@
 
 #include "domain/run_id.hpp"
 #include "stint/combinators.hpp"
+#include "store/postgres_load.hpp"
 #include "store/record.hpp"
 #include "store/words.hpp"
 #include "store_sql_postgres.hpp"
@@ -22,10 +23,6 @@ using Texts = std::vector<std::string>;
 namespace query = postgres::query;
 
 constexpr int kVersionUnit = 10'000;  // of libpq's number of a server's version
-
-std::optional<std::int64_t> to_unix_ms(std::optional<WallTime> time) {
-  return time ? std::optional(domain::to_unix_ms(*time)) : std::nullopt;
-}
 
 Claim read_claim(const PostgresRows& rows, int row) {
   Claim claim;
@@ -81,9 +78,11 @@ Result<Run> read_run(const PostgresRows& rows, int row) {
   run.expires_at = time();
   run.started_at = time();
   run.finished_at = time();
+  run.tokens = number();
+  run.money_micros = number();
   return run;
 }
-constexpr int kInputColumn = 23, kResultColumn = 24;  // behind those of a run
+constexpr int kInputColumn = 25, kResultColumn = 26;  // behind those of a run
 Result<Run> read_whole_run(const PostgresRows& rows, int row) {
   STINT_TRY(Run run, read_run(rows, row));
   run.input = rows.text(row, kInputColumn);
@@ -173,97 +172,6 @@ Task<Result<Schema>> migrate(Reactor& reactor, std::string url) {
   STINT_CO_CHECK(co_await connection->run(query::commit, {}));
   co_return std::move(done);
 }
-
-// ---- records -------------------------------------------------------------------------------------------------------
-
-/// The arrays of load(), in its order.
-class Load {
- public:
-  void add(const RunRecord& record) {
-    const Run& run = record.run;
-    const Event& last = record.events.back();
-    ids_.push_back(run.id);
-    agents_.push_back(run.agent);
-    sessions_.push_back(run.session);
-    parents_.push_back(run.parent);
-    keys_.push_back(run.key);
-    on_crash_.emplace_back(to_string(run.on_crash));
-    states_.emplace_back(to_string(run.state));
-    holds_.emplace_back(to_string(run.hold));
-    stops_.emplace_back(to_string(run.stop));
-    errors_.push_back(run.error);
-    parked_on_.push_back(record.parked_on);
-    inputs_.push_back(run.input);
-    results_.push_back(run.result);
-    causes_.push_back(last.cause);
-    ranks_.emplace_back(record.rank);
-    created_.emplace_back(domain::to_unix_ms(run.created_at));
-    not_before_.push_back(to_unix_ms(run.not_before));
-    deadlines_.push_back(to_unix_ms(run.deadline));
-    budgets_.push_back(maybe_ms(record.budget));
-    left_.push_back(maybe_ms(record.budget_left));
-    until_.push_back(to_unix_ms(record.budget_until));
-    started_.push_back(to_unix_ms(run.started_at));
-    finished_.push_back(to_unix_ms(run.finished_at));
-    changed_.emplace_back(domain::to_unix_ms(last.at));
-    attempts_.emplace_back(run.attempt);
-    lost_.emplace_back(run.lost);
-    fences_.emplace_back(run.fence);
-    seqs_.emplace_back(run.seq);
-    unsafe_.emplace_back(run.unsafe ? 1 : 0);
-    for (const Event& event : record.events) add(run.id, event);
-    const Output& output = record.output;
-    add_chunk(run.id, output, 0, output.head);
-    add_chunk(run.id, output, output.bytes - output.tail.size(), output.tail);
-  }
-
-  [[nodiscard]] Parameters parameters() const {
-    Parameters all;
-    for (const Texts* const texts : {&ids_, &agents_, &sessions_, &parents_, &keys_, &on_crash_, &states_, &holds_,
-                                     &stops_, &errors_, &parked_on_, &inputs_, &results_, &causes_}) {
-      all.texts(*texts);
-    }
-    for (const Numbers* const numbers :
-         {&ranks_, &created_, &not_before_, &deadlines_, &budgets_, &left_, &until_, &started_, &finished_, &changed_,
-          &attempts_, &lost_, &fences_, &seqs_, &unsafe_}) {
-      all.numbers(*numbers);
-    }
-    all.texts(event_ids_).numbers(event_seqs_).numbers(event_fences_).numbers(event_workers_).texts(event_causes_);
-    all.texts(event_states_).texts(event_holds_).texts(event_errors_).texts(event_data_).numbers(event_at_);
-    all.texts(chunk_ids_).numbers(chunk_bytes_).numbers(chunk_at_).texts(chunk_bodies_);
-    return all;
-  }
-
- private:
-  void add(const std::string& id, const Event& event) {
-    event_ids_.push_back(id);
-    event_seqs_.emplace_back(event.seq);
-    event_fences_.emplace_back(event.fence);
-    event_workers_.push_back(event.worker);
-    event_causes_.push_back(event.cause);
-    event_states_.emplace_back(event.state ? to_string(*event.state) : std::string_view());
-    event_holds_.emplace_back(to_string(event.hold));
-    event_errors_.push_back(event.error);
-    event_data_.push_back(event.data);
-    event_at_.emplace_back(domain::to_unix_ms(event.at));
-  }
-  void add_chunk(const std::string& id, const Output& output, std::uint64_t at, const std::string& body) {
-    if (body.empty()) return;
-    chunk_ids_.push_back(id);
-    chunk_bytes_.emplace_back(static_cast<std::int64_t>(output.bytes));
-    chunk_at_.emplace_back(static_cast<std::int64_t>(at));
-    chunk_bodies_.push_back(to_hex(body));
-  }
-
-  Texts ids_, agents_, sessions_, parents_, keys_, on_crash_, states_, holds_, stops_, errors_, parked_on_, inputs_,
-      results_, causes_;
-  Numbers ranks_, created_, not_before_, deadlines_, budgets_, left_, until_, started_, finished_, changed_, attempts_,
-      lost_, fences_, seqs_, unsafe_;
-  Texts event_ids_, event_causes_, event_states_, event_holds_, event_errors_, event_data_;
-  Numbers event_seqs_, event_fences_, event_workers_, event_at_;
-  Texts chunk_ids_, chunk_bodies_;
-  Numbers chunk_bytes_, chunk_at_;
-};
 
 }  // namespace
 
@@ -389,6 +297,19 @@ Task<Result<>> PostgresStore::leave(WorkerNumber worker) {
   co_return Result<>();
 }
 
+Task<Result<std::vector<WorkerState>>> PostgresStore::workers() {
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::workers, Parameters().number(to_ms(options_.lease))));
+  std::vector<WorkerState> found;
+  for (int row = 0; row < rows.size(); ++row) {
+    found.push_back({.number = rows.number(row, 0),
+                     .label = rows.text(row, 1),
+                     .state = rows.text(row, 2),
+                     .last_beat_ago = milliseconds(rows.number(row, 3)),
+                     .runs = static_cast<std::uint64_t>(rows.number(row, 4))});
+  }
+  co_return found;
+}
+
 // ---- from outside --------------------------------------------------------------------------------------------------
 
 Task<Result<std::vector<Result<Accepted>>>> PostgresStore::enqueue(std::vector<NewRun> runs) {
@@ -416,7 +337,7 @@ Task<Result<std::vector<Result<Accepted>>>> PostgresStore::enqueue(std::vector<N
     inputs.push_back(std::move(run.input));
     priorities.emplace_back(run.priority);
     delays.emplace_back(to_ms(std::max(run.delay, Duration::zero())));
-    deadlines.push_back(to_unix_ms(run.deadline));
+    deadlines.push_back(maybe_unix_ms(run.deadline));
     budgets.push_back(maybe_ms(run.budget));
   }
   if (asked.empty()) co_return answers;
@@ -457,7 +378,11 @@ Task<Result<RunState>> PostgresStore::resolve(std::string id, domain::Resolution
   co_return state;
 }
 
-Task<Result<>> PostgresStore::answer(std::string id) { return write(query::answer, Parameters().text(id)); }
+Task<Result<>> PostgresStore::answer(std::string id) {
+  STINT_CO_CHECK(co_await write(query::answer, Parameters().text(id)));
+  bell_.ring();
+  co_return Result<>();
+}
 
 // ---- from the owner ------------------------------------------------------------------------------------------------
 
@@ -500,7 +425,7 @@ Task<Result<std::vector<Claim>>> PostgresStore::owned(WorkerNumber worker) {
 Task<Result<std::vector<std::optional<RunState>>>> PostgresStore::settle(WorkerNumber worker,
                                                                          std::vector<Settlement> settlements) {
   Texts settles, errors, results, park_on;
-  Numbers runs, fences, retries, park_until;
+  Numbers runs, fences, retries, park_until, tokens, money;
   for (Settlement& settlement : settlements) {
     runs.emplace_back(settlement.run);
     fences.emplace_back(settlement.fence);
@@ -509,11 +434,13 @@ Task<Result<std::vector<std::optional<RunState>>>> PostgresStore::settle(WorkerN
     results.push_back(std::move(settlement.result));
     retries.emplace_back(to_ms(settlement.retry_after));
     park_on.push_back(std::move(settlement.park_on));
-    park_until.push_back(to_unix_ms(settlement.park_until));
+    park_until.push_back(maybe_unix_ms(settlement.park_until));
+    tokens.emplace_back(settlement.tokens);
+    money.emplace_back(settlement.money_micros);
   }
   Parameters parameters;
   parameters.number(worker).numbers(runs).numbers(fences).texts(settles).texts(errors).texts(results);
-  parameters.numbers(retries).texts(park_on).numbers(park_until);
+  parameters.numbers(retries).texts(park_on).numbers(park_until).numbers(tokens).numbers(money);
   STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::settle, std::move(parameters),
                                                               PostgresLane::Repeat::if_not_done, while_leased(worker)));
   bell_.ring();
@@ -629,8 +556,10 @@ Task<Result<std::optional<Run>>> PostgresStore::find(std::string id) {
 
 Task<Result<std::vector<Run>>> PostgresStore::list(Filter filter) {
   Parameters parameters;
-  parameters.text(filter.state ? to_string(*filter.state) : std::string_view()).text(filter.agent);
-  parameters.text(filter.session).number(filter.before).number(std::int64_t{filter.most});
+  Texts states;
+  for (const RunState state : filter.states) states.emplace_back(to_string(state));
+  parameters.texts(states).text(filter.agent).text(filter.session).number(filter.before);
+  parameters.number(std::int64_t{filter.most}).text(filter.parent);
   STINT_CO_TRY(const PostgresRows rows,
                co_await read(filter.texts ? query::list_with_texts : query::list, std::move(parameters)));
   std::vector<Run> runs;
@@ -699,6 +628,19 @@ Task<Result<Stats>> PostgresStore::stats() {
   stats.workers = static_cast<std::uint64_t>(counts.number(0, 2));
   stats.bytes = static_cast<std::uint64_t>(counts.number(0, 3));
   co_return stats;
+}
+
+Task<Result<std::vector<Spent>>> PostgresStore::spent(WallTime since) {
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::spent, Parameters().time(since)));
+  std::vector<Spent> found;
+  for (int row = 0; row < rows.size(); ++row) {
+    found.push_back({.day = rows.text(row, 0),
+                     .agent = rows.text(row, 1),
+                     .runs = rows.number(row, 2),
+                     .tokens = rows.number(row, 3),
+                     .money_micros = rows.number(row, 4)});
+  }
+  co_return found;
 }
 
 Task<Result<std::uint64_t>> PostgresStore::prune(WallTime before, std::uint32_t most) {
@@ -771,7 +713,7 @@ Task<Result<std::vector<RunRecord>>> PostgresStore::dump(RunNumber after, std::u
 }
 
 Task<Result<std::uint64_t>> PostgresStore::load(std::vector<RunRecord> records) {
-  Load load;
+  PostgresLoad load;
   std::set<std::string_view> ids;
   for (const RunRecord& record : records) {
     STINT_CO_CHECK(check_record(record));

@@ -7,7 +7,7 @@
 /// between, and then wait() is a poll.
 #pragma once
 
-#include "store/bell.hpp"
+#include "stint/bell.hpp"
 #include "store/postgres_lane.hpp"
 #include "store/store.hpp"
 
@@ -34,6 +34,7 @@ class PostgresStore final : public Store {
   Task<Result<Beat>> beat(WorkerNumber worker) override;
   Task<Result<>> drain(WorkerNumber worker) override;
   Task<Result<>> leave(WorkerNumber worker) override;
+  Task<Result<std::vector<WorkerState>>> workers() override;
   Task<Result<std::vector<Result<Accepted>>>> enqueue(std::vector<NewRun> runs) override;
   Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> cancel(std::string id) override;
   Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
@@ -56,6 +57,7 @@ class PostgresStore final : public Store {
   Task<Result<std::vector<Why>>> why(std::string id) override;
   Task<Result<Output>> output(std::string id) override;
   Task<Result<Stats>> stats() override;
+  Task<Result<std::vector<Spent>>> spent(WallTime since) override;
   Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) override;
   Task<Result<std::vector<AgentEntry>>> agents() override;
   Task<Result<std::vector<RunRecord>>> dump(RunNumber after, std::uint32_t most) override;

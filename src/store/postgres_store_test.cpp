@@ -328,6 +328,23 @@ TEST_F(PostgresStoreTest, a_newer_schema_is_used_if_it_says_so_and_refused_other
   EXPECT_TRUE(refused.error().what().contains("newer Stint")) << refused.error().describe();
 }
 
+TEST_F(PostgresStoreTest, a_program_of_the_version_before_goes_on_beside_this_one) {
+  define("a", {{"gpu", 1}});
+  get(store().resize("gpu", 1));
+  const std::string first = submit("a"), second = submit("a");
+  const WorkerNumber before = get(store().enrol("before")), now = get(store().enrol("now"));
+  const PostgresRows claimed = world().sql(query::claim_as_before, Parameters().number(before).text("a"));
+  ASSERT_EQ(claimed.size(), 1);
+  EXPECT_TRUE(get(store().claim(now, "a", 9)).empty()) << "one limit for both";
+  Parameters end;
+  end.number(before).number(claimed.number(0, 0)).number(claimed.number(0, 1));
+  EXPECT_EQ(world().sql(query::settle_as_before, end).text(0, 0), "succeeded");
+  EXPECT_EQ(get(store().find(first))->state, RunState::succeeded);
+  const std::vector<Claim> rest = get(store().claim(now, "a", 9));
+  ASSERT_EQ(rest.size(), 1U);
+  EXPECT_EQ(rest[0].id, second);
+}
+
 TEST_F(PostgresStoreTest, who_can_not_be_let_in_is_told_at_once) {
   const auto open = [&](const std::string& url) {
     return world().run(PostgresStore::open(world().reactor(), url)).error();

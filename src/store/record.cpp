@@ -55,6 +55,7 @@ std::string contradiction(const RunRecord& record) {
   if (run.hold != Hold::none && !waits) {
     return "it is " + std::string(to_string(run.state)) + " and waits: " + std::string(to_string(run.hold));
   }
+  if (run.tokens < 0 || run.money_micros < 0) return "it used less than nothing";
   const std::uint64_t kept = record.output.head.size() + record.output.tail.size();
   if (kept > record.output.bytes) return "more output is kept than was written";
   if (record.output.head.size() > kOutputHeadMax || record.output.tail.size() > kOutputTailMax) {

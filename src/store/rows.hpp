@@ -41,11 +41,19 @@ struct WorkerRow {
   std::string label;
   State state = State::live;
 };
+[[nodiscard]] constexpr std::string_view to_string(WorkerRow::State state) noexcept {
+  return state == WorkerRow::State::live ? "live" : state == WorkerRow::State::draining ? "draining" : "dead";
+}
 
 /// What an agent has to claim.
 struct Queue {
   std::int64_t runs = 0;  ///< counted as far as was asked
   std::int64_t rank = 0;  ///< of the first
+};
+
+/// What one attempt used.
+struct Spending {
+  std::int64_t tokens = 0, money_micros = 0;
 };
 
 struct RunRow {
@@ -88,6 +96,7 @@ class Rows {
   /// Its lease is over, whatever its row says.
   virtual Result<bool> is_lapsed(WorkerNumber number, WallTime now) = 0;
   virtual Result<std::vector<WorkerRow>> workers() = 0;  ///< but not the dead
+  virtual Result<std::vector<WorkerState>> worker_states(WallTime now) = 0;
 
   virtual Result<std::optional<RunRow>> run(RunNumber number) = 0;
   virtual Result<std::optional<RunRow>> run(std::string_view id) = 0;
@@ -109,6 +118,7 @@ class Rows {
   virtual Result<std::string> input(RunNumber run) = 0;
   virtual Result<> put_result(RunNumber run, const std::string& result) = 0;
   virtual Result<> add_event(RunNumber run, const Event& event) = 0;  ///< 0: of the fleet
+  virtual Result<> add_spent(AgentNumber agent, WallTime now, const Spending& spending) = 0;
   virtual Result<> add_output(RunNumber run, std::string_view text) = 0;
   virtual Result<> put_output(RunNumber run, const Output& output) = 0;  ///< there was none
   virtual Result<std::vector<RunNumber>> finished_before(WallTime time, std::size_t most) = 0;

@@ -1,5 +1,6 @@
 #include "store/sqlite_rows.hpp"
 
+#include "os/file_time.hpp"
 #include "os/slot_file.hpp"
 #include "store/words.hpp"
 #include "store_sql_sqlite.hpp"
@@ -72,25 +73,6 @@ WorkerRow read_worker(const Query& query) {
           .state = state == "live"       ? WorkerRow::State::live
                    : state == "draining" ? WorkerRow::State::draining
                                          : WorkerRow::State::dead};
-}
-
-std::string_view to_text(WorkerRow::State state) {
-  return state == WorkerRow::State::live ? "live" : state == WorkerRow::State::draining ? "draining" : "dead";
-}
-
-/// Columns from 0: seq, fence, worker_id, cause, state, hold, error, data, at.
-Result<Event> read_event(const Query& query) {
-  Event event;
-  event.seq = query.number(0);
-  event.fence = query.number(1);
-  event.worker = query.maybe(2);
-  event.cause = query.text(3);
-  if (!query.is_null(4)) event.state = domain::parse_run_state(query.text(4));
-  STINT_TRY(event.hold, read_hold(query.text(5)));
-  event.error = query.text(6);
-  event.data = query.text(7);
-  event.at = query.time(8).value_or(WallTime());
-  return event;
 }
 
 }  // namespace
@@ -210,7 +192,7 @@ std::string SqliteRows::lease_path(WorkerNumber worker) const {
   return leases_ + "/" + std::to_string(worker) + ".lock";
 }
 
-Result<WorkerNumber> SqliteRows::add_worker(const std::string& label, WallTime) {
+Result<WorkerNumber> SqliteRows::add_worker(const std::string& label, WallTime now) {
   WorkerNumber number = 0;
   {
     Query query(database_, query::add_worker);
@@ -223,6 +205,7 @@ Result<WorkerNumber> SqliteRows::add_worker(const std::string& label, WallTime) 
   if (!os::try_lock_slot(lease.get()))
     return fail(Errc::conflict, lease_path(number) + " is locked by another program");
   own_.insert_or_assign(number, std::move(lease));
+  STINT_CHECK(renew(number, now));
   return number;
 }
 
@@ -237,11 +220,16 @@ Result<std::optional<WorkerRow>> SqliteRows::worker(WorkerNumber number) {
 
 Result<> SqliteRows::put(const WorkerRow& worker) {
   Query query(database_, query::put_worker);
-  query.bind(1, worker.number).bind(2, to_text(worker.state));
+  query.bind(1, worker.number).bind(2, to_string(worker.state));
   STINT_CHECK(query.run());
   if (worker.state != WorkerRow::State::dead) return {};
   ::unlink(lease_path(worker.number).c_str());  // numbers are never used again
   own_.erase(worker.number);
+  return {};
+}
+
+Result<> SqliteRows::renew(WorkerNumber number, WallTime now) {
+  if (const auto own = own_.find(number); own != own_.end()) os::say_written(own->second.get(), now);
   return {};
 }
 
@@ -255,6 +243,23 @@ Result<std::vector<WorkerRow>> SqliteRows::workers() {
   Query query(database_, query::workers);
   std::vector<WorkerRow> found;
   while (query.next()) found.push_back(read_worker(query));
+  STINT_CHECK(query.end());
+  return found;
+}
+
+Result<std::vector<WorkerState>> SqliteRows::worker_states(WallTime now) {
+  Query query(database_, query::worker_states);
+  std::vector<WorkerState> found;
+  while (query.next()) {
+    const WorkerRow row = read_worker(query);
+    const std::optional<WallTime> beaten = os::written_at(lease_path(row.number));
+    if (!beaten) continue;  // it is being buried
+    found.push_back({.number = row.number,
+                     .label = row.label,
+                     .state = std::string(to_string(row.state)),
+                     .last_beat_ago = std::max<Duration>(now - *beaten, Duration::zero()),
+                     .runs = static_cast<std::uint64_t>(query.number(3))});
+  }
   STINT_CHECK(query.end());
   return found;
 }
@@ -305,6 +310,8 @@ Result<RunRow> SqliteRows::read_run(const Query& query) {
   row.parked_on = query.text(27);
   run.started_at = query.time(28);
   run.finished_at = query.time(29);
+  run.tokens = query.number(30);
+  run.money_micros = query.number(31);
   return row;
 }
 
@@ -450,7 +457,7 @@ Result<> SqliteRows::put(const RunRow& row) {
   query.bind(10, std::int64_t{run.attempt}).bind(11, std::int64_t{run.lost}).bind(12, run.fence).bind(13, run.seq);
   query.bind(14, std::int64_t{run.unsafe}).bind(15, run.worker);
   query.bind(16, row.set == 0 ? std::nullopt : std::optional(row.set)).bind_some(17, row.parked_on);
-  query.bind(18, run.started_at).bind(19, run.finished_at);
+  query.bind(18, run.started_at).bind(19, run.finished_at).bind(20, run.tokens).bind(21, run.money_micros);
   return query.run();
 }
 
@@ -495,7 +502,26 @@ Result<> SqliteRows::write_events(std::size_t from, std::size_t count) {
   return query.run();
 }
 
+Result<> SqliteRows::add_spent(AgentNumber agent, WallTime now, const Spending& spending) {
+  Spent& spent = spent_[{day_of(now), agent}];
+  ++spent.runs;
+  spent.tokens += spending.tokens;
+  spent.money_micros += spending.money_micros;
+  return {};
+}
+
+Result<> SqliteRows::write_spent() {
+  for (const auto& [key, spent] : spent_) {
+    Query query(database_, query::add_spent);
+    query.bind(1, key.first).bind(2, key.second).bind(3, spent.runs).bind(4, spent.tokens).bind(5, spent.money_micros);
+    STINT_CHECK(query.run());
+  }
+  spent_.clear();
+  return {};
+}
+
 Result<> SqliteRows::flush() {
+  STINT_CHECK(write_spent());
   for (std::size_t done = 0; done < events_.size();) {
     const std::size_t count = events_.size() - done >= kEventsAtOnce ? kEventsAtOnce : 1;
     STINT_CHECK(write_events(done, count));
@@ -507,6 +533,7 @@ Result<> SqliteRows::flush() {
 
 void SqliteRows::forget_kept() {
   events_.clear();
+  spent_.clear();
   agents_.clear();
   steady_.clear();
 }
@@ -567,173 +594,6 @@ Result<> SqliteRows::forget(RunNumber run) {
     STINT_CHECK(query.bind(1, run).run());
   }
   return {};
-}
-
-// ---- looking -------------------------------------------------------------------------------------------------------
-
-Result<std::optional<Run>> SqliteRows::find(const std::string& id) {
-  if (id.empty()) return std::nullopt;
-  Query query(database_, query::by_prefix);
-  query.bind(1, id).bind(2, id + '\x7f');
-  STINT_TRY(std::vector<RunRow> rows, read_all(query));
-  if (rows.empty()) return std::nullopt;
-  Run& run = rows.front().run;
-  if (rows.size() > 1 && run.id != id) return fail(Errc::invalid, "more than one run begins with '" + id + "'");
-  STINT_TRY(run.input, input(run.number));
-  STINT_TRY(run.result, result(run.number));
-  return std::move(run);
-}
-
-Result<std::vector<Run>> SqliteRows::list(const Filter& filter) {
-  std::optional<AgentNumber> agent_number;
-  if (!filter.agent.empty()) {
-    STINT_TRY(const std::optional<AgentRow> row, agent(filter.agent));
-    if (!row) return std::vector<Run>();
-    agent_number = row->number;
-  }
-  Query query(database_, query::list);
-  query.bind_some(1, filter.state ? to_string(*filter.state) : std::string_view()).bind(2, agent_number);
-  query.bind_some(3, filter.session).bind(4, filter.before).bind(5, std::int64_t{filter.most});
-  STINT_TRY(std::vector<RunRow> rows, read_all(query));
-  std::vector<Run> runs;
-  for (RunRow& row : rows) {
-    Run& run = runs.emplace_back(std::move(row.run));
-    if (!filter.texts) continue;
-    STINT_TRY(run.input, input(run.number));
-    STINT_TRY(run.result, result(run.number));
-  }
-  return runs;
-}
-
-Result<std::vector<Event>> SqliteRows::events(const std::string& id, std::int64_t after, std::uint32_t most) {
-  STINT_TRY(const std::optional<RunRow> row, run(id));
-  if (!row) return fail(no_such_run(id));
-  return events_of(row->run, after, most);
-}
-
-Result<std::vector<Event>> SqliteRows::events_of(const Run& run, std::int64_t after, std::int64_t most) {
-  Query query(database_, query::events);
-  query.bind(1, run.number).bind(2, after).bind(3, most);
-  std::vector<Event> found;
-  while (query.next()) {
-    STINT_TRY(Event event, read_event(query));
-    event.run = run.id;
-    found.push_back(std::move(event));
-  }
-  STINT_CHECK(query.end());
-  return found;
-}
-
-Result<FeedPage> SqliteRows::feed(const std::string& cursor, std::uint32_t most) {
-  STINT_TRY(const std::int64_t after, read_cursor(cursor));
-  FeedPage page;
-  page.cursor = std::to_string(after);
-  Query query(database_, query::feed);
-  query.bind(1, after).bind(2, std::int64_t{most});
-  while (query.next()) {
-    STINT_TRY(Event event, read_event(query));
-    page.cursor = std::to_string(query.number(9));
-    event.run = query.text(10);
-    page.events.push_back(std::move(event));
-  }
-  STINT_CHECK(query.end());
-  return page;
-}
-
-Result<Output> SqliteRows::output(const std::string& id) {
-  STINT_TRY(const std::optional<RunRow> row, run(id));
-  if (!row) return fail(no_such_run(id));
-  return output_of(row->run.number);
-}
-
-Result<Output> SqliteRows::output_of(RunNumber run) {
-  Output output;
-  {
-    Query query(database_, query::output_bytes);
-    query.bind(1, run);
-    if (query.next()) output.bytes = static_cast<std::uint64_t>(query.number(0));
-    STINT_CHECK(query.end());
-  }
-  Query query(database_, query::chunks);
-  query.bind(1, run);
-  while (query.next()) {
-    (query.number(0) < static_cast<std::int64_t>(kOutputHeadMax) ? output.head : output.tail) += query.text(1);
-  }
-  STINT_CHECK(query.end());
-  if (output.tail.size() > kOutputTailMax) output.tail.erase(0, output.tail.size() - kOutputTailMax);
-  return output;
-}
-
-Result<std::optional<std::int64_t>> SqliteRows::place(const std::string& id, std::int64_t most) {
-  STINT_TRY(const std::optional<RunRow> row, run(id));
-  if (!row) return fail(no_such_run(id));
-  if (row->run.state != RunState::queued || row->run.hold != Hold::none) return std::nullopt;
-  Query query(database_, query::place);
-  query.bind(1, row->agent).bind(2, row->rank).bind(3, row->run.number).bind(4, most);
-  std::optional<std::int64_t> place;
-  if (query.next()) place = query.number(0);
-  STINT_CHECK(query.end());
-  return place;
-}
-
-Result<Stats> SqliteRows::stats() {
-  Stats stats;
-  Query sums(database_, query::sums);
-  while (sums.next()) {
-    const auto state = domain::parse_run_state(sums.text(0));
-    if (state) stats.runs[*state] = static_cast<std::uint64_t>(sums.number(1));
-  }
-  STINT_CHECK(sums.end());
-  const auto count = [this](std::string_view statement, std::uint64_t& into) -> Result<> {
-    Query query(database_, statement);
-    if (query.next()) into = static_cast<std::uint64_t>(query.number(0));
-    return query.run();
-  };
-  STINT_CHECK(count(query::count_ready, stats.ready));
-  STINT_CHECK(count(query::count_events, stats.events));
-  STINT_CHECK(count(query::count_workers, stats.workers));
-  STINT_CHECK(count(query::count_bytes, stats.bytes));
-  return stats;
-}
-
-Result<std::vector<RunRecord>> SqliteRows::dump(RunNumber after, std::uint32_t most) {
-  Query query(database_, query::dump);
-  query.bind(1, after).bind(2, std::int64_t{most});
-  STINT_TRY(std::vector<RunRow> rows, read_all(query));
-  std::vector<RunRecord> records;
-  for (RunRow& row : rows) {
-    RunRecord record;
-    record.run = std::move(row.run);
-    record.rank = row.rank;
-    record.budget = row.budget;
-    record.budget_left = row.budget_left;
-    record.budget_until = row.budget_until;
-    record.parked_on = std::move(row.parked_on);
-    STINT_TRY(record.run.input, input(record.run.number));
-    STINT_TRY(record.run.result, result(record.run.number));
-    STINT_TRY(record.events, events_of(record.run, 0, -1));
-    STINT_TRY(record.output, output_of(record.run.number));
-    records.push_back(std::move(record));
-  }
-  return records;
-}
-
-Result<std::vector<std::string>> SqliteRows::check() {
-  std::vector<std::string> findings;
-  {
-    Query query(database_, query::integrity);
-    while (query.next()) {
-      if (query.text(0) != "ok") findings.push_back("the file is damaged: " + query.text(0));
-    }
-    STINT_CHECK(query.end());
-  }
-  Query query(database_, query::wrong_counts);
-  while (query.next()) {
-    findings.push_back("the queue of '" + query.text(0) + "' counts " + std::to_string(query.number(1)) +
-                       " runs and has " + std::to_string(query.number(2)));
-  }
-  STINT_CHECK(query.end());
-  return findings;
 }
 
 }  // namespace stint::store

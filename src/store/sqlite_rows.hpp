@@ -1,7 +1,8 @@
 /// Rows in a SQLite file. On one thread with its database, inside of a transaction that the caller opens.
 ///
 /// A worker's lease is a lock: its process holds `workers/<number>.lock` beside the database, and the kernel lets go of
-/// it when the process is gone. So a dead one is known at once, and a frozen one is never taken for dead.
+/// it when the process is gone. So a dead one is known at once, and a frozen one is never taken for dead. The time of
+/// that file is the worker's last beat: a beat writes nothing to the database.
 #pragma once
 
 #include "os/fd.hpp"
@@ -31,9 +32,10 @@ class SqliteRows final : public Rows {
   Result<WorkerNumber> add_worker(const std::string& label, WallTime now) override;
   Result<std::optional<WorkerRow>> worker(WorkerNumber number) override;
   Result<> put(const WorkerRow& worker) override;
-  Result<> renew(WorkerNumber, WallTime) override { return {}; }
+  Result<> renew(WorkerNumber number, WallTime now) override;
   Result<bool> is_lapsed(WorkerNumber number, WallTime now) override;
   Result<std::vector<WorkerRow>> workers() override;
+  Result<std::vector<WorkerState>> worker_states(WallTime now) override;
   Result<std::optional<RunRow>> run(RunNumber number) override;
   Result<std::optional<RunRow>> run(std::string_view id) override;
   Result<std::optional<RunRow>> run_of_key(AgentNumber agent, std::string_view key) override;
@@ -53,6 +55,7 @@ class SqliteRows final : public Rows {
   Result<std::string> input(RunNumber run) override;
   Result<> put_result(RunNumber run, const std::string& result) override;
   Result<> add_event(RunNumber run, const Event& event) override;
+  Result<> add_spent(AgentNumber agent, WallTime now, const Spending& spending) override;
   Result<> add_output(RunNumber run, std::string_view text) override;
   Result<> put_output(RunNumber run, const Output& output) override;
   Result<std::vector<RunNumber>> finished_before(WallTime time, std::size_t most) override;
@@ -66,6 +69,7 @@ class SqliteRows final : public Rows {
   Result<Output> output(const std::string& id);
   Result<std::optional<std::int64_t>> place(const std::string& id, std::int64_t most);
   Result<Stats> stats();
+  Result<std::vector<Spent>> spent(WallTime since);
   Result<std::vector<RunRecord>> dump(RunNumber after, std::uint32_t most);
   Result<std::vector<std::string>> check();
 
@@ -85,17 +89,20 @@ class SqliteRows final : public Rows {
   Result<std::string> agent_name(AgentNumber number);
   Result<std::string> result(RunNumber run);
   Result<std::vector<Event>> events_of(const Run& run, std::int64_t after, std::int64_t most);
+  Result<bool> are_few(const std::vector<domain::RunState>& states);
   Result<Output> output_of(RunNumber run);
 
+  Result<> write_spent();
   Result<> write_events(std::size_t from, std::size_t count);
 
   Database& database_;
   std::string leases_;
-  std::vector<std::pair<RunNumber, Event>> events_;  // kept back, to be written together
-  std::map<AgentNumber, AgentRow> agents_;           // as read in this transaction: who ends a batch reads them often
-  std::set<SetNumber> steady_;                       // sets of which no gate is ramping up, in this transaction
-  std::map<WorkerNumber, os::Fd> own_;               // locks of the workers of this process
-  std::map<AgentNumber, std::string> agent_names_;   // which never change
+  std::vector<std::pair<RunNumber, Event>> events_;             // kept back, to be written together
+  std::map<std::pair<std::string, AgentNumber>, Spent> spent_;  // by day and agent; kept back, too
+  std::map<AgentNumber, AgentRow> agents_;          // as read in this transaction: who ends a batch reads them often
+  std::set<SetNumber> steady_;                      // sets of which no gate is ramping up, in this transaction
+  std::map<WorkerNumber, os::Fd> own_;              // locks of the workers of this process
+  std::map<AgentNumber, std::string> agent_names_;  // which never change
 };
 
 }  // namespace stint::store

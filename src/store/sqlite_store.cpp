@@ -144,6 +144,10 @@ Task<Result<>> SqliteStore::leave(WorkerNumber worker) {
   return write([worker](Ledger& ledger) { return ledger.leave(worker); });
 }
 
+Task<Result<std::vector<WorkerState>>> SqliteStore::workers() {
+  return read([](Reader& reader) { return reader.ledger.workers(); });
+}
+
 Task<Result<std::vector<Result<Accepted>>>> SqliteStore::enqueue(std::vector<NewRun> runs) {
   auto answers = co_await run_on(
       writing_.reactor(),
@@ -253,6 +257,10 @@ Task<Result<Output>> SqliteStore::output(std::string id) {
 
 Task<Result<Stats>> SqliteStore::stats() {
   return read([](Reader& reader) { return reader.rows.stats(); });
+}
+
+Task<Result<std::vector<Spent>>> SqliteStore::spent(WallTime since) {
+  return read([since](Reader& reader) { return reader.rows.spent(since); });
 }
 
 Task<Result<std::uint64_t>> SqliteStore::prune(WallTime before, std::uint32_t most) {

@@ -5,7 +5,7 @@
 /// `<file>.workers/`, the leases of their workers. Not for network file systems.
 #pragma once
 
-#include "store/bell.hpp"
+#include "stint/bell.hpp"
 #include "store/side_thread.hpp"
 #include "store/sqlite_writer.hpp"
 #include "store/store.hpp"
@@ -32,6 +32,7 @@ class SqliteStore final : public Store {
   Task<Result<Beat>> beat(WorkerNumber worker) override;
   Task<Result<>> drain(WorkerNumber worker) override;
   Task<Result<>> leave(WorkerNumber worker) override;
+  Task<Result<std::vector<WorkerState>>> workers() override;
   Task<Result<std::vector<Result<Accepted>>>> enqueue(std::vector<NewRun> runs) override;
   Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> cancel(std::string id) override;
   Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
@@ -54,6 +55,7 @@ class SqliteStore final : public Store {
   Task<Result<std::vector<Why>>> why(std::string id) override;
   Task<Result<Output>> output(std::string id) override;
   Task<Result<Stats>> stats() override;
+  Task<Result<std::vector<Spent>>> spent(WallTime since) override;
   Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) override;
   Task<Result<std::vector<AgentEntry>>> agents() override;
   Task<Result<std::vector<RunRecord>>> dump(RunNumber after, std::uint32_t most) override;

@@ -51,12 +51,7 @@ class Opened {
   SqliteStore& store() { return **store_; }
   template <class T>
   Result<T> run(Task<Result<T>> task) {
-    std::optional<Result<T>> result;
-    auto body = [&]() -> Task<> { result.emplace(co_await std::move(task)); };
-    RootScope scope(reactor_);
-    scope.spawn(body());
-    reactor_.run(scope);
-    return std::move(*result);
+    return os::blocking_run(reactor_, std::move(task));
   }
   Result<Accepted> submit(std::uint64_t number) {
     const domain::Ambient numbers{.wall_now = {}, .random = [n = number]() mutable {
@@ -420,12 +415,45 @@ TEST(SqliteFile, a_newer_schema_is_refused_unless_it_says_that_we_may) {
   {
     ASSERT_TRUE(Opened(path).ok());
   }
-  run_sql(path, "PRAGMA user_version = 2");
+  run_sql(path, "PRAGMA user_version = 3");
   EXPECT_TRUE(Opened(path).ok()) << "versions N and N - 1 share a schema";
-  run_sql(path, "UPDATE meta SET value = 2 WHERE key = 'oldest_program'");
+  run_sql(path, "UPDATE meta SET value = 3 WHERE key = 'oldest_program'");
   const Opened refused(path);
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().describe().find("newer Stint"), std::string::npos);
+}
+
+TEST(SqliteFile, a_file_of_the_version_before_is_brought_up_to_date_and_its_program_goes_on) {
+  const os::TestFolder folder;
+  const std::string path = folder / "x.db";
+  std::string old;
+  {
+    Opened opened(path);
+    opened.define();
+    old = opened.submit(1)->id;
+  }
+  run_sql(path,
+          "DROP TABLE spent; DROP INDEX run_doubt; ALTER TABLE run DROP COLUMN tokens; ALTER TABLE run DROP COLUMN "
+          "money_micros;"
+          "PRAGMA user_version = 1");
+  Opened opened(path);
+  ASSERT_TRUE(opened.ok()) << opened.error().describe();
+  EXPECT_EQ(opened.store().schema().found, 1);
+  EXPECT_EQ(opened.store().schema().now, 2);
+  run_sql(path,  // as the program before says it
+          "INSERT INTO run (public_id, agent_id, on_crash, rank, created_at, state, attempt, lost, fence, seq, unsafe)"
+          " SELECT 'aaaaaaaaaaaa', agent_id, on_crash, rank + 1, created_at, state, 0, 0, 0, 1, 0 FROM run;"
+          "INSERT INTO event (run_id, seq, fence, cause, state, at) VALUES (2, 1, 0, 'enqueued', 'queued', 0)");
+  const WorkerNumber worker = opened.run(opened.store().enrol("w")).value();
+  const std::vector<Claim> claims = opened.run(opened.store().claim(worker, "a", 9)).value();
+  ASSERT_EQ(claims.size(), 2U);
+  EXPECT_EQ(claims[0].id, old);
+  Settlement end;
+  end.run = claims[1].run;
+  end.fence = claims[1].fence;
+  end.tokens = 5;
+  EXPECT_TRUE(opened.run(opened.store().settle(worker, {end})).value()[0]);
+  EXPECT_EQ(opened.run(opened.store().find("aaaaaaaaaaaa")).value()->tokens, 5);
 }
 
 TEST(SqliteFile, a_holder_that_does_not_run_is_an_error_and_no_hang) {

@@ -85,12 +85,21 @@ struct Settlement {
   std::int64_t fence = 0;
   domain::Settle settle = domain::Settle::failed;
   std::string error;
-  std::string result;                  ///< JSON; kept if not empty
-  Duration retry_after{};              ///< of a retry: at least so long
-  std::string park_on;                 ///< of a park: the limit that is paused with it; empty: none
-  std::optional<WallTime> park_until;  ///< none: until a person resumes it
+  std::string result;                         ///< JSON; kept if not empty
+  Duration retry_after{};                     ///< of a retry: at least so long
+  std::string park_on;                        ///< of a park: the limit that is paused with it; empty: none
+  std::optional<WallTime> park_until;         ///< none: until a person resumes it
+  std::int64_t tokens = 0, money_micros = 0;  ///< that this attempt used; counted if the settlement is not stale
 };
 
+/// A process that carries runs, or did until now: who died is here until tick() has buried it.
+struct WorkerState {
+  WorkerNumber number = 0;
+  std::string label;
+  std::string state;  ///< live, draining
+  Duration last_beat_ago{};
+  std::uint64_t runs = 0;  ///< that it owns
+};
 struct StopAsked {
   RunNumber run = 0;
   std::int64_t fence = 0;
@@ -110,6 +119,7 @@ struct Run {
   std::string error, input, result;
   std::uint32_t attempt = 0, lost = 0;
   std::int64_t fence = 0, seq = 0;
+  std::int64_t tokens = 0, money_micros = 0;  ///< of all its attempts
   bool unsafe = false;
   domain::OnCrash on_crash = domain::OnCrash::doubt;
   std::optional<WorkerNumber> worker;
@@ -151,8 +161,9 @@ struct Why {
 };
 
 struct Filter {
-  std::optional<domain::RunState> state;
+  std::vector<domain::RunState> states;  ///< one of them; empty: any
   std::string agent, session;
+  std::string parent;    ///< id of a run that is still there: only its children
   RunNumber before = 0;  ///< only older ones; 0: from the newest
   std::uint32_t most = 100;
   bool texts = false;  ///< with input and result, which may be long
@@ -180,6 +191,13 @@ struct Stats {
   std::uint64_t ready = 0;  ///< of the queued: could be claimed now
   std::uint64_t events = 0, workers = 0;
   std::uint64_t bytes = 0;  ///< on disk
+};
+/// What the attempts of an agent used that were settled on one day. Those whose owner died said nothing.
+struct Spent {
+  std::string day;  ///< in UTC, by the store's clock: 2026-11-15
+  std::string agent;
+  std::int64_t runs = 0;  ///< attempts
+  std::int64_t tokens = 0, money_micros = 0;
 };
 /// The version of the tables.
 struct Schema {
@@ -229,6 +247,7 @@ class Store {
   virtual Task<Result<>> drain(WorkerNumber worker) = 0;
   /// It has nothing left and ends.
   virtual Task<Result<>> leave(WorkerNumber worker) = 0;
+  virtual Task<Result<std::vector<WorkerState>>> workers() = 0;  ///< by number
 
   // Runs: from outside.
   /// One answer for each, in their order.
@@ -237,7 +256,8 @@ class Store {
   virtual Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> cancel(std::string id) = 0;
   /// Conflict: it is not in doubt.
   virtual Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) = 0;
-  /// One that is parked for a person. Conflict: it is not.
+  /// One that is parked, for whatever it is: it is queued again. A pause of its limit is not ended by that; resume()
+  /// does. Conflict: it is not parked.
   virtual Task<Result<>> answer(std::string id) = 0;
 
   // Runs: from their owner.
@@ -271,6 +291,8 @@ class Store {
   virtual Task<Result<std::vector<Why>>> why(std::string id) = 0;
   virtual Task<Result<Output>> output(std::string id) = 0;
   virtual Task<Result<Stats>> stats() = 0;
+  /// From the day of `since` on, by day and agent. Kept when runs are forgotten; not moved to another store.
+  virtual Task<Result<std::vector<Spent>>> spent(WallTime since) = 0;
 
   /// Forgets runs that ended before, with their events and output. How many.
   virtual Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) = 0;

@@ -8,6 +8,7 @@
 // `events=off`: what the events cost.
 #include "bench_support.hpp"
 #include "domain/run_id.hpp"
+#include "os/blocking_run.hpp"
 #include "stint/asio.hpp"
 #include "stint/combinators.hpp"
 #include "stint/scope.hpp"
@@ -169,13 +170,9 @@ class Bench {
   }
   template <class T>
   T get(Task<Result<T>> task) {
-    std::optional<Result<T>> result;
-    auto body = [&]() -> Task<> { result.emplace(co_await std::move(task)); };
-    RootScope scope(reactor_);
-    scope.spawn(body());
-    reactor_.run(scope);
-    if (!*result) args_.fail(result->error().describe());
-    if constexpr (!std::is_void_v<T>) return std::move(**result);
+    Result<T> result = os::blocking_run(reactor_, std::move(task));
+    if (!result) args_.fail(result.error().describe());
+    if constexpr (!std::is_void_v<T>) return std::move(*result);
   }
   void define(const std::string& name, std::uint32_t capacity) {
     store::AgentEntry agent;

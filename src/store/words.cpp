@@ -1,5 +1,6 @@
 #include "store/words.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace stint::store {
@@ -45,6 +46,9 @@ std::int64_t to_ms(Duration duration) noexcept {
 std::optional<std::int64_t> maybe_ms(std::optional<Duration> duration) noexcept {
   return duration ? std::optional(to_ms(*duration)) : std::nullopt;
 }
+std::optional<std::int64_t> maybe_unix_ms(std::optional<WallTime> time) noexcept {
+  return time ? std::optional(domain::to_unix_ms(*time)) : std::nullopt;
+}
 std::optional<Duration> to_duration(std::optional<std::int64_t> ms) noexcept {
   return ms ? std::optional(Duration(std::chrono::milliseconds(*ms))) : std::nullopt;
 }
@@ -53,6 +57,15 @@ std::optional<std::uint32_t> small(std::optional<std::int64_t> value) noexcept {
 }
 std::optional<std::int64_t> wide(std::optional<std::uint32_t> value) noexcept {
   return value ? std::optional(std::int64_t{*value}) : std::nullopt;
+}
+
+std::string day_of(WallTime time) {
+  const std::chrono::year_month_day day(std::chrono::floor<std::chrono::days>(time));
+  const auto digits = [](std::int64_t number, std::size_t width) {
+    const std::string text = std::to_string(number);
+    return std::string(width - std::min(width, text.size()), '0') + text;
+  };
+  return digits(int{day.year()}, 4) + "-" + digits(unsigned{day.month()}, 2) + "-" + digits(unsigned{day.day()}, 2);
 }
 
 std::string to_hex(std::string_view bytes) {

@@ -2,6 +2,7 @@
 /// give alike.
 #pragma once
 
+#include "domain/ambient.hpp"
 #include "domain/run_state.hpp"
 #include "stint/error.hpp"
 #include "stint/time.hpp"
@@ -19,10 +20,13 @@ namespace stint::store {
 
 [[nodiscard]] std::int64_t to_ms(Duration duration) noexcept;  ///< up, so that a wait is never too short
 [[nodiscard]] std::optional<std::int64_t> maybe_ms(std::optional<Duration> duration) noexcept;
+[[nodiscard]] std::optional<std::int64_t> maybe_unix_ms(std::optional<WallTime> time) noexcept;
 [[nodiscard]] std::optional<Duration> to_duration(std::optional<std::int64_t> ms) noexcept;
 [[nodiscard]] std::optional<std::uint32_t> small(std::optional<std::int64_t> value) noexcept;
 [[nodiscard]] std::optional<std::int64_t> wide(std::optional<std::uint32_t> value) noexcept;
 
+/// In UTC: 2026-11-15. Their order is that of the days.
+[[nodiscard]] std::string day_of(WallTime time);
 [[nodiscard]] std::string to_hex(std::string_view bytes);
 
 [[nodiscard]] Error no_such_run(const std::string& id);

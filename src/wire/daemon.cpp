@@ -4,16 +4,25 @@
 
 namespace stint::wire {
 
-std::string to_json(const DaemonFile& file) {
+std::string to_json(const DaemonPlace& place) {
   return json::serialize(
-      json::object{{"url", text_value(file.url)}, {"pid", file.pid}, {"token_file", text_value(file.token_file)}});
+      json::object{{"url", text_value(place.url)}, {"pid", place.pid}, {"token_file", text_value(place.token_file)}});
 }
 
-Result<DaemonFile> read_daemon_file(std::string_view text) {
+Result<DaemonPlace> read_daemon_place(std::string_view text) {
   STINT_TRY(const json::object object, parse_object(text));
-  DaemonFile file{text_at(object, "url"), number_at(object, "pid"), text_at(object, "token_file")};
-  if (file.url.empty() || file.pid <= 0) return fail(Errc::invalid, "it names neither an address nor a process");
-  return file;
+  DaemonPlace place{text_at(object, "url"), number_at(object, "pid"), text_at(object, "token_file")};
+  if (place.url.empty() || place.pid <= 0) return fail(Errc::invalid, "it names neither a url nor a pid");
+  return place;
+}
+
+std::string to_json(const Serving& serving) {
+  json::object object{{"event", "serving"},
+                      {"url", text_value(serving.url)},
+                      {"store", text_value(serving.store)},
+                      {"agents", serving.agents}};
+  if (!serving.token.empty()) object["token"] = text_value(serving.token);
+  return json::serialize(object);
 }
 
 }  // namespace stint::wire

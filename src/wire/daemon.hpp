@@ -1,4 +1,4 @@
-/// The file by which the commands of a project find its daemon.
+/// `daemon.json`, by which commands find the daemon of their project, and what `stint serve --json` says first.
 #pragma once
 
 #include "stint/error.hpp"
@@ -9,14 +9,18 @@
 
 namespace stint::wire {
 
-struct DaemonFile {
-  std::string url;         ///< "http://127.0.0.1:7717"
-  std::int64_t pid = 0;    ///< whoever reads it looks whether that still lives
-  std::string token_file;  ///< empty: no token is asked for
-
-  friend bool operator==(const DaemonFile&, const DaemonFile&) = default;
+struct DaemonPlace {
+  std::string url;
+  std::int64_t pid = 0;
+  std::string token_file;
 };
-[[nodiscard]] std::string to_json(const DaemonFile& file);
-[[nodiscard]] Result<DaemonFile> read_daemon_file(std::string_view text);
+[[nodiscard]] std::string to_json(const DaemonPlace& place);
+[[nodiscard]] Result<DaemonPlace> read_daemon_place(std::string_view text);
+
+struct Serving {
+  std::string url, token, store;
+  std::uint64_t agents = 0;
+};
+[[nodiscard]] std::string to_json(const Serving& serving);
 
 }  // namespace stint::wire

@@ -251,6 +251,8 @@ Result<StoreFileLine> parse_run(const json::object& object) {
   run.attempt = members.small("attempt", 0);
   run.lost = members.small("lost", 0);
   run.fence = members.count("fence");
+  run.tokens = members.count("tokens");
+  run.money_micros = members.count("money_micros");
   run.unsafe = members.flag("unsafe");
   run.on_crash = store::read_on_crash(members.text("on_crash"));
   run.created_at = members.time("created_ms").value_or(WallTime());
@@ -333,6 +335,8 @@ std::string to_json(const RunRecord& record) {
   put(object, "attempt", std::int64_t{run.attempt});
   put(object, "lost", std::int64_t{run.lost});
   put(object, "fence", run.fence);
+  put(object, "tokens", run.tokens);
+  put(object, "money_micros", run.money_micros);
   if (run.unsafe) object["unsafe"] = true;
   put(object, "not_before_ms", run.not_before);
   put(object, "deadline_ms", run.deadline);

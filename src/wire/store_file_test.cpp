@@ -25,6 +25,8 @@ RunRecord some_run() {
   run.parent = "bcdefghij234";
   run.key = "k\"1";
   run.state = RunState::parked;
+  run.tokens = 12;
+  run.money_micros = 3400;
   run.hold = domain::Hold::quota;
   run.error = "429 \xE2\x80\xA6";
   run.input = R"({"pr": 42})";
@@ -73,6 +75,8 @@ TEST(StoreFile, a_run_comes_back_as_it_was) {
   EXPECT_EQ(to_json(record), line);
   EXPECT_EQ(record.output.tail, std::string("\0\xFF\x01", 3)) << "no byte is lost";
   EXPECT_EQ(record.run.seq, 2);
+  EXPECT_EQ(record.run.tokens, 12);
+  EXPECT_EQ(record.run.money_micros, 3400);
   EXPECT_EQ(record.run.expires_at, kDay + 2ms);
   EXPECT_EQ(record.events[1].worker, 7);
   EXPECT_EQ(record.events[1].at, kDay + 5ms);

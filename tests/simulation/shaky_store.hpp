@@ -93,6 +93,8 @@ class ShakyStore final : public store::Store {
   }
   Task<Result<std::vector<store::Why>>> why(std::string id) override { return pass(behind_.why(std::move(id))); }
   Task<Result<store::Output>> output(std::string id) override { return pass(behind_.output(std::move(id))); }
+  Task<Result<std::vector<store::WorkerState>>> workers() override { return pass(behind_.workers()); }
+  Task<Result<std::vector<store::Spent>>> spent(WallTime since) override { return pass(behind_.spent(since)); }
   Task<Result<store::Stats>> stats() override { return pass(behind_.stats()); }
   Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) override {
     return pass(behind_.prune(before, most));

@@ -323,7 +323,7 @@ void World::act() {
 void World::settle_doubts(double share) {
   for (const RunState state : {RunState::in_doubt, RunState::parked}) {
     store::Filter filter;
-    filter.state = state;
+    filter.states = {state};
     filter.most = 1000;
     const auto runs = ask(store_.list(filter));
     for (const store::Run& run : *runs) {

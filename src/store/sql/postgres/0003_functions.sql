@@ -2,6 +2,20 @@
 -- stint_v1 if they did not: so a program of the first version, which knows only those, goes on beside it.
 -- Locks are taken in the order of 0002_functions.sql.
 CREATE SCHEMA stint_v2;
+SET LOCAL search_path = stint;
+
+-- ---- tables --------------------------------------------------------------------------------------------------------
+
+-- What its attempts used.
+ALTER TABLE run ADD COLUMN tokens bigint NOT NULL DEFAULT 0, ADD COLUMN money_micros bigint NOT NULL DEFAULT 0;
+-- The same by day in UTC and agent. Each worker has rows of its own, so that no settle waits for another's; what is old is
+-- one row, of worker 0: see prune().
+CREATE TABLE spent (
+  day date NOT NULL, agent_id int NOT NULL, worker_id bigint NOT NULL, runs bigint NOT NULL, tokens bigint NOT NULL,
+  money_micros bigint NOT NULL, PRIMARY KEY (day, agent_id, worker_id)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+ALTER TABLE worker ADD COLUMN beaten_at timestamptz;  -- NULL: by a program of the first version
+CREATE INDEX run_doubt ON run (run_id) WHERE state = 'in_doubt';  -- for lists: nearly always empty
 SET LOCAL search_path = stint_v2, stint_v1, stint;
 
 -- domain::after_settle, word for word. In the place of the first version's, which never says `expired`.
@@ -22,6 +36,28 @@ RETURNS text LANGUAGE sql IMMUTABLE AS $$
     WHEN p_settle = 'park'                                   THEN 'parked'
     WHEN p_expires_first                                     THEN 'expired'    -- what can't fit ends now
     ELSE 'queued' END $$;
+
+-- ---- workers -------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION enrol(p_label text, p_lease_ms bigint) RETURNS bigint
+LANGUAGE sql SET search_path = stint_v2, stint_v1, stint, pg_temp AS $$
+  INSERT INTO worker (label, lease_until, beaten_at) SELECT p_label, later(t, p_lease_ms), t FROM clock() t RETURNING worker_id $$;
+
+CREATE FUNCTION beat(p_worker bigint, p_lease_ms bigint) RETURNS TABLE (alive boolean, run_id bigint, fence bigint, stop text)
+LANGUAGE plpgsql SET search_path = stint_v2, stint_v1, stint, pg_temp AS $$
+#variable_conflict use_column
+DECLARE v_alive boolean; t timestamptz := clock(); BEGIN
+  UPDATE worker w SET lease_until = later(t, p_lease_ms), beaten_at = t WHERE w.worker_id = p_worker AND w.state <> 'dead';
+  v_alive := FOUND;
+  RETURN QUERY SELECT v_alive, r.run_id, r.fence, r.stop FROM (VALUES (1)) one
+    LEFT JOIN run r ON r.worker_id = p_worker AND r.state = 'running' AND r.stop IS NOT NULL ORDER BY r.run_id; END $$;
+
+-- p_lease_ms: of those that do not say when they beat.
+CREATE FUNCTION workers(p_lease_ms bigint) RETURNS TABLE (worker bigint, label text, state text, ago_ms bigint, runs bigint)
+LANGUAGE sql VOLATILE SET search_path = stint_v2, stint_v1, stint, pg_temp AS $$
+  SELECT w.worker_id, w.label, w.state, greatest(to_ms(clock()) - to_ms(coalesce(w.beaten_at, later(w.lease_until, -p_lease_ms))), 0),
+      (SELECT count(*) FROM run r WHERE r.worker_id = w.worker_id AND r.state = 'running')
+    FROM worker w WHERE w.state <> 'dead' ORDER BY w.worker_id $$;
 
 -- ---- claim ---------------------------------------------------------------------------------------------------------
 
@@ -126,7 +162,88 @@ DECLARE t timestamptz := clock(); BEGIN
     FROM limit_set_gate m JOIN gate g USING (gate_id) LEFT JOIN used u USING (gate_id) WHERE m.set_id = w.set_id) f
   ORDER BY w.rank, w.name; END $$;
 
+-- ---- the end of an attempt -----------------------------------------------------------------------------------------
+
+-- As in 0002_functions.sql, and adds up what the attempts used. What is stale adds nothing.
+CREATE FUNCTION settle(p_worker bigint, p_runs bigint[], p_fences bigint[], p_settles text[], p_errors text[], p_results text[],
+  p_retry_ms bigint[], p_park_on text[], p_park_until_ms bigint[], p_tokens bigint[], p_money_micros bigint[])
+RETURNS TABLE (at bigint, state text) LANGUAGE plpgsql SET search_path = stint_v2, stint_v1, stint, pg_temp
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_column
+DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; t timestamptz; BEGIN
+  v_sessions := lock_runs(p_runs);
+  t := clock();
+  -- OFFSET: the runs are looked up one by one. Else a plan may compare all that the worker owns with all that it settles.
+  WITH due AS MATERIALIZED (
+    SELECT DISTINCT ON (r.run_id) r.*, i.at, i.settle, i.error, i.result, i.park_on, from_ms(i.until_ms) AS until,
+           CASE i.settle WHEN 'retry' THEN later(t, greatest(i.retry_ms,
+             ceil(random() * least(a.backoff_cap_ms, a.backoff_base_ms * 2.0 ^ least(r.attempt, 20)))::bigint)) ELSE t END AS again,
+           i.tokens, i.money, a.attempts_max, a.lost_max
+    FROM unnest(p_runs, p_fences, p_settles, p_errors, p_results, p_retry_ms, p_park_on, p_park_until_ms, p_tokens, p_money_micros)
+      WITH ORDINALITY AS i (run_id, fence, settle, error, result, retry_ms, park_on, until_ms, tokens, money, at)
+      CROSS JOIN LATERAL (SELECT x.run_id, x.agent_id, x.stop, x.unsafe, x.on_crash, x.attempt, x.lost, x.expires_at, x.deadline,
+          owns(x, p_worker, i.fence) AS owned FROM run x WHERE x.run_id = i.run_id OFFSET 0) r
+      JOIN agent a USING (agent_id)
+    WHERE r.owned ORDER BY r.run_id, i.at),
+  decided AS MATERIALIZED (
+    SELECT d.run_id, d.agent_id, d.tokens, d.money, d.at, d.settle, d.error, d.result, d.park_on, d.until, d.again,
+      next_state(d.settle, d.stop, d.unsafe, d.on_crash, d.attempt, d.attempts_max, d.lost, d.lost_max,
+        coalesce(d.expires_at <= d.again, false), coalesce(d.settle = 'park' AND d.deadline <= d.until, false)) AS next
+    FROM due d),
+  ended AS (
+    UPDATE run u SET state = n.next, cause = n.settle, changed_at = t, error = coalesce(nullif(n.error, ''), u.error),
+      seq = u.seq + 1, worker_id = NULL, tokens = u.tokens + n.tokens, money_micros = u.money_micros + n.money,
+      hold = CASE WHEN n.next = 'queued' AND n.settle = 'retry' THEN 'backoff'
+                  WHEN n.next = 'parked' THEN CASE WHEN n.until IS NULL THEN 'person' ELSE 'quota' END END,
+      not_before = CASE WHEN n.next = 'queued' AND n.settle = 'retry' THEN n.again WHEN n.next = 'parked' THEN n.until END,
+      attempt = u.attempt - (n.settle IN ('park', 'hand_back', 'lost'))::int, lost = u.lost + (n.settle = 'lost')::int,
+      parked_on = CASE WHEN n.next = 'parked' THEN nullif(n.park_on, '') END,
+      budget_left_ms = CASE WHEN n.next = 'parked' THEN to_ms(u.budget_until) - to_ms(t) END,
+      budget_until = CASE WHEN n.next <> 'parked' THEN u.budget_until END,
+      unsafe = n.next = 'in_doubt' AND u.unsafe,
+      finished_at = CASE WHEN n.next IN ('succeeded', 'failed', 'cancelled', 'expired') THEN t END
+    FROM decided n WHERE u.run_id = n.run_id),
+  kept AS (
+    INSERT INTO run_result (run_id, body) SELECT n.run_id, n.result FROM decided n WHERE n.result <> ''
+      ON CONFLICT (run_id) DO UPDATE SET body = excluded.body),
+  counted AS (
+    INSERT INTO spent AS s (day, agent_id, worker_id, runs, tokens, money_micros)
+      SELECT (t AT TIME ZONE 'UTC')::date, n.agent_id, p_worker, count(*), sum(n.tokens)::bigint, sum(n.money)::bigint
+      FROM decided n GROUP BY n.agent_id ORDER BY n.agent_id
+      ON CONFLICT (day, agent_id, worker_id) DO UPDATE SET runs = s.runs + excluded.runs,
+        tokens = s.tokens + excluded.tokens, money_micros = s.money_micros + excluded.money_micros)
+  SELECT array_agg(n.at ORDER BY n.at), array_agg(n.next ORDER BY n.at) INTO v_at, v_states
+    FROM decided n;
+  IF v_at IS NULL THEN RETURN; END IF;
+  IF v_sessions IS NOT NULL THEN PERFORM promote(v_sessions); END IF;
+  IF 'park' = ANY (p_settles) OR EXISTS (SELECT FROM gate WHERE ramp IS NOT NULL) THEN
+    PERFORM settle_gates(array_agg(p_runs[i]), array_agg(p_settles[i]), array_agg(p_park_on[i]), array_agg(p_park_until_ms[i]))
+      FROM unnest(v_at) i;
+  END IF;
+  RETURN QUERY SELECT * FROM unnest(v_at, v_states); END $$;
+
+-- ---- from outside --------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION answer(p_id text) RETURNS void
+LANGUAGE plpgsql SET search_path = stint_v2, stint_v1, stint, pg_temp AS $$
+DECLARE v_run bigint := must_find(p_id); v_state text; t timestamptz; BEGIN
+  SELECT state INTO v_state FROM run WHERE run_id = v_run FOR NO KEY UPDATE;
+  IF v_state IS DISTINCT FROM 'parked' THEN
+    RAISE EXCEPTION USING ERRCODE = 'ST409', MESSAGE = format('''%s'' is %s, not parked', p_id, v_state);
+  END IF;
+  t := clock();
+  UPDATE run SET state = 'queued', hold = NULL, not_before = NULL, parked_on = NULL, cause = 'resumed', changed_at = t, seq = seq + 1,
+      budget_until = later(t, budget_left_ms), budget_left_ms = NULL WHERE run_id = v_run; END $$;
+
 -- ---- looking -------------------------------------------------------------------------------------------------------
+
+CREATE VIEW seen AS
+  SELECT r.run_id, r.public_id, r.parent_id, a.name AS agent, s.key AS session, r.parent, r.idem_key, r.state, r.hold, r.stop, r.error,
+    r.attempt, r.lost, r.fence, r.seq, r.unsafe, r.on_crash, r.worker_id, to_ms(r.created_at) AS created_ms,
+    to_ms(r.not_before) AS not_before_ms, to_ms(r.deadline) AS deadline_ms, to_ms(r.expires_at) AS expires_ms,
+    to_ms(r.started_at) AS started_ms, to_ms(r.finished_at) AS finished_ms, r.tokens, r.money_micros
+  FROM run r JOIN agent a USING (agent_id) LEFT JOIN session s USING (session_id);
 
 CREATE FUNCTION why(p_id text) RETURNS TABLE (reason text, detail text, until_ms bigint)
 LANGUAGE plpgsql SET search_path = stint_v2, stint_v1, stint, pg_temp AS $$
@@ -151,3 +268,50 @@ DECLARE v_run bigint := must_find(p_id); r run; t timestamptz := clock(); BEGIN
   RETURN QUERY SELECT 'place', count(*)::text, NULL::bigint FROM (                 -- a person needs no more than 1000
     SELECT FROM run x WHERE x.agent_id = r.agent_id AND x.state = 'queued' AND x.hold IS NULL
       AND (x.rank, x.run_id) <= (r.rank, r.run_id) ORDER BY x.rank, x.run_id LIMIT 1000) y; END $$;
+
+CREATE FUNCTION spent(p_since_ms bigint) RETURNS TABLE (day text, agent text, runs bigint, tokens bigint, money_micros bigint)
+LANGUAGE sql STABLE SET search_path = stint_v2, stint_v1, stint, pg_temp AS $$
+  SELECT to_char(s.day, 'YYYY-MM-DD'), a.name, sum(s.runs)::bigint, sum(s.tokens)::bigint, sum(s.money_micros)::bigint
+  FROM spent s JOIN agent a USING (agent_id) WHERE s.day >= (from_ms(p_since_ms) AT TIME ZONE 'UTC')::date
+  GROUP BY s.day, a.name ORDER BY s.day, a.name $$;
+
+-- Also makes one row of what several workers used on a day that is over. A settle that writes such a row meanwhile is either
+-- waited for, or makes a new one.
+CREATE FUNCTION prune(p_before_ms bigint, p_most bigint) RETURNS bigint
+LANGUAGE plpgsql SET search_path = stint_v2, stint_v1, stint, pg_temp AS $$ BEGIN
+  WITH old AS (
+    DELETE FROM spent s WHERE s.worker_id <> 0 AND s.day < (from_ms(p_before_ms) AT TIME ZONE 'UTC')::date RETURNING s.*)
+  INSERT INTO spent AS s (day, agent_id, worker_id, runs, tokens, money_micros)
+    SELECT o.day, o.agent_id, 0, sum(o.runs)::bigint, sum(o.tokens)::bigint, sum(o.money_micros)::bigint
+    FROM old o GROUP BY o.day, o.agent_id ORDER BY o.day, o.agent_id
+    ON CONFLICT (day, agent_id, worker_id) DO UPDATE SET runs = s.runs + excluded.runs,
+      tokens = s.tokens + excluded.tokens, money_micros = s.money_micros + excluded.money_micros;
+  RETURN stint_v1.prune(p_before_ms, p_most); END $$;
+
+-- ---- from one store to another -------------------------------------------------------------------------------------
+
+-- As in 0002_functions.sql, and brings along what the runs used.
+CREATE FUNCTION load(p_ids text[], p_agents text[], p_sessions text[], p_parents text[], p_keys text[], p_on_crash text[],
+  p_states text[], p_holds text[], p_stops text[], p_errors text[], p_parked_on text[], p_inputs text[], p_results text[],
+  p_causes text[], p_ranks_ms bigint[], p_created_ms bigint[], p_not_before_ms bigint[], p_deadlines_ms bigint[],
+  p_budgets_ms bigint[], p_left_ms bigint[], p_until_ms bigint[], p_started_ms bigint[], p_finished_ms bigint[],
+  p_changed_ms bigint[], p_attempts bigint[], p_lost bigint[], p_fences bigint[], p_seqs bigint[], p_unsafe bigint[],
+  e_ids text[], e_seqs bigint[], e_fences bigint[], e_workers bigint[], e_causes text[], e_states text[], e_holds text[],
+  e_errors text[], e_data text[], e_at_ms bigint[],
+  o_ids text[], o_bytes bigint[], o_at bigint[], o_bodies text[], p_tokens bigint[],
+  p_money_micros bigint[]) RETURNS bigint
+LANGUAGE plpgsql SET search_path = stint_v2, stint_v1, stint, pg_temp AS $$
+DECLARE v_fresh text[]; v_added bigint; BEGIN
+  SELECT array_agg(u.id) INTO v_fresh FROM unnest(p_ids, p_tokens, p_money_micros) u (id, tokens, money)
+    WHERE (u.tokens <> 0 OR u.money <> 0) AND NOT EXISTS (SELECT FROM run_name n WHERE n.public_id = u.id);
+  v_added := stint_v1.load(
+    p_ids, p_agents, p_sessions, p_parents, p_keys, p_on_crash, p_states, p_holds, p_stops, p_errors, p_parked_on,
+    p_inputs, p_results, p_causes, p_ranks_ms, p_created_ms, p_not_before_ms, p_deadlines_ms, p_budgets_ms, p_left_ms,
+    p_until_ms, p_started_ms, p_finished_ms, p_changed_ms, p_attempts, p_lost, p_fences, p_seqs, p_unsafe, e_ids,
+    e_seqs, e_fences, e_workers, e_causes, e_states, e_holds, e_errors, e_data, e_at_ms, o_ids, o_bytes, o_at,
+    o_bodies);
+  IF v_fresh IS NULL THEN RETURN v_added; END IF;
+  UPDATE run r SET tokens = u.tokens, money_micros = u.money
+    FROM unnest(p_ids, p_tokens, p_money_micros) u (id, tokens, money) JOIN run_name n ON n.public_id = u.id
+    WHERE r.run_id = n.run_id AND u.id = ANY (v_fresh);
+  RETURN v_added; END $$;

@@ -1,6 +1,6 @@
 -- Statements of the store of a fleet: calls of the functions of this version of the program. `-- name:` begins one; @run@ is
 -- the list of columns below.
--- columns: run_id, public_id, agent, session, parent, idem_key, state, hold, stop, error, attempt, lost, fence, seq, unsafe, on_crash, worker_id, created_ms, not_before_ms, deadline_ms, expires_ms, started_ms, finished_ms
+-- columns: run_id, public_id, agent, session, parent, idem_key, state, hold, stop, error, attempt, lost, fence, seq, unsafe, on_crash, worker_id, created_ms, not_before_ms, deadline_ms, expires_ms, started_ms, finished_ms, tokens, money_micros
 
 -- name: begin
 BEGIN
@@ -29,13 +29,15 @@ SELECT stint_v1.resume($1)
 SELECT * FROM stint_v1.limits()
 
 -- name: enrol
-SELECT stint_v1.enrol($1, $2)
+SELECT stint_v2.enrol($1, $2)
 -- name: beat
-SELECT * FROM stint_v1.beat($1, $2)
+SELECT * FROM stint_v2.beat($1, $2)
 -- name: drain
 SELECT stint_v1.drain($1)
 -- name: leave
 SELECT stint_v1.leave($1)
+-- name: workers
+SELECT * FROM stint_v2.workers($1)
 
 -- name: enqueue
 SELECT e.* FROM stint_v1.enqueue($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) e CROSS JOIN stint_v1.announce()
@@ -44,7 +46,7 @@ SELECT * FROM stint_v1.cancel($1)
 -- name: resolve
 SELECT stint_v1.resolve($1, $2, $3)
 -- name: answer
-SELECT stint_v1.answer($1)
+SELECT stint_v2.answer($1)
 
 -- name: claim
 SELECT * FROM stint_v2.claim($1, $2, $3, $4)
@@ -55,7 +57,7 @@ SELECT stint_v1.new_round($1)
 -- name: owned
 SELECT * FROM stint_v2.owned($1)
 -- name: settle
-SELECT * FROM stint_v1.settle($1, $2, $3, $4, $5, $6, $7, $8, $9)
+SELECT * FROM stint_v2.settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 -- name: mark
 SELECT stint_v1.mark($1, $2, $3, $4)
 -- name: note
@@ -78,13 +80,16 @@ LISTEN stint
 -- name: by_prefix
 SELECT @run@, (SELECT body FROM stint.run_input i WHERE i.run_id = s.run_id), (SELECT body FROM stint.run_result o WHERE o.run_id = s.run_id)
 FROM (SELECT run_id FROM stint.run_name WHERE public_id >= $1 AND public_id < $1 || '~' ORDER BY public_id LIMIT 2) n
-  JOIN stint_v1.seen s USING (run_id) ORDER BY public_id
+  JOIN stint_v2.seen s USING (run_id) ORDER BY public_id
 -- name: list
-SELECT @run@ FROM stint_v1.seen WHERE ($1 = '' OR state = $1) AND ($2 = '' OR agent = $2) AND ($3 = '' OR session = $3)
+-- Planned with its parameters: a condition that they make true is gone, and a state finds its index.
+SELECT @run@ FROM stint_v2.seen WHERE ($1::text[] = '{}' OR state = ANY ($1)) AND ($2 = '' OR agent = $2) AND ($3 = '' OR session = $3)
+  AND ($6 = '' OR parent_id = (SELECT run_id FROM stint.run_name WHERE public_id = $6))
   AND ($4 = 0::bigint OR run_id < $4) ORDER BY run_id DESC LIMIT $5
 -- name: list_with_texts
 SELECT @run@, (SELECT body FROM stint.run_input i WHERE i.run_id = s.run_id), (SELECT body FROM stint.run_result o WHERE o.run_id = s.run_id)
-FROM stint_v1.seen s WHERE ($1 = '' OR state = $1) AND ($2 = '' OR agent = $2) AND ($3 = '' OR session = $3)
+FROM stint_v2.seen s WHERE ($1::text[] = '{}' OR state = ANY ($1)) AND ($2 = '' OR agent = $2) AND ($3 = '' OR session = $3)
+  AND ($6 = '' OR parent_id = (SELECT run_id FROM stint.run_name WHERE public_id = $6))
   AND ($4 = 0::bigint OR run_id < $4) ORDER BY run_id DESC LIMIT $5
 -- name: events
 SELECT * FROM stint_v1.events($1, $2, $3)
@@ -94,6 +99,8 @@ SELECT * FROM stint_v1.feed($1, $2, $3)
 SELECT * FROM stint_v2.why($1)
 -- name: output
 SELECT * FROM stint_v1.output($1, $2)
+-- name: spent
+SELECT * FROM stint_v2.spent($1)
 -- name: sums
 SELECT state, count(*) FROM stint.run GROUP BY state
 -- name: counts
@@ -101,14 +108,14 @@ SELECT (SELECT count(*) FROM stint.run WHERE state = 'queued' AND hold IS NULL),
   (SELECT count(*) FROM stint.worker WHERE state <> 'dead'),
   (SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class WHERE relnamespace = 'stint'::regnamespace AND relkind = 'r')
 -- name: prune
-SELECT stint_v1.prune($1, $2)
+SELECT stint_v2.prune($1, $2)
 
 -- name: agents
 SELECT * FROM stint_v1.agents()
 -- name: dump
 SELECT @run@, (SELECT body FROM stint.run_input i WHERE i.run_id = s.run_id), (SELECT body FROM stint.run_result o WHERE o.run_id = s.run_id),
   stint_v1.to_ms(r.rank), r.budget_ms, r.budget_left_ms, stint_v1.to_ms(r.budget_until), r.parked_on
-FROM stint_v1.seen s JOIN (SELECT run_id, rank, budget_ms, budget_left_ms, budget_until, parked_on FROM stint.run) r USING (run_id)
+FROM stint_v2.seen s JOIN (SELECT run_id, rank, budget_ms, budget_left_ms, budget_until, parked_on FROM stint.run) r USING (run_id)
 WHERE run_id > $1 ORDER BY run_id LIMIT $2
 -- name: dump_events
 SELECT * FROM stint_v1.told WHERE run_id BETWEEN $1 AND $2 ORDER BY run_id, seq
@@ -116,8 +123,8 @@ SELECT * FROM stint_v1.told WHERE run_id BETWEEN $1 AND $2 ORDER BY run_id, seq
 SELECT c.run_id, o.bytes, c.at, c.body FROM stint.output_chunk c JOIN stint.output o USING (run_id)
 WHERE c.run_id BETWEEN $1 AND $2 ORDER BY c.run_id, c.at
 -- name: load
-SELECT stint_v1.load($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26,
-  $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43)
+SELECT stint_v2.load($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26,
+  $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45)
 -- name: wrong_indexes
 SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE c.relnamespace = 'stint'::regnamespace AND NOT (i.indisvalid AND i.indisready) ORDER BY c.relname

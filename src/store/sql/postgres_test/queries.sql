@@ -26,6 +26,11 @@ FROM unnest($1::text[], $2::text[], $3::boolean[], $4::text[], $5::bigint[], $6:
 
 -- name: claim_of
 SELECT * FROM stint_v2.claim($1, 0, $2, 1)
+-- What a program of the version before says.
+-- name: claim_as_before
+SELECT run_id, fence, input FROM stint_v1.claim($1, 0, $2, 9)
+-- name: settle_as_before
+SELECT state FROM stint_v1.settle($1, ARRAY[$2::bigint], ARRAY[$3::bigint], '{succeeded}', '{""}', '{""}', '{0}', '{""}', '{NULL}')
 -- name: enqueue_one
 SELECT * FROM stint_v1.enqueue(ARRAY[$1], ARRAY[$2], ARRAY[$3], '{""}', '{""}', '{0}', '{0}', '{NULL}', '{NULL}', '{rerun}', '{""}')
 -- name: lock_gate

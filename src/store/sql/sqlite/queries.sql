@@ -1,5 +1,5 @@
 -- Statements of the store on one machine. `-- name:` begins one; @run@ is the list of columns below.
--- columns: run_id, public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold, stop, error, not_before, budget_left, budget_until, expires_at, attempt, lost, fence, seq, unsafe, worker_id, set_id, parked_on, started_at, finished_at
+-- columns: run_id, public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold, stop, error, not_before, budget_left, budget_until, expires_at, attempt, lost, fence, seq, unsafe, worker_id, set_id, parked_on, started_at, finished_at, tokens, money_micros
 
 -- name: data_version
 PRAGMA data_version
@@ -81,6 +81,9 @@ SELECT worker_id, label, state FROM worker WHERE worker_id = ?1;
 UPDATE worker SET state = ?2 WHERE worker_id = ?1;
 -- name: workers
 SELECT worker_id, label, state FROM worker WHERE state <> 'dead' ORDER BY worker_id;
+-- name: worker_states
+SELECT w.worker_id, w.label, w.state, (SELECT count(*) FROM run r WHERE r.worker_id = w.worker_id AND r.state = 'running')
+FROM worker w WHERE w.state <> 'dead' ORDER BY w.worker_id;
 
 -- name: run_by_number
 SELECT @run@ FROM run WHERE run_id = ?1;
@@ -123,7 +126,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, 0, 0, 
 -- name: put_run
 UPDATE OR FAIL run SET state = ?2, hold = ?3, stop = ?4, error = ?5, not_before = ?6, budget_left = ?7, budget_until = ?8, expires_at = ?9,
   attempt = ?10, lost = ?11, fence = ?12, seq = ?13, unsafe = ?14, worker_id = ?15, set_id = ?16, parked_on = ?17, started_at = ?18,
-  finished_at = ?19 WHERE run_id = ?1;
+  finished_at = ?19, tokens = ?20, money_micros = ?21 WHERE run_id = ?1;
 -- name: add_input
 INSERT INTO run_input (run_id, body) VALUES (?1, ?2);
 -- name: input
@@ -153,6 +156,12 @@ INSERT OR FAIL INTO event (run_id, seq, fence, worker_id, cause, state, hold, er
   (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
   (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
   (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: add_spent
+INSERT INTO spent (day, agent_id, runs, tokens, money_micros) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, tokens = tokens + excluded.tokens, money_micros = money_micros + excluded.money_micros;
+-- name: spent
+SELECT s.day, a.name, s.runs, s.tokens, s.money_micros FROM spent s JOIN agent a USING (agent_id) WHERE s.day >= ?1 ORDER BY s.day, a.name;
 
 -- name: output_bytes
 SELECT bytes FROM output WHERE run_id = ?1;
@@ -184,8 +193,24 @@ DELETE FROM event WHERE run_id = ?1 AND run_id IS NOT NULL;
 -- name: by_prefix
 SELECT @run@ FROM run WHERE public_id >= ?1 AND public_id < ?2 ORDER BY public_id LIMIT 2;
 -- name: list
-SELECT @run@ FROM run WHERE (?1 IS NULL OR state = ?1) AND (?2 IS NULL OR agent_id = ?2) AND (?3 IS NULL OR session = ?3)
-  AND (?4 = 0 OR run_id < ?4) ORDER BY run_id DESC LIMIT ?5;
+-- ?1 has each state between commas.
+SELECT @run@ FROM run WHERE (?1 IS NULL OR instr(?1, ',' || state || ',') > 0) AND (?2 IS NULL OR agent_id = ?2)
+  AND (?3 IS NULL OR session = ?3) AND (?4 = 0 OR run_id < ?4) ORDER BY run_id DESC LIMIT ?5;
+-- name: list_children
+SELECT @run@ FROM run WHERE parent_id = ?6 AND parent_id IS NOT NULL AND (?1 IS NULL OR instr(?1, ',' || state || ',') > 0)
+  AND (?2 IS NULL OR agent_id = ?2) AND (?3 IS NULL OR session = ?3) AND (?4 = 0 OR run_id < ?4) ORDER BY run_id DESC LIMIT ?5;
+-- name: list_unfinished
+-- Only of states that are not final. Each kind has an index of its own, which a million of finished runs does not make longer.
+SELECT @run@ FROM (
+  SELECT run_id AS n FROM run INDEXED BY run_owned WHERE state = 'running' AND instr(?1, ',running,') > 0
+  UNION ALL SELECT run_id FROM run INDEXED BY run_parked WHERE state = 'parked' AND instr(?1, ',parked,') > 0
+  UNION ALL SELECT run_id FROM run INDEXED BY run_doubt WHERE state = 'in_doubt' AND instr(?1, ',in_doubt,') > 0
+  UNION ALL SELECT run_id FROM run INDEXED BY run_ready WHERE state = 'queued' AND hold IS NULL AND instr(?1, ',queued,') > 0
+  UNION ALL SELECT run_id FROM run INDEXED BY run_asleep
+    WHERE not_before IS NOT NULL AND hold IS NOT NULL AND hold <> 'session' AND state = 'queued' AND instr(?1, ',queued,') > 0
+  UNION ALL SELECT run_id FROM run INDEXED BY run_session
+    WHERE finished_at IS NULL AND session IS NOT NULL AND hold = 'session' AND instr(?1, ',queued,') > 0) CROSS JOIN run ON run_id = n
+WHERE (?2 IS NULL OR agent_id = ?2) AND (?3 IS NULL OR session = ?3) AND (?4 = 0 OR run_id < ?4) ORDER BY run_id DESC LIMIT ?5;
 -- name: events
 SELECT seq, fence, worker_id, cause, state, hold, error, data, at FROM event WHERE run_id = ?1 AND run_id IS NOT NULL AND seq > ?2 ORDER BY seq LIMIT ?3;
 -- name: feed
@@ -196,6 +221,8 @@ SELECT count(*) FROM (SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued'
   ORDER BY rank, run_id LIMIT ?4);
 -- name: sums
 SELECT state, count(*) FROM run GROUP BY state;
+-- name: count_queued
+SELECT coalesce(sum(n), 0) FROM queue_size;
 -- name: count_ready
 SELECT count(*) FROM run WHERE state = 'queued' AND hold IS NULL;
 -- name: count_events

@@ -1,0 +1,59 @@
+/// What a daemon leaves for others to find it: `daemon.json`, and the token in a file that only its user reads. And the
+/// tokens of runs, which are never written anywhere but into their own processes' environment.
+#pragma once
+
+#include "agent/project.hpp"
+#include "cli/book.hpp"
+#include "cli/surroundings.hpp"
+#include "domain/ambient.hpp"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace stint::app {
+
+struct DaemonFiles {
+  std::filesystem::path daemon, token;
+};
+[[nodiscard]] Result<DaemonFiles> blocking_daemon_files(const cli::Surroundings& around, const agent::Project& project);
+
+/// The token, made if there is none. `denied` if others could read the file.
+[[nodiscard]] Result<std::string> blocking_token(const std::filesystem::path& file, const domain::Ambient& ambient);
+
+/// Says where the daemon is as long as it lives. Another daemon of the project may have taken its place by then.
+class DaemonFile {
+ public:
+  static Result<std::unique_ptr<DaemonFile>> blocking_write(const DaemonFiles& files, const std::string& url);
+  explicit DaemonFile(std::filesystem::path path, std::string text);
+  ~DaemonFile();
+  DaemonFile(const DaemonFile&) = delete;
+  DaemonFile& operator=(const DaemonFile&) = delete;
+
+ private:
+  const std::filesystem::path path_;
+  const std::string text_;
+};
+
+void announce(const std::string& url, const std::string& token, const cli::Reading& reading, const std::string& store,
+              bool json);
+
+/// A key for each run, good for submitting its children.
+class RunTokens {
+ public:
+  static constexpr std::size_t kMost = 10'000;  // the oldest go first
+
+  explicit RunTokens(const domain::Ambient& ambient) : ambient_(ambient) {}
+  [[nodiscard]] std::string token_of(const std::string& run);
+  /// Empty: it is nobody's.
+  [[nodiscard]] std::string run_of(std::string_view token) const;
+
+ private:
+  const domain::Ambient& ambient_;
+  std::map<std::string, std::string, std::less<>> runs_;  // by token
+  std::map<std::string, std::string, std::less<>> tokens_;
+};
+
+}  // namespace stint::app

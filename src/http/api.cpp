@@ -1,0 +1,516 @@
+#include "http/api.hpp"
+
+#include "http/event_stream.hpp"
+#include "wire/fleet.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace stint::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t kPage = 100, kPageMax = 1000, kStreamPage = 200;
+constexpr Duration kFollow = 1s;  // what other processes do is looked for so often
+constexpr std::string_view kCapacity = "Agent pool at capacity. Retry later.";
+
+Response json(std::string body, unsigned status = 200) {
+  Response response;
+  response.status = status;
+  response.body = std::move(body);
+  return response;
+}
+
+Response with_retry_after(Response response, const Error& error) {
+  const Duration after = error.retry_after().value_or(1s);
+  const auto seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(after).count());
+  response.headers.emplace_back("Retry-After", std::to_string(seconds));
+  return response;
+}
+
+Response problem(const Error& error) {
+  unsigned status = 500;
+  switch (error.code()) {
+    case Errc::invalid: status = 422; break;
+    case Errc::conflict: status = 409; break;
+    case Errc::denied: status = 403; break;
+    case Errc::timed_out: status = 504; break;
+    case Errc::full:
+    case Errc::closed:
+    case Errc::unavailable: return with_retry_after(problem_response(503, error.describe()), error);
+    case Errc::cancelled:
+    case Errc::exhausted:
+    case Errc::failed: break;
+  }
+  return problem_response(status, error.describe());
+}
+
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string text(std::optional<std::string_view> value) { return std::string(value.value_or("")); }
+
+}  // namespace
+
+struct Api::Call {
+  const Request& request;
+  Exchange& exchange;
+  std::string id;  // what stands in the path, or the name of a limit
+
+  /// A number of the query.
+  template <class Number>
+  Result<Number> number(std::string_view name, Number fallback, Number most) const {
+    const auto given = request.parameter(name);
+    if (!given) return fallback;
+    const auto value = parse_number<Number>(*given);
+    if (!value || *value < 0 || *value > most) {
+      return fail(Errc::invalid, fmt::format("'{}' is no whole number from 0 to {}: '{}'", name, most, *given));
+    }
+    return *value;
+  }
+  [[nodiscard]] bool wants_stream() const {
+    return text(request.header("Accept")).find("text/event-stream") != std::string::npos;
+  }
+};
+
+struct Api::Route {
+  std::string_view method, path;  // {id} stands for one segment
+  Task<Response> (Api::*handler)(Call);
+};
+
+const std::vector<Api::Route>& Api::table() {
+  static const std::vector<Route> routes = {
+      {"POST", "/v1/runs", &Api::submit},
+      {"GET", "/v1/runs", &Api::list},
+      {"GET", "/v1/runs/{id}", &Api::show},
+      {"POST", "/v1/runs/{id}/cancel", &Api::cancel},
+      {"POST", "/v1/runs/{id}/retry", &Api::retry},
+      {"POST", "/v1/runs/{id}/resolve", &Api::resolve},
+      {"POST", "/v1/runs/{id}/answer", &Api::go_on},
+      {"GET", "/v1/runs/{id}/events", &Api::run_events},
+      {"GET", "/v1/runs/{id}/why", &Api::why},
+      {"GET", "/v1/runs/{id}/output", &Api::output},
+      {"GET", "/v1/events", &Api::all_events},
+      {"GET", "/v1/agents", &Api::agents},
+      {"GET", "/v1/limits", &Api::limits},
+      {"PUT", "/v1/limits/{name}", &Api::resize_limit},
+      {"POST", "/v1/limits/{name}/pause", &Api::pause_limit},
+      {"POST", "/v1/limits/{name}/resume", &Api::resume_limit},
+      {"POST", "/v1/pause", &Api::pause_limit},
+      {"POST", "/v1/resume", &Api::resume_limit},
+      {"GET", "/v1/pool", &Api::pool},
+      {"PUT", "/v1/pool", &Api::scale},
+      {"POST", "/v1/pool/drain", &Api::drain},
+      {"GET", "/v1/status", &Api::status},
+      {"POST", "/api/agent/run", &Api::short_run},
+      {"GET", "/api/agent/health", &Api::pool},
+      {"GET", "/healthz", &Api::health},
+      {"GET", "/readyz", &Api::ready},
+      {"GET", "/metrics", &Api::metrics},
+      {"GET", "/openapi.json", &Api::describe},
+      {"GET", "/", &Api::front},
+  };
+  return routes;
+}
+
+std::vector<Api::RouteName> Api::routes() {
+  std::vector<RouteName> names;
+  for (const Route& route : table()) names.push_back({route.method, route.path});
+  return names;
+}
+
+bool Api::is_open(const Request& request) { return request.path() == "/healthz" || request.path() == "/readyz"; }
+
+namespace {
+
+/// Whether the path is the pattern's; `id` gets what stands for `{…}`.
+bool matches(std::string_view pattern, const std::vector<std::string_view>& segments, std::string& id) {
+  std::size_t at = 0;
+  std::size_t begin = 1;
+  while (begin < pattern.size()) {
+    const std::size_t end = std::min(pattern.find('/', begin), pattern.size());
+    const std::string_view part = pattern.substr(begin, end - begin);
+    if (at == segments.size()) return false;
+    if (part.starts_with('{')) {
+      id = segments[at];
+      if (id.empty()) return false;
+    } else if (part != segments[at]) {
+      return false;
+    }
+    ++at;
+    begin = end + 1;
+  }
+  return at == segments.size();
+}
+
+}  // namespace
+
+Task<Response> Api::answer(const Request& request, Exchange& exchange) {
+  std::string allowed;
+  const bool head = request.method == "HEAD";
+  for (const Route& route : table()) {
+    std::string id;
+    if (!matches(route.path, request.segments(), id)) continue;
+    if (route.method == request.method || (head && route.method == "GET")) {
+      Call call{request, exchange, std::move(id)};
+      co_return co_await (this->*route.handler)(std::move(call));
+    }
+    allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
+  }
+  if (allowed.empty()) {
+    co_return problem_response(404, fmt::format("there is nothing at {}; /openapi.json lists what is", request.path()));
+  }
+  Response refusal = problem_response(405, fmt::format("{} can't be asked here", request.method));
+  refusal.headers.emplace_back("Allow", allowed);
+  co_return refusal;
+}
+
+// ---- runs ----------------------------------------------------------------------------------------------------------
+
+/// Who waits and goes away wants it no more, unless it can ask again with the same key.
+Task<Result<engine::RunView>> Api::wait_for(std::string id, bool keep, Exchange& exchange) {
+  auto ended = co_await exchange.while_connected(fleet_.wait(id));
+  if (!ended && ended.error() == Errc::closed && !keep) (void)co_await fleet_.cancel(std::move(id));
+  co_return ended;
+}
+
+Task<Response> Api::submit(Call call) {
+  auto request = wire::read_submit(call.request.body);
+  if (!request) co_return problem(request.error());
+  engine::Submission& wish = request->wish;
+  wish.key = text(call.request.header("Idempotency-Key"));
+  if (options_.run_of_token && call.request.bearer()) {
+    const std::string parent = options_.run_of_token(*call.request.bearer());
+    if (!parent.empty()) wish.parent = parent;
+  }
+  const bool keep = !wish.key.empty();
+  const std::string agent = wish.agent;
+  if (!agent.empty()) {
+    const auto known = co_await fleet_.agents();
+    if (known && std::ranges::find(*known, agent, &engine::AgentView::name) == known->end()) {
+      co_return problem_response(404, "there is no agent '" + agent + "'; GET /v1/agents lists them");
+    }
+  }
+  std::vector<engine::Submission> wishes;
+  wishes.push_back(std::move(wish));
+  auto answers = co_await fleet_.submit(std::move(wishes));
+  if (!answers) co_return problem(answers.error());
+  if (!answers->front()) co_return problem(answers->front().error());
+  const engine::Submitted submitted = *answers->front();
+  if (request->wait) {
+    const auto run = co_await wait_for(submitted.id, keep, call.exchange);
+    if (!run) co_return problem(run.error());
+    Response response = json(wire::to_json(*run));
+    response.headers.emplace_back("Location", "/v1/runs/" + submitted.id);
+    co_return response;
+  }
+  Response response = json(wire::to_json(submitted, domain::RunState::queued), submitted.created ? 201 : 200);
+  response.headers.emplace_back("Location", "/v1/runs/" + submitted.id);
+  co_return response;
+}
+
+Task<Response> Api::list(Call call) {
+  store::Filter filter;
+  for (const Field& field : call.request.parts.query) {
+    if (field.name == "state") {
+      const auto state = domain::parse_run_state(field.value);
+      if (!state) co_return problem(Error(Errc::invalid, "there is no state '" + std::string(field.value) + "'"));
+      filter.states.push_back(*state);
+    }
+  }
+  filter.agent = text(call.request.parameter("agent"));
+  filter.session = text(call.request.parameter("session"));
+  const auto before = call.number<std::int64_t>("before", 0, std::numeric_limits<std::int64_t>::max());
+  if (!before) co_return problem(before.error());
+  const auto most = call.number<std::uint32_t>("limit", kPage, kPageMax);
+  if (!most) co_return problem(most.error());
+  filter.before = *before;
+  filter.most = std::max(*most, 1U);
+  const auto runs = co_await fleet_.list(filter);
+  if (!runs) co_return problem(runs.error());
+  const bool more = runs->size() == filter.most;
+  co_return json(wire::to_json(*runs, more ? std::to_string(runs->back().run.number) : std::string()));
+}
+
+namespace {
+
+/// The run of the path, or the answer that there is none.
+Task<std::expected<engine::RunView, Response>> look_up(engine::Fleet& fleet, std::string id) {
+  auto found = co_await fleet.find(id);
+  if (!found) co_return std::unexpected(problem(found.error()));
+  if (!*found) co_return std::unexpected(problem_response(404, "there is no run '" + id + "'"));
+  co_return std::move(**found);
+}
+
+}  // namespace
+
+Task<Response> Api::show(Call call) {
+  const auto run = co_await look_up(fleet_, call.id);
+  co_return run ? json(wire::to_json(*run)) : run.error();
+}
+
+Task<Response> Api::cancel(Call call) {
+  const auto run = co_await look_up(fleet_, call.id);
+  if (!run) co_return run.error();
+  const auto receipt = co_await fleet_.cancel(run->run.id);
+  co_return receipt ? json(wire::to_json(*receipt)) : problem(receipt.error());
+}
+
+Task<Response> Api::retry(Call call) {
+  const auto run = co_await look_up(fleet_, call.id);
+  if (!run) co_return run.error();
+  const auto submitted = co_await fleet_.retry(run->run.id);
+  if (!submitted) co_return problem(submitted.error());
+  Response response = json(wire::to_json(*submitted, domain::RunState::queued), 201);
+  response.headers.emplace_back("Location", "/v1/runs/" + submitted->id);
+  co_return response;
+}
+
+Task<Response> Api::resolve(Call call) {
+  const auto how = wire::read_resolve(call.request.body);
+  if (!how) co_return problem(how.error());
+  const auto run = co_await look_up(fleet_, call.id);
+  if (!run) co_return run.error();
+  const auto state = co_await fleet_.resolve(run->run.id, *how);
+  co_return state ? json(wire::resolved_to_json(run->run.id, *state)) : problem(state.error());
+}
+
+Task<Response> Api::go_on(Call call) {
+  const auto run = co_await look_up(fleet_, call.id);
+  if (!run) co_return run.error();
+  const auto done = co_await fleet_.answer(run->run.id);
+  co_return done ? json(wire::resolved_to_json(run->run.id, domain::RunState::queued)) : problem(done.error());
+}
+
+Task<Response> Api::why(Call call) {
+  const auto run = co_await look_up(fleet_, call.id);
+  if (!run) co_return run.error();
+  const auto why = co_await fleet_.why(run->run.id);
+  co_return why ? json(wire::to_json(*why)) : problem(why.error());
+}
+
+Task<Response> Api::output(Call call) {
+  const auto run = co_await look_up(fleet_, call.id);
+  if (!run) co_return run.error();
+  const auto output = co_await fleet_.output(run->run.id);
+  co_return output ? json(wire::to_json(*output)) : problem(output.error());
+}
+
+// ---- events --------------------------------------------------------------------------------------------------------
+
+Task<Response> Api::run_events(Call call) {
+  const auto run = co_await look_up(fleet_, call.id);
+  if (!run) co_return run.error();
+  auto after = call.number<std::int64_t>("after", 0, std::numeric_limits<std::int64_t>::max());
+  if (!after) co_return problem(after.error());
+  if (call.wants_stream()) {
+    if (const auto last = call.request.header("Last-Event-ID")) after = parse_number<std::int64_t>(*last).value_or(0);
+    // A browser that reads to the end of a run connects again, unless it is told that there is no more.
+    if (domain::is_finished(run->run.state) && *after >= run->run.seq) co_return json("", 204);
+    EventStream events(call.exchange);
+    co_return co_await events.run(tell_run(events, run->run.id, *after));
+  }
+  const auto most = call.number<std::uint32_t>("limit", kPage, kPageMax);
+  if (!most) co_return problem(most.error());
+  const auto page = co_await fleet_.events(run->run.id, *after, std::max(*most, 1U));
+  if (!page) co_return problem(page.error());
+  co_return json(wire::to_json(*page, std::to_string(page->empty() ? *after : page->back().seq)));
+}
+
+Task<> Api::tell_run(EventStream& events, std::string id, std::int64_t after) {
+  std::uint64_t seen = co_await fleet_.changed(id, 0, Duration::zero());
+  while (true) {
+    const auto run = co_await fleet_.find(id);
+    const auto page = co_await fleet_.events(id, after, kStreamPage);
+    if (!run || !*run || !page) co_return;
+    for (const store::Event& event : *page) {
+      Event out;
+      out.id = std::to_string(event.seq);
+      out.name = event.cause;
+      out.data = wire::to_json(event);
+      const auto sent = co_await events.send(out);
+      if (!sent) co_return;
+      after = event.seq;
+    }
+    if (!page->empty()) continue;
+    if (domain::is_finished((*run)->run.state)) co_return;
+    seen = co_await fleet_.changed(id, seen, kFollow);
+  }
+}
+
+Task<Response> Api::all_events(Call call) {
+  std::string cursor = text(call.request.parameter("after"));
+  if (call.wants_stream()) {
+    if (const auto last = call.request.header("Last-Event-ID")) cursor = *last;
+    EventStream events(call.exchange);
+    co_return co_await events.run(tell_all(events, std::move(cursor)));
+  }
+  const auto most = call.number<std::uint32_t>("limit", kPage, kPageMax);
+  if (!most) co_return problem(most.error());
+  const auto page = co_await fleet_.feed(std::move(cursor), std::max(*most, 1U));
+  co_return page ? json(wire::to_json(page->events, page->cursor)) : problem(page.error());
+}
+
+Task<> Api::tell_all(EventStream& events, std::string cursor) {
+  std::uint64_t seen = co_await fleet_.changed("", 0, Duration::zero());
+  while (true) {
+    const auto page = co_await fleet_.feed(cursor, kStreamPage);
+    if (!page) co_return;
+    cursor = page->cursor;
+    for (std::size_t i = 0; i < page->events.size(); ++i) {
+      Event out;
+      if (i + 1 == page->events.size()) out.id = cursor;  // who is cut off before sees the page again
+      out.name = page->events[i].cause;
+      out.data = wire::to_json(page->events[i]);
+      const auto sent = co_await events.send(out);
+      if (!sent) co_return;
+    }
+    if (page->events.empty()) seen = co_await fleet_.changed("", seen, kFollow);
+  }
+}
+
+// ---- the fleet -----------------------------------------------------------------------------------------------------
+
+Task<Response> Api::agents(Call) {
+  const auto agents = co_await fleet_.agents();
+  co_return agents ? json(wire::to_json(*agents)) : problem(agents.error());
+}
+
+Task<Response> Api::limits(Call) {
+  const auto limits = co_await fleet_.limits();
+  co_return limits ? json(wire::to_json(*limits)) : problem(limits.error());
+}
+
+Task<Response> Api::resize_limit(Call call) {
+  const auto capacity = wire::read_capacity(call.request.body);
+  if (!capacity) co_return problem(capacity.error());
+  const auto known = co_await fleet_.limits();
+  if (known && std::ranges::find(*known, call.id, &engine::LimitView::name) == known->end()) {
+    co_return problem_response(404, "there is no limit '" + call.id + "'; GET /v1/limits lists them");
+  }
+  const auto done = co_await fleet_.resize_limit(call.id, *capacity);
+  if (!done) co_return problem(done.error());
+  co_return co_await limits(std::move(call));
+}
+
+Task<Response> Api::pause_limit(Call call) {
+  const auto length = wire::read_length(call.request.body, "for_ms");
+  if (!length) co_return problem(length.error());
+  const auto done = co_await fleet_.pause(call.id, *length);
+  if (!done) co_return problem(done.error());
+  co_return co_await limits(std::move(call));
+}
+
+Task<Response> Api::resume_limit(Call call) {
+  const auto woken = co_await fleet_.resume(call.id);
+  co_return woken ? json(wire::resumed_to_json(*woken)) : problem(woken.error());
+}
+
+Task<Response> Api::pool(Call) {
+  const auto health = co_await fleet_.health();
+  co_return health ? json(wire::to_json(*health)) : problem(health.error());
+}
+
+Task<Response> Api::scale(Call call) {
+  const auto wanted = wire::read_scale(call.request.body);
+  if (!wanted) co_return problem(wanted.error());
+  const auto health = co_await fleet_.scale(*wanted);
+  co_return health ? json(wire::to_json(*health)) : problem(health.error());
+}
+
+Task<Response> Api::drain(Call call) {
+  const auto timeout = wire::read_length(call.request.body, "timeout_ms");
+  if (!timeout) co_return problem(timeout.error());
+  const auto done = co_await fleet_.drain(*timeout);
+  if (!done) co_return problem(done.error());
+  Response response = co_await pool(std::move(call));
+  response.status = 202;
+  co_return response;
+}
+
+Task<Response> Api::status(Call) {
+  const auto status = co_await fleet_.status();
+  co_return status ? json(wire::to_json(*status)) : problem(status.error());
+}
+
+Task<Response> Api::health(Call) {
+  Response response;
+  response.content_type = kText;
+  response.body = "ok\n";
+  co_return response;
+}
+
+Task<Response> Api::ready(Call) {
+  const engine::Phase phase = fleet_.phase();
+  Response response;
+  response.content_type = kText;
+  response.body = std::string(to_string(phase)) + "\n";
+  if (phase != engine::Phase::serving) {
+    response.status = 503;
+    response.headers.emplace_back("Retry-After", "2");
+  }
+  co_return response;
+}
+
+Task<Response> Api::metrics(Call) {
+  const auto status = co_await fleet_.status();
+  if (!status) co_return problem(status.error());
+  Response response;
+  response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  response.body = metrics_text(*status, options_.server ? options_.server() : nullptr);
+  co_return response;
+}
+
+Task<Response> Api::describe(Call) { co_return json(std::string(openapi_text())); }
+
+Task<Response> Api::front(Call) {
+  Response response;
+  response.content_type = kText;
+  response.body = "stint: a fleet of agents. The API is described at /openapi.json\n";
+  co_return response;
+}
+
+/// The short form: one question, one answer.
+Task<Response> Api::short_run(Call call) {
+  const auto session = call.request.parameter("session_id");
+  const auto query = call.request.parameter("query");
+  if (!session || session->empty() || !query || query->empty()) {
+    const std::string missing = !session || session->empty() ? "session_id" : "query";
+    co_return problem(Error(Errc::invalid, "the parameter '" + missing + "' is missing"));
+  }
+  engine::Submission wish;
+  wish.agent = options_.default_agent;
+  wish.args["query"] = {std::string(*query)};
+  wish.session = *session;
+  wish.key = text(call.request.header("Idempotency-Key"));
+  const bool keep = !wish.key.empty();
+  std::vector<engine::Submission> wishes;
+  wishes.push_back(std::move(wish));
+  auto answers = co_await fleet_.submit(std::move(wishes));
+  const Error* refusal = nullptr;
+  if (!answers) {
+    refusal = &answers.error();
+  } else if (!answers->front()) {
+    refusal = &answers->front().error();
+  }
+  if (refusal != nullptr) {
+    const bool full = *refusal == Errc::full || *refusal == Errc::closed || *refusal == Errc::unavailable;
+    if (full) co_return with_retry_after(json(wire::short_refusal(kCapacity), 503), *refusal);
+    co_return json(wire::short_error(refusal->describe()));
+  }
+  const auto run = co_await wait_for(answers->front()->id, keep, call.exchange);
+  if (!run) co_return json(wire::short_error(run.error().describe()));
+  if (run->run.state == domain::RunState::succeeded) co_return json(wire::short_success(run->memo.text));
+  const std::string& error = run->run.error;
+  co_return json(wire::short_error(error.empty() ? std::string(to_string(run->run.state)) : error));
+}
+
+}  // namespace stint::http

@@ -1,0 +1,83 @@
+/// The API of a fleet: paths and methods onto engine::Fleet, its answers into statuses. One table of routes; what it
+/// says of itself is served as `openapi.json`.
+#pragma once
+
+#include "engine/fleet.hpp"
+#include "http/handler.hpp"
+#include "http/server.hpp"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stint::http {
+
+struct ApiOptions {
+  std::string default_agent;  ///< of the short form
+  /// The run that a caller is part of, by its token; empty: a person. What it submits is a child of that run.
+  std::function<std::string(std::string_view token)> run_of_token;
+  std::function<const ServerStats*()> server;  ///< for the metrics
+  std::string page;                            ///< of `/`; empty: none
+};
+
+class Api final : public Handler {
+ public:
+  Api(engine::Fleet& fleet, ApiOptions options) : fleet_(fleet), options_(std::move(options)) {}
+
+  [[nodiscard]] Task<Response> answer(const Request& request, Exchange& exchange) override;
+  /// Probes need no token: they say nothing but that something is there.
+  [[nodiscard]] static bool is_open(const Request& request);
+
+  /// For the tests: every path with its methods, as `openapi.json` has to have them.
+  struct RouteName {
+    std::string_view method, path;
+  };
+  [[nodiscard]] static std::vector<RouteName> routes();
+
+ private:
+  struct Call;
+  struct Route;
+  static const std::vector<Route>& table();
+
+  Task<Response> submit(Call call);
+  Task<Response> list(Call call);
+  Task<Response> show(Call call);
+  Task<Response> cancel(Call call);
+  Task<Response> retry(Call call);
+  Task<Response> resolve(Call call);
+  Task<Response> go_on(Call call);
+  Task<Response> run_events(Call call);
+  Task<Response> all_events(Call call);
+  Task<Response> why(Call call);
+  Task<Response> output(Call call);
+  Task<Response> agents(Call call);
+  Task<Response> limits(Call call);
+  Task<Response> resize_limit(Call call);
+  Task<Response> pause_limit(Call call);
+  Task<Response> resume_limit(Call call);
+  Task<Response> pool(Call call);
+  Task<Response> scale(Call call);
+  Task<Response> drain(Call call);
+  Task<Response> status(Call call);
+  Task<Response> health(Call call);
+  Task<Response> ready(Call call);
+  Task<Response> metrics(Call call);
+  Task<Response> describe(Call call);
+  Task<Response> short_run(Call call);
+  Task<Response> front(Call call);
+
+  Task<Result<engine::RunView>> wait_for(std::string id, bool keep, Exchange& exchange);
+  Task<> tell_run(class EventStream& events, std::string id, std::int64_t after);
+  Task<> tell_all(class EventStream& events, std::string cursor);
+
+  engine::Fleet& fleet_;
+  ApiOptions options_;
+};
+
+/// The document that describes the API.
+[[nodiscard]] std::string_view openapi_text() noexcept;
+/// Prometheus' text.
+[[nodiscard]] std::string metrics_text(const engine::FleetStatus& status, const ServerStats* server);
+
+}  // namespace stint::http

@@ -1,0 +1,111 @@
+// Prometheus' text format. Names: stint_<thing>_<unit>, counters end in _total; labels are of few values. The list is
+// in docs/operations.md, and a test compares the two.
+#include "http/api.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace stint::http {
+namespace {
+
+class Page {
+ public:
+  void family(std::string_view name, std::string_view type, std::string_view help) {
+    fmt::format_to(std::back_inserter(text_), "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+    name_ = name;
+  }
+  template <class Number>
+  void sample(Number value, std::string_view label = {}, std::string_view of = {}) {
+    text_ += name_;
+    if (!label.empty()) {
+      fmt::format_to(std::back_inserter(text_), "{{{}=\"", label);
+      for (const char each : of) {
+        if (each == '\\' || each == '"') text_ += '\\';
+        text_ += each == '\n' ? ' ' : each;
+      }
+      text_ += "\"}";
+    }
+    fmt::format_to(std::back_inserter(text_), " {}\n", value);
+  }
+  template <class Number>
+  void one(std::string_view name, std::string_view type, std::string_view help, Number value) {
+    family(name, type, help);
+    sample(value);
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_, name_;
+};
+
+void add_pool(Page& page, const PoolHealth& pool) {
+  page.one("stint_pool_workers", "gauge", "Workers of this daemon.", pool.pool_size);
+  page.one("stint_pool_workers_wanted", "gauge", "Workers that were asked for.", pool.target_size);
+  page.one("stint_pool_utilization_ratio", "gauge", "Share of workers that carry a run.", pool.utilization);
+  page.one("stint_pool_stale_workers", "gauge", "Workers whose run shows no life.", pool.stale_workers);
+  page.one("stint_pool_runs_completed_total", "counter", "Attempts that succeeded.", pool.total_completed);
+  page.one("stint_pool_runs_failed_total", "counter", "Attempts that failed.", pool.total_failed);
+  page.one("stint_pool_runs_cancelled_total", "counter", "Attempts that were cancelled.", pool.total_cancelled);
+  page.one("stint_pool_autoscale_errors_total", "counter", "Times the autoscaler could not look.",
+           pool.autoscale_errors);
+  page.one("stint_queue_capacity_runs", "gauge", "Runs that may be queued.", pool.queue_capacity);
+}
+
+void add_limits(Page& page, const std::vector<engine::LimitView>& limits) {
+  page.family("stint_limit_capacity", "gauge", "Permits of a limit.");
+  for (const auto& limit : limits) {
+    if (limit.capacity) page.sample(*limit.capacity, "limit", limit.name);
+  }
+  page.family("stint_limit_held", "gauge", "Permits that are out.");
+  for (const auto& limit : limits) page.sample(limit.held, "limit", limit.name);
+  page.family("stint_limit_waiting", "gauge", "Who stands in line.");
+  for (const auto& limit : limits) page.sample(limit.waiters.size(), "limit", limit.name);
+  page.family("stint_limit_paused", "gauge", "1 while a limit is paused.");
+  for (const auto& limit : limits) page.sample(limit.paused ? 1 : 0, "limit", limit.name);
+}
+
+void add_server(Page& page, const ServerStats& server) {
+  page.one("stint_http_connections", "gauge", "Open connections.", server.connections);
+  page.one("stint_http_streams", "gauge", "Connections that are sent a stream.", server.streams);
+  page.one("stint_http_connections_total", "counter", "Connections taken.", server.connections_total);
+  page.one("stint_http_connections_refused_total", "counter", "Connections told that all places are in use.",
+           server.connections_refused);
+  page.one("stint_http_requests_total", "counter", "Requests given to the API.", server.requests);
+  page.family("stint_http_answers_total", "counter", "Answers by class of status.");
+  for (std::size_t i = 1; i < server.answers.size(); ++i) {
+    page.sample(server.answers[i], "class", std::to_string(i) + "xx");
+  }
+  page.one("stint_http_refusals_total", "counter", "Requests that were malformed, too large or not allowed in.",
+           server.refusals);
+  page.family("stint_http_cut_total", "counter", "Connections that were cut for being too slow.");
+  page.sample(server.cut_header, "part", "header");
+  page.sample(server.cut_body, "part", "body");
+  page.sample(server.cut_write, "part", "write");
+}
+
+}  // namespace
+
+std::string metrics_text(const engine::FleetStatus& status, const ServerStats* server) {
+  Page page;
+  page.family("stint_build_info", "gauge", "1, with the version.");
+  page.sample(1, "version", status.version);
+  page.one("stint_draining", "gauge", "1 while this daemon drains.",
+           status.phase == engine::Phase::finishing || status.phase == engine::Phase::handing_back ? 1 : 0);
+  page.family("stint_runs", "gauge", "Runs in the store, by state.");
+  for (const domain::RunState state : domain::kRunStates) {
+    const auto found = status.stats.runs.find(state);
+    page.sample(found == status.stats.runs.end() ? 0 : found->second, "state", to_string(state));
+  }
+  page.one("stint_runs_ready", "gauge", "Queued runs that could be claimed now.", status.stats.ready);
+  page.one("stint_store_bytes", "gauge", "Size of the store on disk.", status.stats.bytes);
+  page.one("stint_store_processes", "gauge", "Processes that carry runs of this store.", status.stats.workers);
+  page.one("stint_cost_today_micros", "gauge", "Spent today, in millionths.", status.money_micros_today);
+  page.one("stint_tokens_today", "gauge", "Tokens used today.", status.tokens_today);
+  if (status.pool) add_pool(page, *status.pool);
+  add_limits(page, status.limits);
+  if (server != nullptr) add_server(page, *server);
+  return page.take();
+}
+
+}  // namespace stint::http

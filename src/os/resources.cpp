@@ -1,0 +1,53 @@
+#include "os/resources.hpp"
+
+#include "os/fd.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <dirent.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace stint::os {
+
+std::uint64_t memory_available() {
+  constexpr std::string_view kField = "MemAvailable:";
+  const std::string table = read_small_file("/proc/meminfo");
+  const auto at = table.find(kField);
+  if (at == std::string::npos) return 0;
+  const auto digits = table.find_first_not_of(' ', at + kField.size());
+  if (digits == std::string::npos) return 0;
+  std::uint64_t kilobytes = 0;
+  std::from_chars(table.data() + digits, table.data() + table.size(), kilobytes);
+  return kilobytes * 1024;
+}
+
+Descriptors descriptors() {
+  Descriptors found;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) found.most = limit.rlim_cur;
+  DIR* const folder = ::opendir("/proc/self/fd");
+  if (folder == nullptr) {
+    found.used = found.most;
+    return found;
+  }
+  while (::readdir(folder) != nullptr) ++found.used;
+  ::closedir(folder);
+  found.used -= std::min<std::size_t>(found.used, 3);  // ".", ".." and the folder itself
+  return found;
+}
+
+void raise_descriptor_limit() noexcept {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string("localhost");
+}
+
+}  // namespace stint::os

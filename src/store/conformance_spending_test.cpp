@@ -1,0 +1,102 @@
+// What every store keeps of what attempts used: by run, and by day and agent.
+#include "store/conformance.hpp"
+
+namespace stint::store {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::RunState;
+using domain::Settle;
+using Lines = std::vector<std::string>;
+
+const std::string kFirst = "2027-01-15", kSecond = "2027-01-16";  // the clocks of all worlds begin on that morning
+
+std::function<void(Settlement&)> used(std::int64_t tokens, std::int64_t money_micros) {
+  return [=](Settlement& end) {
+    end.tokens = tokens;
+    end.money_micros = money_micros;
+  };
+}
+
+Lines lines(const std::vector<Spent>& all) {
+  Lines found;
+  for (const Spent& one : all) {
+    found.push_back(one.day + " " + one.agent + " " + std::to_string(one.runs) + " " + std::to_string(one.tokens) +
+                    " " + std::to_string(one.money_micros));
+  }
+  return found;
+}
+
+TEST_P(StoreTest, what_attempts_use_adds_up_in_their_run) {
+  define("a", [](AgentEntry& agent) { agent.backoff_cap = Duration::zero(); });
+  const std::string id = submit("a"), other = submit("a");
+  const WorkerNumber worker = enrol();
+  settle(worker, claim_one(worker, "a"), Settle::hand_back, used(100, 7));
+  EXPECT_EQ(look(id).tokens, 100);
+  const Claim second = claim_one(worker, "a");
+  EXPECT_EQ(second.id, id);
+  settle(worker, second, Settle::succeeded, used(20, 3));
+  EXPECT_EQ(settle(worker, second, Settle::succeeded, used(1000, 1000)), std::nullopt) << "stale";
+  EXPECT_EQ(look(id).tokens, 120);
+  EXPECT_EQ(look(id).money_micros, 10);
+  EXPECT_EQ(look(other).tokens, 0);
+  const std::vector<store::Run> listed = get(store().list({}));
+  ASSERT_EQ(listed.size(), 2U);
+  EXPECT_EQ(listed[1].tokens, 120);
+  EXPECT_EQ(listed[1].money_micros, 10);
+  EXPECT_EQ(lines(get(store().spent(WallTime()))), Lines{kFirst + " a 2 120 10"});
+}
+
+TEST_P(StoreTest, what_was_spent_is_kept_by_day_and_agent) {
+  define("a");
+  define("b");
+  EXPECT_TRUE(get(store().spent(WallTime())).empty());
+  const auto carry = [&](const std::string& agent, int count, std::int64_t tokens) {
+    const WorkerNumber worker = enrol();
+    for (int i = 0; i < count; ++i) submit(agent);
+    std::vector<Settlement> ends;
+    for (const Claim& claim : claim(worker, agent, 9)) {
+      Settlement end;
+      end.run = claim.run;
+      end.fence = claim.fence;
+      end.settle = Settle::failed;
+      end.tokens = tokens;
+      end.money_micros = 10 * tokens;
+      ends.push_back(end);
+      if (ends.size() == 1) ends.push_back(end);  // said twice: the second is stale
+    }
+    get(store().settle(worker, ends));
+    get(store().leave(worker));
+  };
+  const WallTime first = world().now();
+  carry("b", 1, 5);
+  carry("a", 3, 1);
+  carry("a", 1, 100);
+  world().advance(24h);
+  carry("a", 2, 7);
+  EXPECT_EQ(lines(get(store().spent(WallTime()))),
+            (Lines{kFirst + " a 4 103 1030", kFirst + " b 1 5 50", kSecond + " a 2 14 140"}));
+  EXPECT_EQ(lines(get(store().spent(world().now()))), Lines{kSecond + " a 2 14 140"}) << "from its day on";
+  EXPECT_EQ(lines(get(store().spent(first + 1ms))).size(), 3U) << "the whole day";
+  EXPECT_EQ(get(store().spent(world().now() + 48h)).size(), 0U);
+  EXPECT_EQ(get(store().prune(world().now() + 1s, 100)), 7U);
+  EXPECT_EQ(lines(get(store().spent(WallTime()))),
+            (Lines{kFirst + " a 4 103 1030", kFirst + " b 1 5 50", kSecond + " a 2 14 140"}))
+      << "runs are forgotten, and what they cost is not";
+}
+
+TEST_P(StoreTest, a_worker_that_died_said_nothing_of_what_it_used) {
+  define("a");
+  const std::string id = submit("a");
+  const WorkerNumber worker = enrol();
+  const Claim claim = claim_one(worker, "a");
+  world().kill(worker);
+  tick();
+  EXPECT_EQ(state(id), RunState::queued);
+  EXPECT_EQ(settle(worker, claim, Settle::succeeded, used(9, 9)), std::nullopt);
+  EXPECT_EQ(look(id).tokens, 0);
+  EXPECT_TRUE(get(store().spent(WallTime())).empty());
+}
+
+}  // namespace
+}  // namespace stint::store

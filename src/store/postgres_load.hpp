@@ -1,0 +1,32 @@
+/// The arrays of the function load() of a store in PostgreSQL, in its order.
+#pragma once
+
+#include "store/postgres_connection.hpp"
+#include "store/store.hpp"
+
+namespace stint::store {
+
+class PostgresLoad {
+ public:
+  /// One that check_record() has passed.
+  void add(const RunRecord& record);
+  [[nodiscard]] Parameters parameters() const;
+
+ private:
+  using Texts = std::vector<std::string>;
+  using Numbers = std::vector<std::optional<std::int64_t>>;
+
+  void add(const std::string& id, const Event& event);
+  void add_chunk(const std::string& id, const Output& output, std::uint64_t at, const std::string& body);
+
+  Texts ids_, agents_, sessions_, parents_, keys_, on_crash_, states_, holds_, stops_, errors_, parked_on_, inputs_,
+      results_, causes_;
+  Numbers ranks_, created_, not_before_, deadlines_, budgets_, left_, until_, started_, finished_, changed_, attempts_,
+      lost_, fences_, seqs_, unsafe_, tokens_, money_;
+  Texts event_ids_, event_causes_, event_states_, event_holds_, event_errors_, event_data_;
+  Numbers event_seqs_, event_fences_, event_workers_, event_at_;
+  Texts chunk_ids_, chunk_bodies_;
+  Numbers chunk_bytes_, chunk_at_;
+};
+
+}  // namespace stint::store

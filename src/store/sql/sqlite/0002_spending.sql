@@ -1,0 +1,10 @@
+-- What attempts used: of a run in its row, of an agent by day. A program of the version before neither reads nor writes it.
+ALTER TABLE run ADD COLUMN tokens INT NOT NULL DEFAULT 0;
+ALTER TABLE run ADD COLUMN money_micros INT NOT NULL DEFAULT 0;
+
+CREATE TABLE spent (
+  day TEXT NOT NULL, agent_id INT NOT NULL, runs INT NOT NULL, tokens INT NOT NULL, money_micros INT NOT NULL,
+  PRIMARY KEY (day, agent_id)) STRICT, WITHOUT ROWID;  -- the day in UTC
+
+-- For lists: nearly always empty.
+CREATE INDEX run_doubt ON run (run_id) WHERE state = 'in_doubt';

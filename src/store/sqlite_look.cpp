@@ -1,0 +1,238 @@
+// Those members of SqliteRows that only look.
+#include "store/sqlite_rows.hpp"
+#include "store/words.hpp"
+#include "store_sql_sqlite.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace stint::store {
+namespace {
+
+using domain::Hold;
+using domain::RunState;
+namespace query = sqlite::query;
+
+constexpr std::int64_t kFewQueued = 10'000;  // more, and the newest are found sooner by going back through all runs
+
+/// Columns from 0: seq, fence, worker_id, cause, state, hold, error, data, at.
+Result<Event> read_event(const Query& query) {
+  Event event;
+  event.seq = query.number(0);
+  event.fence = query.number(1);
+  event.worker = query.maybe(2);
+  event.cause = query.text(3);
+  if (!query.is_null(4)) event.state = domain::parse_run_state(query.text(4));
+  STINT_TRY(event.hold, read_hold(query.text(5)));
+  event.error = query.text(6);
+  event.data = query.text(7);
+  event.at = query.time(8).value_or(WallTime());
+  return event;
+}
+
+}  // namespace
+
+Result<std::optional<Run>> SqliteRows::find(const std::string& id) {
+  if (id.empty()) return std::nullopt;
+  Query query(database_, query::by_prefix);
+  query.bind(1, id).bind(2, id + '\x7f');
+  STINT_TRY(std::vector<RunRow> rows, read_all(query));
+  if (rows.empty()) return std::nullopt;
+  Run& run = rows.front().run;
+  if (rows.size() > 1 && run.id != id) return fail(Errc::invalid, "more than one run begins with '" + id + "'");
+  STINT_TRY(run.input, input(run.number));
+  STINT_TRY(run.result, result(run.number));
+  return std::move(run);
+}
+
+/// Whether runs of these states are better found through their own indexes than by going back through all.
+Result<bool> SqliteRows::are_few(const std::vector<RunState>& states) {
+  constexpr std::array kUnfinished = {RunState::queued, RunState::running, RunState::parked, RunState::in_doubt};
+  const auto is_unfinished = [&](RunState state) { return std::ranges::find(kUnfinished, state) != kUnfinished.end(); };
+  if (states.empty() || !std::ranges::all_of(states, is_unfinished)) return false;
+  if (std::ranges::find(states, RunState::queued) == states.end()) return true;
+  Query query(database_, query::count_queued);
+  std::int64_t queued = 0;
+  if (query.next()) queued = query.number(0);
+  STINT_CHECK(query.run());
+  return queued <= kFewQueued;
+}
+
+Result<std::vector<Run>> SqliteRows::list(const Filter& filter) {
+  std::optional<AgentNumber> agent_number;
+  if (!filter.agent.empty()) {
+    STINT_TRY(const std::optional<AgentRow> row, agent(filter.agent));
+    if (!row) return std::vector<Run>();
+    agent_number = row->number;
+  }
+  std::optional<RunNumber> parent;
+  if (!filter.parent.empty()) {
+    STINT_TRY(const std::optional<RunRow> row, run(filter.parent));
+    if (!row) return std::vector<Run>();
+    parent = row->run.number;
+  }
+  STINT_TRY(const bool few, are_few(filter.states));
+  Query query(database_, parent ? query::list_children : few ? query::list_unfinished : query::list);
+  std::string states;
+  for (const RunState state : filter.states) states += "," + std::string(to_string(state)) + ",";
+  query.bind_some(1, states).bind(2, agent_number).bind_some(3, filter.session);
+  query.bind(4, filter.before).bind(5, std::int64_t{filter.most});
+  if (parent) query.bind(6, *parent);
+  STINT_TRY(std::vector<RunRow> rows, read_all(query));
+  std::vector<Run> runs;
+  for (RunRow& row : rows) {
+    Run& run = runs.emplace_back(std::move(row.run));
+    if (!filter.texts) continue;
+    STINT_TRY(run.input, input(run.number));
+    STINT_TRY(run.result, result(run.number));
+  }
+  return runs;
+}
+
+Result<std::vector<Event>> SqliteRows::events(const std::string& id, std::int64_t after, std::uint32_t most) {
+  STINT_TRY(const std::optional<RunRow> row, run(id));
+  if (!row) return fail(no_such_run(id));
+  return events_of(row->run, after, most);
+}
+
+Result<std::vector<Event>> SqliteRows::events_of(const Run& run, std::int64_t after, std::int64_t most) {
+  Query query(database_, query::events);
+  query.bind(1, run.number).bind(2, after).bind(3, most);
+  std::vector<Event> found;
+  while (query.next()) {
+    STINT_TRY(Event event, read_event(query));
+    event.run = run.id;
+    found.push_back(std::move(event));
+  }
+  STINT_CHECK(query.end());
+  return found;
+}
+
+Result<FeedPage> SqliteRows::feed(const std::string& cursor, std::uint32_t most) {
+  STINT_TRY(const std::int64_t after, read_cursor(cursor));
+  FeedPage page;
+  page.cursor = std::to_string(after);
+  Query query(database_, query::feed);
+  query.bind(1, after).bind(2, std::int64_t{most});
+  while (query.next()) {
+    STINT_TRY(Event event, read_event(query));
+    page.cursor = std::to_string(query.number(9));
+    event.run = query.text(10);
+    page.events.push_back(std::move(event));
+  }
+  STINT_CHECK(query.end());
+  return page;
+}
+
+Result<Output> SqliteRows::output(const std::string& id) {
+  STINT_TRY(const std::optional<RunRow> row, run(id));
+  if (!row) return fail(no_such_run(id));
+  return output_of(row->run.number);
+}
+
+Result<Output> SqliteRows::output_of(RunNumber run) {
+  Output output;
+  {
+    Query query(database_, query::output_bytes);
+    query.bind(1, run);
+    if (query.next()) output.bytes = static_cast<std::uint64_t>(query.number(0));
+    STINT_CHECK(query.end());
+  }
+  Query query(database_, query::chunks);
+  query.bind(1, run);
+  while (query.next()) {
+    (query.number(0) < static_cast<std::int64_t>(kOutputHeadMax) ? output.head : output.tail) += query.text(1);
+  }
+  STINT_CHECK(query.end());
+  if (output.tail.size() > kOutputTailMax) output.tail.erase(0, output.tail.size() - kOutputTailMax);
+  return output;
+}
+
+Result<std::optional<std::int64_t>> SqliteRows::place(const std::string& id, std::int64_t most) {
+  STINT_TRY(const std::optional<RunRow> row, run(id));
+  if (!row) return fail(no_such_run(id));
+  if (row->run.state != RunState::queued || row->run.hold != Hold::none) return std::nullopt;
+  Query query(database_, query::place);
+  query.bind(1, row->agent).bind(2, row->rank).bind(3, row->run.number).bind(4, most);
+  std::optional<std::int64_t> place;
+  if (query.next()) place = query.number(0);
+  STINT_CHECK(query.end());
+  return place;
+}
+
+Result<Stats> SqliteRows::stats() {
+  Stats stats;
+  Query sums(database_, query::sums);
+  while (sums.next()) {
+    const auto state = domain::parse_run_state(sums.text(0));
+    if (state) stats.runs[*state] = static_cast<std::uint64_t>(sums.number(1));
+  }
+  STINT_CHECK(sums.end());
+  const auto count = [this](std::string_view statement, std::uint64_t& into) -> Result<> {
+    Query query(database_, statement);
+    if (query.next()) into = static_cast<std::uint64_t>(query.number(0));
+    return query.run();
+  };
+  STINT_CHECK(count(query::count_ready, stats.ready));
+  STINT_CHECK(count(query::count_events, stats.events));
+  STINT_CHECK(count(query::count_workers, stats.workers));
+  STINT_CHECK(count(query::count_bytes, stats.bytes));
+  return stats;
+}
+
+Result<std::vector<Spent>> SqliteRows::spent(WallTime since) {
+  Query query(database_, query::spent);
+  query.bind(1, day_of(since));
+  std::vector<Spent> found;
+  while (query.next()) {
+    found.push_back({.day = query.text(0),
+                     .agent = query.text(1),
+                     .runs = query.number(2),
+                     .tokens = query.number(3),
+                     .money_micros = query.number(4)});
+  }
+  STINT_CHECK(query.end());
+  return found;
+}
+
+Result<std::vector<RunRecord>> SqliteRows::dump(RunNumber after, std::uint32_t most) {
+  Query query(database_, query::dump);
+  query.bind(1, after).bind(2, std::int64_t{most});
+  STINT_TRY(std::vector<RunRow> rows, read_all(query));
+  std::vector<RunRecord> records;
+  for (RunRow& row : rows) {
+    RunRecord record;
+    record.run = std::move(row.run);
+    record.rank = row.rank;
+    record.budget = row.budget;
+    record.budget_left = row.budget_left;
+    record.budget_until = row.budget_until;
+    record.parked_on = std::move(row.parked_on);
+    STINT_TRY(record.run.input, input(record.run.number));
+    STINT_TRY(record.run.result, result(record.run.number));
+    STINT_TRY(record.events, events_of(record.run, 0, -1));
+    STINT_TRY(record.output, output_of(record.run.number));
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+Result<std::vector<std::string>> SqliteRows::check() {
+  std::vector<std::string> findings;
+  {
+    Query query(database_, query::integrity);
+    while (query.next()) {
+      if (query.text(0) != "ok") findings.push_back("the file is damaged: " + query.text(0));
+    }
+    STINT_CHECK(query.end());
+  }
+  Query query(database_, query::wrong_counts);
+  while (query.next()) {
+    findings.push_back("the queue of '" + query.text(0) + "' counts " + std::to_string(query.number(1)) +
+                       " runs and has " + std::to_string(query.number(2)));
+  }
+  STINT_CHECK(query.end());
+  return findings;
+}
+
+}  // namespace stint::store

@@ -373,7 +373,7 @@ Task<Response> Connection::stream(StreamHead head, Task<> body) {
   if (!told) closing_ = true;
   if (!told || request.method == "HEAD") co_return streamed;
 
-  if (desk_->begin == desk_->end) desk_->input.reset();  // a stream may last for hours
+  if (desk_->begin == desk_->end) desk_->drop_input();  // a stream may last for hours
   streaming_ = true;
   ++state_.stats.streams;
   heartbeat_ = head.heartbeat;

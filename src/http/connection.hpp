@@ -28,6 +28,10 @@ struct Desk {
 
   explicit Desk(const ReaderLimits& limits) : reader(limits) {}
   std::string_view pending() const noexcept { return {input.get() + begin, end - begin}; }
+  void drop_input() noexcept {
+    input.reset();
+    begin = end = 0;
+  }
   bool all_sent() const noexcept { return out.empty() && tail.empty(); }
 
   RequestReader reader;

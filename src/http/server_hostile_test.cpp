@@ -7,6 +7,8 @@
 namespace stint::http {
 namespace {
 
+using namespace std::string_literals;
+
 TEST(HttpHostile, a_head_that_trickles_is_cut_in_total_not_per_byte) {
   ServerOptions options;
   options.header_time_max = 60ms;
@@ -149,7 +151,7 @@ TEST(HttpHostile, garbage_and_smuggling_close_the_connection) {
         "hello\r\n\r\n",
         "GET / HTTP/1.1\nHost: localhost\n\n",
         "GET / HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b\r\n\r\n",
-        std::string("GET / HTTP/1.1\r\nHost: localhost\r\nX: a\0b\r\n\r\n", 44),
+        "GET / HTTP/1.1\r\nHost: localhost\r\nX: a\0b\r\n\r\n"s,
         "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nContent-Length: 4\r\n\r\nbody",
         "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",

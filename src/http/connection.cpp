@@ -129,10 +129,8 @@ Task<> Connection::serve() {
       } catch (...) {
         threw = true;
       }
-      if (threw) {
-        if (begun_) co_return;  // the head is gone already: all that is left is to cut
-        response = problem_response(500, "The server failed at this request.");
-      }
+      if (begun_ && !response.streamed) co_return;  // broken off after its head was sent: all that is left is to cut
+      if (threw) response = problem_response(500, "The server failed at this request.");
       if (!response.streamed) respond(std::move(response));
       if (closing_) break;
       next_request();

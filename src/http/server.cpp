@@ -26,6 +26,7 @@ class Server::Impl final : private Timer {
 
   Result<std::uint16_t> listen();
   Task<> run(CancelToken& until);
+  bool serving() const noexcept { return connections_ != nullptr; }
 
   ServerState state;
   Acceptor acceptor;
@@ -121,7 +122,7 @@ void Server::Impl::take(Scope& connections, Socket socket, tcp::endpoint peer) {
 
 Server::Server(Reactor& reactor, Handler& handler, ServerOptions options)
     : impl_(std::make_unique<Impl>(reactor, handler, std::move(options))) {}
-Server::~Server() = default;
+Server::~Server() { STINT_ASSERT(!impl_->serving()); }
 
 Result<std::uint16_t> Server::listen() { return impl_->listen(); }
 

@@ -173,9 +173,14 @@ TEST(HttpHostile, a_refusal_arrives_although_the_client_goes_on_sending) {
     Client client(w.reactor);
     co_await client.connect(w.port);
     (void)co_await client.write("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000000\r\n\r\n");
-    for (int i = 0; i < 50; ++i) (void)co_await client.write(std::string(100'000, 'x'));
+    for (int i = 0; i < 50; ++i) {
+      const bool written = co_await client.write(std::string(100'000, 'x'));
+      EXPECT_TRUE(written);
+    }
     const Reply reply = co_await client.reply();
     EXPECT_EQ(reply.status, 413);
+    const bool more = co_await client.read();
+    EXPECT_FALSE(more);
     EXPECT_FALSE(client.was_reset());
   });
 }

@@ -1,6 +1,6 @@
 // Owns main(): reads the command line and hands over to one command.
-#include "app/daemon.hpp"
-#include "app/demo_agents.hpp"
+#include "app/demo_fleet.hpp"
+#include "app/serve.hpp"
 #include "cli/agents.hpp"
 #include "cli/complete.hpp"
 #include "cli/completions.hpp"
@@ -91,7 +91,7 @@ int run_command_line(int argc, char** argv) {
   stint::cli::DoctorCommand doctor(app);
   stint::cli::CompletionsCommand completions(app);
   stint::cli::DemoCommand demo(app);
-  stint::app::DemoAgentsCommand demo_agents(app);
+  stint::app::DemoFleetCommand demo_fleet(app);
   stint::cli::ProviderCommand provider(app);
   if (!words.empty() && words.front() == stint::cli::kCompleteArgument) {
     words.erase(words.begin());
@@ -117,7 +117,7 @@ int run_command_line(int argc, char** argv) {
   if (limits.chosen()) return limits.run(real_world());
   if (store.chosen()) return store.run(real_world());
   if (with.chosen()) return with.run(real_world(), command);
-  if (demo_agents.chosen()) return demo_agents.run(real_world());
+  if (demo_fleet.chosen()) return demo_fleet.run(real_world());
   if (doctor.chosen()) return doctor.run();
   if (completions.chosen()) return completions.run();
   if (demo.chosen()) return demo.run();

@@ -67,10 +67,11 @@ class AgentReader {
       const auto capacity = configured_capacity(settings, request.name);
       if (capacity) {
         add(spec, request.name, request.weight, *capacity, counts_in_store(request.name));
-      } else if (spec.refused.empty()) {
+      } else if (!spec.refused) {
         spec.refused =
-            fmt::format("{}:{}: the limit '{}' is defined nowhere; give it a number in [limits] of stint.toml",
-                        agent.file, request.line, request.name);
+            Error(Errc::invalid,
+                  fmt::format("{}:{}: the limit '{}' is defined nowhere; give it a number in [limits] of stint.toml",
+                              agent.file, request.line, request.name));
       }
     }
     if (const auto capacity = configured_capacity(settings, "host")) add(spec, "host", 1, *capacity, false);
@@ -84,21 +85,22 @@ class AgentReader {
     const auto reach = found == reading_.place.settings.limits.end() ? std::nullopt : found->second.reach;
     return cluster_ && reach != agent::Reach::host && reach != agent::Reach::process;
   }
-  [[nodiscard]] std::string why_refused(const domain::Agent& agent) const {
+  [[nodiscard]] std::optional<Error> why_refused(const domain::Agent& agent) const {
     if (*agent.driver == DriverKind::llm) {
-      return agent.name + ": the driver 'llm' is not built yet; use claude, codex, gemini or command";
+      return Error(Errc::invalid,
+                   agent.name + ": the driver 'llm' is not built yet; use claude, codex, gemini or command");
     }
     if (*agent.driver == DriverKind::command && agent.command.empty()) {
-      return agent.name + ": the driver 'command' needs a command: in its file";
+      return Error(Errc::invalid, agent.name + ": the driver 'command' needs a command: in its file");
     }
     const bool tools = agent.tool_names || !agent.tool_names_denied.empty();
     if (tools && *agent.driver != DriverKind::claude) {
-      return agent.file + ": the driver '" + std::string(to_string(*agent.driver)) +
-             "' can't restrict tools as this file says";
+      return Error(Errc::invalid, agent.file + ": the driver '" + std::string(to_string(*agent.driver)) +
+                                      "' can't restrict tools as this file says");
     }
     const auto things = agent::things_that_need_trust(agent);
-    if (trusted_ || things.empty()) return {};
-    return agent::untrusted(reading_.place.project, things.front()).describe();
+    if (trusted_ || things.empty()) return std::nullopt;
+    return agent::untrusted(reading_.place.project, things.front());
   }
   static void add_to_store(engine::AgentSpec& spec, const std::string& limit, std::uint32_t weight) {
     const auto known = std::ranges::find(spec.entry.limits, limit, &store::LimitUse::limit);
@@ -116,9 +118,10 @@ class AgentReader {
     }
     auto limit = reading_.place.homes.find(name, capacity);
     const std::uint32_t now = in_store || !limit ? capacity : limit::capacity_now(*limit);
-    if (!limit && spec.refused.empty()) spec.refused = limit.error().describe();
-    if (weight > now && spec.refused.empty()) {
-      spec.refused = fmt::format("{}: weight {} is more than its capacity, {}", name, weight, now);
+    if (!limit && !spec.refused) spec.refused = limit.error();
+    if (weight > now && !spec.refused) {
+      spec.refused =
+          Error(Errc::invalid, fmt::format("{}: weight {} is more than its capacity, {}", name, weight, now));
     }
     if (!in_store && limit) requests_.push_back({std::move(*limit), weight});
   }

@@ -170,7 +170,7 @@ Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder ord
   const auto found = reading->book.find(order.agent);
   if (found == reading->book.end()) return fail(Errc::invalid, "the agent '" + order.agent + "' is gone");
   const engine::AgentSpec& spec = found->second;
-  if (!spec.refused.empty()) return fail(Errc::denied, spec.refused);
+  if (spec.refused) return fail(*spec.refused);
   const std::string driver =
       order.input.driver.empty() ? std::string(to_string(*spec.agent.driver)) : order.input.driver;
   STINT_TRY(std::unique_ptr<driver::Dialect> dialect, driver::make_dialect(driver));

@@ -1,5 +1,5 @@
-/// `stint run AGENT [value…] [key=value…]` and `stint run -p "TEXT"`: one run in the foreground, under its permits and
-/// its budget.
+/// `stint run AGENT [value…] [key=value…]` and `stint run -p "TEXT"`: submits a run and follows it to its end, under
+/// its permits and its budget. Without a daemon this process carries it.
 #pragma once
 
 #include "cli/command.hpp"
@@ -15,7 +15,7 @@ namespace stint::cli {
 struct RunOptions {
   std::vector<std::string> words;  ///< AGENT, then its arguments
   std::string prompt;              ///< of -p
-  std::string driver, model, program;
+  std::string driver, model, program, session;
   std::string time, tokens, cost, deadline;
   std::optional<std::int64_t> attempts;
   bool no_wait = false;

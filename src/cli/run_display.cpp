@@ -8,11 +8,12 @@
 
 #include <cstdio>
 #include <unistd.h>
+#include <utility>
 
 namespace stint::cli {
 namespace {
 
-using Kind = engine::RunEvent::Kind;
+using domain::RunState;
 
 constexpr std::size_t kToolShown = 120;
 
@@ -70,76 +71,83 @@ void RunDisplay::say(const std::string& text) {
 }
 
 void RunDisplay::print(std::string_view text) {
+  if (text.empty()) return;
   clear_line();
   printed_ = true;
-  fmt::print("{}\n", safe_lines(text));
+  in_line_ = !text.ends_with('\n');
+  fmt::print("{}", safe_lines(text));
   std::fflush(stdout);
 }
 
-void RunDisplay::show(const engine::RunEvent& event) {
-  switch (event.kind) {
-    case Kind::waiting: state_ = "waiting"; return say("waiting for " + printable(event.reason->describe()));
-    case Kind::started:
-      state_ = "running";
-      if (event.attempt > 1) say(fmt::format("attempt {}", event.attempt));
-      return;
-    case Kind::backing_off:
-      state_ = "backing off";
-      return say(fmt::format("{}; next attempt in {}", printable(event.text), clock_text(event.wait)));
-    case Kind::attempt_ended:
-      if (event.report->processes_ended > 0) {
-        say(fmt::format("{} {} ended in {} ms", event.report->processes_ended,
-                        event.report->processes_ended == 1 ? "process" : "processes",
-                        std::chrono::duration_cast<std::chrono::milliseconds>(event.report->ending).count()));
-      }
-      return;
-    case Kind::progress: break;
-    case Kind::ended: return;
-  }
-  switch (event.progress->kind) {
-    case driver::ProgressKind::text: return print(event.progress->text);
-    case driver::ProgressKind::tool_start: return say(printable(event.progress->text.substr(0, kToolShown)));
-    case driver::ProgressKind::rate_info:
-    case driver::ProgressKind::conversation: return;
-    case driver::ProgressKind::note: return say(printable(event.progress->text));
-    case driver::ProgressKind::thinking:
-    case driver::ProgressKind::tool_end:
-    case driver::ProgressKind::heartbeat:
-    case driver::ProgressKind::usage: return;
-  }
+void RunDisplay::show_wait(const std::string& why) {
+  state_ = "waiting";
+  wait_ = why;
+  say("waiting for " + printable(why));
 }
 
-void RunDisplay::refresh(const engine::ForegroundRun& run) {
-  if (!live_) return;
-  const Usage usage = run.usage();
+void RunDisplay::show(const store::Event& event, std::string_view note) {
+  if (event.cause == "tool") return say(printable(note.substr(0, kToolShown)));
+  if (event.cause == "note") return say(printable(note));
+  if (!event.state || event.cause == "unsafe" || event.cause == "safe") return;
+  state_ = to_string(*event.state);
+  if (event.cause == "claimed" && event.fence > 1) return say("the next attempt begins");
+  if (event.cause == "retry" && *event.state == RunState::queued) {
+    state_ = "backing off";
+    return say(printable(event.error) + "; it will be tried again");
+  }
+  if (*event.state == RunState::parked) {
+    return say("parked: " + printable(event.error) +
+               (event.hold == domain::Hold::person ? "; it waits for a person" : ""));
+  }
+  if (event.cause == "lost") say("the process that carried it was lost");
+}
+
+void RunDisplay::refresh(const engine::RunView& run, WallTime now) {
+  if (!live_ || in_line_) return;
+  const Usage& usage = run.memo.usage;
   Line line;
-  line.add(state_, Style::bold).add(" " + clock_text(run.elapsed()));
+  line.add(state_, Style::bold).add(" " + clock_text(now - run.run.created_at));
   if (usage.tokens() > 0) line.add(" · " + short_count(usage.tokens()) + " tokens");
   if (usage.money_micros > 0) line.add(" · $" + agent::format_money(usage.money_micros));
-  if (!run.deadline().is_never()) line.add(" · " + clock_text(run.time_left()) + " left");
+  if (run.run.expires_at) line.add(" · " + clock_text(*run.run.expires_at - now) + " left");
   line.add(" · Ctrl-C cancels", Style::dim);
   fmt::print(stderr, "\r\033[K{}", line.clipped(columns_ - 1, true).str(colour_));
   std::fflush(stderr);
   drawn_ = true;
 }
 
-void RunDisplay::show_result(const engine::RunResult& result) {
+void RunDisplay::show_result(const engine::RunView& view) {
+  const store::Run& run = view.run;
+  const domain::RunMemo& memo = view.memo;
+  const bool succeeded = run.state == RunState::succeeded;
   clear_line();
-  if (!printed_ && !result.text.empty()) fmt::print("{}\n", safe_lines(result.text));
+  if (!printed_ && !memo.text.empty()) fmt::print("{}\n", safe_lines(memo.text));
+  if (std::exchange(in_line_, false)) fmt::print("\n");
   std::fflush(stdout);
-  for (const Denial& denial : result.denials) {
+  for (const Denial& denial : memo.denials) {
     say(fmt::format("refused: {} {}; to allow it: {}", printable(denial.tool), printable(denial.call),
                     printable(denial.allow)));
   }
-  std::string sums = fmt::format("{} after {}", to_string(result.end), clock_text(result.elapsed));
-  if (result.attempts > 1) sums += fmt::format(", {} attempts", result.attempts);
-  if (result.usage.tokens() > 0) sums += ", " + short_count(result.usage.tokens()) + " tokens";
-  if (result.usage.money_micros > 0) sums += ", $" + agent::format_money(result.usage.money_micros);
-  if (!result.message.empty()) sums += ": " + printable(result.message);
+  if (memo.processes_ended > 0) {
+    say(fmt::format("{} {} ended in {} ms", memo.processes_ended, memo.processes_ended == 1 ? "process" : "processes",
+                    std::chrono::duration_cast<std::chrono::milliseconds>(memo.ending).count()));
+  }
+  const WallTime end = run.finished_at.value_or(run.created_at);
+  std::string sums = fmt::format("{} after {}", to_string(run.state), clock_text(end - run.created_at));
+  if (!run.finished_at) sums = std::string(to_string(run.state));
+  if (run.attempt > 1) sums += fmt::format(", {} attempts", run.attempt);
+  if (memo.usage.tokens() > 0) sums += ", " + short_count(memo.usage.tokens()) + " tokens";
+  if (memo.usage.money_micros > 0) sums += ", $" + agent::format_money(memo.usage.money_micros);
+  if (!run.error.empty() && !succeeded) sums += ": " + printable(run.error);
+  if (run.state == RunState::expired && !run.started_at && !wait_.empty()) {
+    sums += ": it did not begin, " + printable(wait_);
+  }
+  if (run.state == RunState::in_doubt) sums += fmt::format("; `stint resolve {}` settles it", run.id);
+  if (run.state == RunState::parked) sums += fmt::format("; `stint resume {}` lets it go on", run.id);
   // What went wrong is said also to who wanted quiet.
-  if (quiet_ && result.end == domain::RunEnd::succeeded) return;
+  if (quiet_ && succeeded) return;
   Line line;
-  line.add("stint: " + sums, result.end == domain::RunEnd::succeeded ? Style::dim : Style::red);
+  line.add("stint: " + sums, succeeded ? Style::dim : Style::red);
   fmt::print(stderr, "{}\n", line.str(colour_));
 }
 

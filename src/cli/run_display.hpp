@@ -1,11 +1,13 @@
-/// What a person sees of a run: its words on stdout as they come, everything about it on stderr. On a terminal there is
-/// a line at the bottom with state, time, budget left, tokens and cost; elsewhere only what matters later.
+/// What a person sees of a run that is followed: its words on stdout as they come, everything about it on stderr. On a
+/// terminal there is a line at the bottom with state, time, budget left, tokens and cost; elsewhere only what matters
+/// later.
 #pragma once
 
 #include "cli/surroundings.hpp"
-#include "engine/foreground.hpp"
+#include "engine/fleet.hpp"
 
 #include <string>
+#include <string_view>
 
 namespace stint::cli {
 
@@ -21,15 +23,16 @@ class RunDisplay {
   RunDisplay(const RunDisplay&) = delete;
   RunDisplay& operator=(const RunDisplay&) = delete;
 
-  void show(const engine::RunEvent& event);
+  void show(const store::Event& event, std::string_view note);
+  void show_wait(const std::string& why);
+  void print(std::string_view text);  ///< the agent's own words
   /// The line at the bottom, again.
-  void refresh(const engine::ForegroundRun& run);
-  void show_result(const engine::RunResult& result);
+  void refresh(const engine::RunView& run, WallTime now);
+  void show_result(const engine::RunView& run);
   [[nodiscard]] bool live() const noexcept { return live_; }
+  void say(const std::string& text);  ///< a line on stderr
 
  private:
-  void say(const std::string& text);  // a line on stderr
-  void print(std::string_view text);  // the agent's own words
   void clear_line();
 
   const bool colour_;
@@ -38,7 +41,9 @@ class RunDisplay {
   const int columns_;
   bool drawn_ = false;
   bool printed_ = false;  // words were printed, so the answer need not be
+  bool in_line_ = false;  // the last of them had no end of line
   std::string state_ = "starting";
+  std::string wait_;  // the last reason why it did not begin
 };
 
 }  // namespace stint::cli

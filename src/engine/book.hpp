@@ -5,6 +5,7 @@
 #include "store/store.hpp"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,7 +19,7 @@ struct AgentSpec {
   std::string account;        ///< the limit that a rate limit pauses; empty: none
   domain::BudgetSpec budget;  ///< with the settings' defaults
   domain::OnCrash on_crash = domain::OnCrash::doubt;
-  std::string refused;  ///< why it must not run; empty: it may
+  std::optional<Error> refused;  ///< why it must not run
 };
 using Book = std::map<std::string, AgentSpec, std::less<>>;
 

@@ -64,10 +64,24 @@ Task<> Engine::dispatch() {
 
 Task<> Engine::stir(std::uint64_t seen) { co_await stirred_.hear(seen); }
 
+/// Agents with something to do; or the one, if only its run counts.
+Task<Result<std::vector<store::Ready>>> Engine::look_for_work() {
+  if (options_.only.empty()) {
+    co_return co_await parts_.store.ready(static_cast<std::uint32_t>(options_.pool.queue_capacity));
+  }
+  std::vector<store::Ready> ready;
+  STINT_CO_TRY(const auto run, co_await parts_.store.find(options_.only));
+  if (run && run->state == domain::RunState::queued && run->hold == domain::Hold::none) {
+    ready.push_back({options_.only_agent, 1, std::nullopt, 0});
+  }
+  co_return ready;
+}
+
 /// True: something was claimed, and there may be more.
 Task<bool> Engine::dispatch_once() {
-  const auto ready = co_await parts_.store.ready(static_cast<std::uint32_t>(options_.pool.queue_capacity));
+  auto ready = co_await look_for_work();
   if (!ready || !may_claim()) co_return false;
+  leave_lines(*ready);
   std::vector<queue::Candidate> candidates;
   std::uint32_t startable = 0;
   for (const store::Ready& each : *ready) {
@@ -78,7 +92,7 @@ Task<bool> Engine::dispatch_once() {
       candidates.push_back({each.agent, runs, each.rank_ms, running(each.agent)});
       startable += runs;
     } else if (!feeding_.contains(each.agent)) {
-      feeding_.insert(each.agent);
+      feeding_[each.agent] = nullptr;
       scope_->spawn(feed(each.agent));
     } else if (!waits_.contains(each.agent)) {
       ++startable;
@@ -96,7 +110,7 @@ Task<bool> Engine::dispatch_once() {
   co_return progress;
 }
 
-/// Stands in line for an agent's permits, as long as it has something to run.
+/// Stands in line for an agent's permits, and claims one run with them.
 Task<> Engine::feed(std::string agent) {
   struct Feeding {
     Engine& engine;
@@ -104,36 +118,51 @@ Task<> Engine::feed(std::string agent) {
     ~Feeding() {
       engine.feeding_.erase(agent);
       engine.waits_.erase(agent);
+      engine.stirred_.ring();
     }
   };
   const Feeding feeding{*this, agent};
-  while (may_claim()) {
-    auto told = [this, &agent](std::string why) {
-      if (why.empty()) {
-        waits_.erase(agent);
-      } else {
-        waits_[agent] = std::move(why);
-      }
-    };
-    auto permits = co_await parts_.permits.acquire(agent, told);
-    if (!permits) {
-      waits_[agent] = permits.error().describe();
-      co_await next_step(options_.look_every);
-      continue;
-    }
-    {
-      // Who has permits goes first. They are not kept for long without a worker: others of this host may want them.
-      const Count counted(with_permits_);
-      const TimePoint until = parts_.executor.now() + kPermitsKept;
-      while (may_claim() && free_workers() == 0 && parts_.executor.now() < until) {
-        co_await race(hear(stirred_), nap(until));
-      }
-    }
-    if (!may_claim() || free_workers() == 0) break;
-    const std::uint32_t claimed = co_await claim(agent, 1, std::move(*permits));
-    if (claimed == 0) break;
+  auto permits = co_await stand_in_line(agent);
+  if (!permits) {
+    if (permits.error() == Errc::cancelled) co_return;  // there is nothing to run any more
+    waits_[agent] = permits.error().describe();
+    co_await next_step(options_.look_every);
+    co_return;
   }
-  stirred_.ring();
+  {
+    // Who has permits goes first. They are not kept for long without a worker: others of this host may want them.
+    const Count counted(with_permits_);
+    const TimePoint until = parts_.executor.now() + kPermitsKept;
+    while (may_claim() && free_workers() == 0 && parts_.executor.now() < until) {
+      co_await race(hear(stirred_), nap(until));
+    }
+  }
+  if (may_claim() && free_workers() > 0) (void)co_await claim(agent, 1, std::move(*permits));
+}
+
+Task<Result<std::unique_ptr<domain::HeldPermits>>> Engine::stand_in_line(const std::string& agent) {
+  auto told = [this, &agent](std::string why) {
+    if (why.empty()) {
+      waits_.erase(agent);
+    } else {
+      waits_[agent] = std::move(why);
+    }
+    changes_.tell(options_.only);
+  };
+  auto body = [&](Scope& scope) {
+    feeding_[agent] = &scope;
+    return parts_.permits.acquire(agent, told);
+  };
+  auto permits = co_await with_scope(std::ref(body));
+  feeding_[agent] = nullptr;
+  co_return permits;
+}
+
+/// Whoever has nothing to run must not stand in others' way.
+void Engine::leave_lines(const std::vector<store::Ready>& but_of) {
+  for (const auto& [agent, scope] : feeding_) {
+    if (scope != nullptr && std::ranges::find(but_of, agent, &store::Ready::agent) == but_of.end()) scope->cancel();
+  }
 }
 
 Task<std::uint32_t> Engine::claim(std::string agent, std::uint32_t most, std::unique_ptr<domain::HeldPermits> permits) {
@@ -158,7 +187,7 @@ Task<std::uint32_t> Engine::claim(std::string agent, std::uint32_t most, std::un
 /// What the store gave us, also if its answer was lost on the way.
 Task<std::vector<store::Claim>> Engine::ask_claim(store::WorkerNumber owner, const std::string& agent,
                                                   std::uint32_t most) {
-  auto claims = co_await parts_.store.claim(owner, agent, most);
+  auto claims = co_await parts_.store.claim(owner, agent, most, options_.only);
   if (claims) co_return std::move(*claims);
   if (claims.error().retry() != Retry::unknown) co_return {};
   Patience patience;

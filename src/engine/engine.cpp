@@ -91,6 +91,7 @@ bool Engine::stop_here(std::string_view id, Carried::Stop why, std::string text)
 
 void Engine::hold_up(std::string why) {
   held_up_ = std::move(why);
+  if (!held_up_.empty()) leave_lines({});
   stirred_.ring();
 }
 
@@ -170,6 +171,7 @@ Task<> Engine::watch_lease() {
 Task<> Engine::fence(std::string why) {
   if (std::exchange(fencing_, true)) co_return;
   owner_.reset();
+  leave_lines({});
   for (const auto& [key, carried] : worker_.carried()) carried->stop(Carried::Stop::fenced, why);
   keep_a_worker();
   while (!worker_.carried().empty()) co_await worker_.moved().hear(worker_.moved().rings());
@@ -228,6 +230,7 @@ void Engine::drain(std::optional<Duration> timeout) {
     drain_timeout_ = timeout.value_or(options_.drain_timeout);
     if (phase_ == Phase::serving || phase_ == Phase::starting) phase_ = Phase::finishing;
   }
+  leave_lines({});
   drain_asked_.ring();
   stirred_.ring();
   changes_.tell("");

@@ -18,7 +18,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -33,7 +32,8 @@ struct EngineOptions {
   Duration look_every = std::chrono::seconds(1);  ///< for work that nobody told us of
   Duration drain_timeout = std::chrono::seconds(30);
   Duration retention{};  ///< finished runs are forgotten after it; zero: never
-  std::optional<std::int64_t> money_micros_per_day;
+  /// The one run that this process carries, and of which agent; empty: whatever comes.
+  std::string only, only_agent;
 };
 
 enum class Phase : std::uint8_t {
@@ -107,7 +107,10 @@ class Engine {
   // From the queue to a worker (dispatch.cpp).
   Task<> dispatch();
   Task<bool> dispatch_once();
+  Task<Result<std::vector<store::Ready>>> look_for_work();
   Task<> feed(std::string agent);
+  Task<Result<std::unique_ptr<domain::HeldPermits>>> stand_in_line(const std::string& agent);
+  void leave_lines(const std::vector<store::Ready>& but_of);
   Task<std::uint32_t> claim(std::string agent, std::uint32_t most, std::unique_ptr<domain::HeldPermits> permits);
   Task<std::vector<store::Claim>> ask_claim(store::WorkerNumber owner, const std::string& agent, std::uint32_t most);
   bool assign(store::WorkerNumber owner, store::Claim& claim, std::unique_ptr<domain::HeldPermits> permits);
@@ -134,10 +137,10 @@ class Engine {
   std::optional<store::WorkerNumber> owner_;
   TimePoint leased_until_{};
   bool fencing_ = false;
-  std::uint32_t reserved_ = 0;      // workers promised to claims that are on their way
-  std::uint32_t with_permits_ = 0;  // who has permits and waits for a worker
-  std::uint32_t startable_ = 0;     // runs that more workers could start, when last looked
-  std::set<std::string> feeding_;   // agents for which somebody stands in line
+  std::uint32_t reserved_ = 0;             // workers promised to claims that are on their way
+  std::uint32_t with_permits_ = 0;         // who has permits and waits for a worker
+  std::uint32_t startable_ = 0;            // runs that more workers could start, when last looked
+  std::map<std::string, Scope*> feeding_;  // who stands in line for an agent's permits; null: not yet
   std::map<std::string, std::string> waits_;
   std::string held_up_;
   Bell stirred_;  // there may be something to claim, or a worker is free

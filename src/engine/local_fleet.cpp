@@ -66,7 +66,7 @@ Result<store::NewRun> LocalFleet::prepare(const Submission& wish) const {
     return fail(Errc::invalid, "there is no agent '" + name + "'. `stint agents` lists them");
   }
   const AgentSpec& spec = found->second;
-  if (!spec.refused.empty()) return fail(Errc::denied, spec.refused);
+  if (spec.refused) return fail(*spec.refused);
   domain::RunInput input;
   if (wish.words.empty()) {
     STINT_TRY(input.args, agent::check_arguments(spec.agent, wish.args));
@@ -339,7 +339,7 @@ Task<Result<std::vector<AgentView>>> LocalFleet::agents() {
     view.description = spec.agent.description;
     view.driver = spec.agent.driver ? std::string(domain::to_string(*spec.agent.driver)) : std::string();
     view.usage = agent::usage(spec.agent);
-    view.refused = spec.refused;
+    if (spec.refused) view.refused = spec.refused->describe();
     view.max_concurrency = spec.agent.max_concurrency;
     for (const domain::LimitRequest& limit : spec.agent.limits) view.limits.push_back({limit.name, limit.weight});
     views.push_back(std::move(view));

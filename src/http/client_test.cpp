@@ -203,6 +203,27 @@ TEST(HttpClient, a_slow_reader_slows_the_sender_down) {
   });
 }
 
+TEST(HttpClient, a_reactor_that_goes_takes_requests_with_it) {
+  World world;
+  for (const auto wait : {0ms, 20ms}) {
+    std::optional<Reactor> reactor(std::in_place);
+    RootScope scope(*reactor);
+    const auto forever = [](Reactor& on, std::string where) -> Task<> {
+      net::HttpClient client(on);
+      net::Ask ask;
+      ask.url = std::move(where);
+      (void)co_await client.ask(std::move(ask));  // nobody accepts it
+      ADD_FAILURE();
+    };
+    scope.spawn(forever(*reactor, url(world, "/hello")));
+    int batches = 0;
+    RootScope waiting(*reactor);
+    waiting.spawn(awaited(sleep_for(wait)));
+    reactor->run_until([&] { return ++batches > 1 && waiting.idle(); });
+    reactor.reset();
+  }
+}
+
 TEST(HttpClient, many_at_once) {
   World world;
   world.run([](World& w) -> Task<> {

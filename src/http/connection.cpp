@@ -20,58 +20,12 @@ using boost::system::error_code;
 
 constexpr std::size_t kFlushBytes = 64 << 10;     // of answers to pipelined requests, written together
 constexpr std::size_t kInlineBodyMax = 16 << 10;  // copied behind its head; larger ones are written from where they are
-constexpr std::size_t kKeptOutMax = 64 << 10;
 constexpr std::size_t kLingerBytesMax = 8 << 20;
 constexpr Duration kLingerMax = std::chrono::seconds(1);
 
 }  // namespace
 
-// ---- what the connections share
-// --------------------------------------------------------------------------------------
-
-ServerState::ServerState(Reactor& on, Handler& by, ServerOptions with)
-    : reactor(on), handler(by), options(std::move(with)) {
-  rules.listen_host = options.address;
-  rules.allowed_hosts = options.allowed_hosts;
-  rules.token = options.token;
-  rules.other_token = options.other_token;
-  rules.is_open = options.is_open;
-}
-
-std::unique_ptr<Desk> ServerState::take_desk() {
-  std::unique_ptr<Desk> desk;
-  if (desks.empty()) {
-    desk = std::make_unique<Desk>(options.request);
-  } else {
-    desk = std::move(desks.back());
-    desks.pop_back();
-  }
-  if (!desk->input) desk->input = std::make_unique_for_overwrite<char[]>(Desk::kInputBytes);
-  return desk;
-}
-
-void ServerState::give_back(std::unique_ptr<Desk> desk) noexcept {
-  if (desks.size() >= kDesksKeptMax) return;
-  desk->reader.next();
-  desk->begin = desk->end = desk->sent = 0;
-  desk->out.clear();
-  desk->tail = std::string();
-  if (desk->out.capacity() > kKeptOutMax) desk->out = std::string();
-  desks.push_back(std::move(desk));
-}
-
-std::string_view ServerState::date(TimePoint now) {
-  if (options.wall_clock && now >= date_until_) {
-    const auto wall = options.wall_clock();
-    date_ = date_line(wall);
-    const auto part = wall - std::chrono::floor<std::chrono::seconds>(wall);
-    date_until_ = now + (std::chrono::seconds(1) - std::chrono::duration_cast<Duration>(part));
-  }
-  return date_;
-}
-
-// ---- its life
-// --------------------------------------------------------------------------------------------------------
+// ---- its life -----------------------------------------------------------------------------------------------------
 
 Connection::Connection(ServerState& state, Socket socket, tcp::endpoint peer)
     : state_(state), socket_(std::move(socket)), peer_(peer) {
@@ -129,10 +83,8 @@ Task<> Connection::serve() {
       } catch (...) {
         threw = true;
       }
-      if (threw) {
-        if (begun_) co_return;  // the head is gone already: all that is left is to cut
-        response = problem_response(500, "The server failed at this request.");
-      }
+      if (begun_ && !response.streamed) co_return;  // broken off after its head was sent: all that is left is to cut
+      if (threw) response = problem_response(500, "The server failed at this request.");
       if (!response.streamed) respond(std::move(response));
       if (closing_) break;
       next_request();
@@ -170,8 +122,7 @@ Task<> Connection::finish() {
   }
 }
 
-// ---- reading
-// ---------------------------------------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------------------------------------
 
 /// Before a wait for bytes: which limit it has.
 void Connection::rest() {
@@ -286,8 +237,7 @@ void Connection::next_request() {
   since_ = TimePoint();
 }
 
-// ---- writing
-// ---------------------------------------------------------------------------------------------------------
+// ---- writing ------------------------------------------------------------------------------------------------------
 
 HeadFacts Connection::facts(bool keep_alive) {
   HeadFacts facts;
@@ -357,8 +307,7 @@ Task<bool> Connection::flush() {
   }
 }
 
-// ---- streams
-// ---------------------------------------------------------------------------------------------------------
+// ---- streams ------------------------------------------------------------------------------------------------------
 
 Task<Response> Connection::stream(StreamHead head, Task<> body) {
   STINT_ASSERT(!begun_ && "an exchange has one stream");
@@ -373,7 +322,7 @@ Task<Response> Connection::stream(StreamHead head, Task<> body) {
   if (!told) closing_ = true;
   if (!told || request.method == "HEAD") co_return streamed;
 
-  if (desk_->begin == desk_->end) desk_->input.reset();  // a stream may last for hours
+  if (desk_->begin == desk_->end) desk_->drop_input();  // a stream may last for hours
   streaming_ = true;
   ++state_.stats.streams;
   heartbeat_ = head.heartbeat;
@@ -456,8 +405,7 @@ std::string Connection::peer() const {
                                  : fmt::format("{}:{}", host, peer_.port());
 }
 
-// ---- time
-// ------------------------------------------------------------------------------------------------------------
+// ---- time ---------------------------------------------------------------------------------------------------------
 
 void Connection::set_limit(Limit limit, TimePoint when) noexcept {
   limit_ = limit;

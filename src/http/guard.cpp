@@ -15,9 +15,8 @@ bool is_host_byte(char c) noexcept {
   return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == ':';
 }
 
-bool is_loopback_v4(std::string_view host) noexcept {
+bool is_address_v4(std::string_view host) noexcept {
   int parts = 0;
-  if (!host.starts_with("127.")) return false;
   while (true) {
     const std::size_t dot = host.find('.');
     const std::string_view part = host.substr(0, dot);
@@ -64,8 +63,12 @@ std::optional<std::string_view> host_of(std::string_view authority) noexcept {
   return host;
 }
 
+bool is_address(std::string_view host) noexcept {
+  return is_address_v4(host) || host.find(':') != std::string_view::npos;
+}
+
 bool is_loopback(std::string_view host) noexcept {
-  if (host == "::1" || is_loopback_v4(host)) return true;
+  if (host == "::1" || (host.starts_with("127.") && is_address_v4(host))) return true;
   constexpr std::string_view kName = "localhost";
   if (host.size() < kName.size() || !equal_nocase(host.substr(host.size() - kName.size()), kName)) return false;
   return host.size() == kName.size() || host[host.size() - kName.size() - 1] == '.';
@@ -75,6 +78,8 @@ bool host_allowed(std::string_view authority, const GuardRules& rules) noexcept 
   const auto host = host_of(authority);
   if (!host) return false;
   if (is_loopback(*host) || equal_nocase(*host, rules.listen_host)) return true;
+  const bool listens_everywhere = rules.listen_host == "0.0.0.0" || rules.listen_host == "::";
+  if (listens_everywhere && is_address(*host)) return true;
   return std::ranges::any_of(rules.allowed_hosts, [&](const std::string& name) { return equal_nocase(*host, name); });
 }
 

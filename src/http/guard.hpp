@@ -28,8 +28,11 @@ struct GuardRules {
 
 /// Without the port and the brackets: "[::1]:80" → "::1". Nothing if it is no host and port.
 [[nodiscard]] std::optional<std::string_view> host_of(std::string_view authority) noexcept;
+/// An address in figures. Nobody's DNS lets such a name point here.
+[[nodiscard]] bool is_address(std::string_view host) noexcept;
 /// "localhost", "x.localhost", 127.0.0.0/8 and ::1.
 [[nodiscard]] bool is_loopback(std::string_view host) noexcept;
+/// Loopback, the address that the server listens on (if that is all of them: any address), and what the rules name.
 [[nodiscard]] bool host_allowed(std::string_view authority, const GuardRules& rules) noexcept;
 /// Whether a page of that origin was loaded from the host that the request is for.
 [[nodiscard]] bool same_origin(std::string_view origin, std::string_view authority) noexcept;

@@ -36,6 +36,17 @@ TEST(HttpGuard, knows_its_own_names) {
   EXPECT_FALSE(host_allowed("", rules));
 }
 
+TEST(HttpGuard, who_listens_everywhere_is_known_by_any_address) {
+  GuardRules rules;
+  for (const char* everywhere : {"0.0.0.0", "::"}) {
+    rules.listen_host = everywhere;
+    EXPECT_TRUE(host_allowed("192.0.2.8:7717", rules));
+    EXPECT_TRUE(host_allowed("[2001:db8::1]:7717", rules));
+    EXPECT_FALSE(host_allowed("evil.example", rules));
+    EXPECT_FALSE(host_allowed("192.0.2.8.evil.example", rules));
+  }
+}
+
 TEST(HttpGuard, an_origin_is_ours_if_its_host_is_the_requests) {
   EXPECT_TRUE(same_origin("http://localhost:7717", "localhost:7717"));
   EXPECT_TRUE(same_origin("http://LOCALHOST:7717", "localhost:7717"));

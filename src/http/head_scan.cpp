@@ -1,11 +1,8 @@
 #include "http/head_scan.hpp"
 
+#include "http/text.hpp"
+
 namespace stint::http {
-namespace {
-
-bool is_text(unsigned char byte) noexcept { return (byte >= ' ' && byte != 0x7f) || byte == '\t'; }
-
-}  // namespace
 
 /// False for a byte that may not stand here.
 bool HeadScan::step(unsigned char byte) noexcept {

@@ -1,6 +1,5 @@
 #include "http/request_reader.hpp"
 
-#include "http/head_scan.hpp"
 #include "http/text.hpp"
 
 #include <boost/asio/buffer.hpp>
@@ -8,8 +7,8 @@
 #include <boost/beast/http/error.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
-#include <optional>
 
 namespace stint::http {
 namespace {
@@ -27,10 +26,9 @@ std::string_view to_std(beast::string_view text) noexcept { return {text.data(),
 /// What the parser finds, put into the request. Its views point into the request's text.
 class Sink final : public beast::http::basic_parser<true> {
  public:
-  Sink(Request& request, const ReaderLimits& limits) : request_(request), limits_(limits) {
-    header_limit(std::numeric_limits<std::uint32_t>::max());  // ours holds before
-    body_limit(limits.body_bytes_max);
-    eager(false);
+  Sink(Request& request, std::size_t headers_max) : request_(request), headers_max_(headers_max) {
+    header_limit(std::numeric_limits<std::uint32_t>::max());  // ours held before
+    body_limit(boost::none);                                  // ours comes after
   }
   bool too_many() const noexcept { return too_many_; }
 
@@ -43,33 +41,24 @@ class Sink final : public beast::http::basic_parser<true> {
   }
   void on_field_impl(beast::http::field, beast::string_view name, beast::string_view value,
                      error_code& error) override {
-    if (in_body_) return;  // a trailer: nobody asked for it, and it must not pass for a header
-    if (request_.headers.size() == limits_.headers_max) {
+    if (request_.headers.size() == headers_max_) {
       too_many_ = true;
       error = beast::http::error::header_limit;
       return;
     }
     request_.headers.push_back({to_std(name), to_std(value)});
   }
-  void on_header_impl(error_code&) override { in_body_ = true; }
-  void on_body_init_impl(const boost::optional<std::uint64_t>& length, error_code&) override {
-    if (length) request_.body.reserve(std::min<std::uint64_t>(*length, kBodyReservedBytesMax));
-  }
-  std::size_t on_body_impl(beast::string_view bytes, error_code&) override {
-    request_.body.append(bytes.data(), bytes.size());
-    return bytes.size();
-  }
+  // Bodies never come here: the parser is given the head alone.
+  void on_header_impl(error_code&) override {}
+  void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
+  std::size_t on_body_impl(beast::string_view, error_code&) override { return 0; }
   void on_chunk_header_impl(std::uint64_t, beast::string_view, error_code&) override {}
-  std::size_t on_chunk_body_impl(std::uint64_t, beast::string_view bytes, error_code&) override {
-    request_.body.append(bytes.data(), bytes.size());
-    return bytes.size();
-  }
+  std::size_t on_chunk_body_impl(std::uint64_t, beast::string_view, error_code&) override { return 0; }
   void on_finish_impl(error_code&) override {}
   void on_response_impl(int, beast::string_view, int, error_code&) override {}
 
   Request& request_;
-  const ReaderLimits& limits_;
-  bool in_body_ = false;
+  const std::size_t headers_max_;
   bool too_many_ = false;
 };
 
@@ -85,22 +74,13 @@ bool names_other_version(std::string_view head) {
 
 }  // namespace
 
-class RequestReader::Parser {
- public:
-  HeadScan scan;
-  std::optional<Sink> sink;
-};
-
-RequestReader::RequestReader(ReaderLimits limits) : limits_(limits), parser_(std::make_unique<Parser>()) {}
-RequestReader::~RequestReader() = default;
-
 void RequestReader::next() {
   request_.clear();
-  parser_->scan.reset();
-  parser_->sink.reset();
+  scan_.reset();
   refusal_ = {};
   state_ = State::head;
-  begun_ = false;
+  begun_ = chunked_ = false;
+  left_ = 0;
   skipped_ = 0;
 }
 
@@ -133,18 +113,17 @@ std::size_t RequestReader::feed_head(std::string_view bytes) {
     if (bytes.empty() || state_ != State::head) return used;
     begun_ = true;
   }
-  HeadScan& scan = parser_->scan;
   std::string& text = request_.text_;
   const std::string_view piece = bytes.substr(0, limits_.header_bytes_max - text.size());
-  const std::size_t taken = scan.feed(piece);
+  const std::size_t taken = scan_.feed(piece);
   text.append(piece.substr(0, taken));
   used += taken;
-  switch (scan.state()) {
+  switch (scan_.state()) {
     case HeadScan::State::bad: refuse(400, "The head has a byte that may not stand where it stands."); break;
     case HeadScan::State::end: parse_head(); break;
     case HeadScan::State::more:
       if (text.size() < limits_.header_bytes_max) break;
-      if (scan.in_first_line()) {
+      if (scan_.in_first_line()) {
         refuse(414, "The request line is too long.");
       } else {
         refuse(431, "The headers are too large.");
@@ -154,29 +133,36 @@ std::size_t RequestReader::feed_head(std::string_view bytes) {
 }
 
 void RequestReader::parse_head() {
-  Sink& sink = parser_->sink.emplace(request_, limits_);
+  Sink sink(request_, limits_.headers_max);
   error_code error;
   const std::size_t used = sink.put(boost::asio::buffer(request_.text_), error);
   if (sink.too_many()) return refuse(431, "There are too many headers.");
-  if (error == beast::http::error::body_limit) return refuse(413, "The body is too large.");
   if (error == beast::http::error::bad_version && names_other_version(request_.text_)) {
     return refuse(505, "This server speaks HTTP/1.1 and HTTP/1.0.");
   }
   if (error || used != request_.text_.size() || !sink.is_header_done()) return refuse(400, kMalformed);
   if (request_.target.size() > limits_.target_bytes_max) return refuse(414, "The request target is too long.");
-  check_head();
-}
-
-void RequestReader::check_head() {
   if (!check_fields()) return;
   if (!parse_target(request_.target, request_.decoded_, request_.parts)) {
     return refuse(400, "The request target can't be read.");
   }
   if (!request_.parts.authority.empty()) request_.host = request_.parts.authority;
-  const Sink& sink = *parser_->sink;
   request_.keep_alive = sink.keep_alive();
-  request_.has_body = !sink.is_done();
+  request_.has_body = chunked_ || left_ > 0;
+  if (chunked_) chunks_ = ChunkDecoder(limits_.body_bytes_max);
+  request_.body.reserve(std::min<std::uint64_t>(left_, kBodyReservedBytesMax));
   state_ = request_.has_body ? State::body : State::done;
+}
+
+bool RequestReader::check_length(std::string_view value) {
+  const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), left_);
+  const bool digits = value.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!digits || problem != std::errc() || end != value.data() + value.size()) {
+    refuse(400, "The Content-Length is no number.");
+  } else if (left_ > limits_.body_bytes_max) {
+    refuse(413, "The body is too large.");
+  }
+  return state_ != State::refused;
 }
 
 /// The headers that decide where the request ends and for whom it is.
@@ -184,7 +170,7 @@ bool RequestReader::check_fields() {
   int hosts = 0;
   int lengths = 0;
   int encodings = 0;
-  bool chunked = true;
+  std::string_view length;
   bool expects_other = false;
   for (const auto& [name, value] : request_.headers) {
     switch (name.size()) {
@@ -201,12 +187,12 @@ bool RequestReader::check_fields() {
       case 14:
         if (!equal_nocase(name, "content-length")) break;
         ++lengths;
-        if (value.find_first_not_of("0123456789") != std::string_view::npos) ++lengths;
+        length = value;
         break;
       case 17:
         if (!equal_nocase(name, "transfer-encoding")) break;
         ++encodings;
-        chunked = equal_nocase(value, "chunked");
+        chunked_ = equal_nocase(value, "chunked");
         break;
       default: break;
     }
@@ -215,40 +201,30 @@ bool RequestReader::check_fields() {
     refuse(400, "There must be one Host header.");
   } else if (lengths + encodings > 1 || (encodings == 1 && request_.version < 11)) {
     refuse(400, "It is not certain where the body ends.");
-  } else if (!chunked) {
+  } else if (encodings == 1 && !chunked_) {
     refuse(501, "The only transfer encoding known here is chunked.");
   } else if (expects_other) {
     refuse(417, "The only expectation known here is 100-continue.");
   }
-  return state_ != State::refused;
+  if (state_ == State::refused) return false;
+  return lengths == 0 || check_length(length);
 }
 
 std::size_t RequestReader::feed_body(std::string_view bytes) {
-  Sink& sink = *parser_->sink;
-  std::size_t used = 0;
-  while (used < bytes.size() && !sink.is_done()) {
-    error_code error;
-    const std::string_view rest = bytes.substr(used);
-    const std::size_t body_bytes = request_.body.size();
-    const std::size_t taken = sink.put(boost::asio::buffer(rest.data(), rest.size()), error);
-    used += taken;
-    const bool wants_more = error == beast::http::error::need_more;
-    const std::size_t line_bytes = wants_more ? rest.size() : request_.body.size() == body_bytes ? taken : 0;
-    if (line_bytes >= kLineBytesMax) {
-      refuse(400, "A chunk's head or the trailers are too long.");
-      return used;
-    }
-    if (wants_more) return used;
-    if (error == beast::http::error::body_limit) {
-      refuse(413, "The body is too large.");
-      return used;
-    }
-    if (error) {
-      refuse(400, "The body is not encoded as it says.");
-      return used;
-    }
+  if (!chunked_) {
+    const std::size_t count = std::min<std::uint64_t>(left_, bytes.size());
+    request_.body.append(bytes, 0, count);
+    left_ -= count;
+    if (left_ == 0) state_ = State::done;
+    return count;
   }
-  if (sink.is_done()) state_ = State::done;
+  const std::size_t used = chunks_.feed(bytes, request_.body);
+  switch (chunks_.state()) {
+    case ChunkDecoder::State::more: break;
+    case ChunkDecoder::State::end: state_ = State::done; break;
+    case ChunkDecoder::State::bad: refuse(400, "The chunks of the body are malformed."); break;
+    case ChunkDecoder::State::too_large: refuse(413, "The body is too large."); break;
+  }
   return used;
 }
 

@@ -1,14 +1,15 @@
 /// Turns the bytes of a connection into requests, without any I/O: feed it what came, look at its state, answer, ask
 /// for the `next`. How the bytes are cut into pieces makes no difference.
 ///
-/// The message syntax is Boost.Beast's parser's business; the rules on top are ours and strict, since a server that
-/// guesses where a request ends can be made to disagree with a proxy before it (request smuggling).
+/// The syntax of a head is Boost.Beast's parser's business, which gets it whole; the rules on top are ours and strict,
+/// since a server that guesses where a request ends can be made to disagree with a proxy before it (request smuggling).
 #pragma once
 
+#include "http/chunk_decoder.hpp"
+#include "http/head_scan.hpp"
 #include "http/request.hpp"
 
 #include <cstdint>
-#include <memory>
 #include <string_view>
 
 namespace stint::http {
@@ -35,12 +36,10 @@ class RequestReader {
     refused,  ///< and nothing that follows on this connection can be trusted
   };
 
-  explicit RequestReader(ReaderLimits limits);
-  ~RequestReader();
+  explicit RequestReader(ReaderLimits limits) : limits_(limits) {}
 
-  /// Takes what it can of `bytes` and says how much. Stops at the end of the head, so that who may not come in is told
-  /// before the body is read. What it did not take must come again, with more behind it; if it takes nothing of
-  /// `kLineBytesMax` bytes, it refuses.
+  /// Says how many of the bytes it took: all of them, or those up to the end of the head, so that who may not come in
+  /// is told before the body is read, or up to the end of the request.
   std::size_t feed(std::string_view bytes);
   State state() const noexcept { return state_; }
   /// Some of the request's bytes have come.
@@ -51,25 +50,24 @@ class RequestReader {
   /// Forgets the request that is done and begins the next one.
   void next();
 
-  static constexpr std::size_t kLineBytesMax = 4 << 10;  ///< of a chunk's head, and of the trailers together
-
  private:
-  class Parser;
-
   std::size_t feed_head(std::string_view bytes);
   std::size_t feed_body(std::string_view bytes);
   std::size_t skip_empty_lines(std::string_view bytes);
   void parse_head();
-  void check_head();
   bool check_fields();
+  bool check_length(std::string_view value);
   void refuse(unsigned status, std::string_view detail) noexcept;
 
   const ReaderLimits limits_;
   Request request_;
   Refusal refusal_;
-  std::unique_ptr<Parser> parser_;
+  HeadScan scan_;
+  ChunkDecoder chunks_;     // if it is chunked
+  std::uint64_t left_ = 0;  // of the body, if it has a length
   State state_ = State::head;
   bool begun_ = false;
+  bool chunked_ = false;
   std::uint8_t skipped_ = 0;
 };
 

@@ -7,6 +7,7 @@ namespace stint::http {
 namespace {
 
 using State = RequestReader::State;
+using namespace std::string_view_literals;
 
 /// What a stream of bytes was taken for: one line per request, and how it ended.
 struct Heard {
@@ -113,9 +114,30 @@ TEST(HttpRequestReader, a_trailer_is_no_header) {
   EXPECT_TRUE(reader.request().keep_alive);
 }
 
+TEST(HttpRequestReader, chunks_may_come_in_any_pieces) {
+  const std::string bytes =
+      with("Transfer-Encoding: chunked\r\n", "5 ;a=\"b\"\r\nhello\r\nA;c\r\n0123456789\r\n000\r\nX: y\r\nZ:\r\n\r\n");
+  const std::vector<std::string> expected{"POST /x hello0123456789", "POST /x hello0123456789"};
+  for (std::size_t piece = 1; piece <= bytes.size() * 2; ++piece) {
+    const Heard heard = hear(bytes + bytes, piece);
+    EXPECT_EQ(heard.requests, expected) << piece;
+  }
+}
+
 TEST(HttpRequestReader, bad_chunks) {
   const std::string chunked = "Transfer-Encoding: chunked\r\n";
   EXPECT_EQ(refused(with(chunked, "x\r\n")), 400U);
+  EXPECT_EQ(refused(with(chunked, "\r\n")), 400U);
+  EXPECT_EQ(refused(with(chunked, ";a\r\n")), 400U);
+  EXPECT_EQ(refused(with(chunked, "5 \r\n")), 400U);
+  EXPECT_EQ(refused(with(chunked, "0x5\r\n")), 400U);
+  EXPECT_EQ(refused(with(chunked, "5\nhello\r\n0\r\n\r\n")), 400U);
+  EXPECT_EQ(refused(with(chunked, "5;a\nhello\r\n0\r\n\r\n")), 400U);
+  EXPECT_EQ(refused(with(chunked, "5\r\nhello\n0\r\n\r\n")), 400U);
+  EXPECT_EQ(refused(with(chunked, "0\r\nGET / HTTP/1.1\r\n\r\n")), 400U);
+  EXPECT_EQ(refused(with(chunked, "0\r\n: x\r\n\r\n")), 400U);
+  EXPECT_EQ(refused(with(chunked, "0\r\nA: x\r\n y\r\n\r\n")), 400U);
+  EXPECT_EQ(refused(with(chunked, "0\r\nA: x\n\r\n")), 400U);
   EXPECT_EQ(refused(with(chunked, "5\r\nhelloXX0\r\n\r\n")), 400U);
   EXPECT_EQ(refused(with(chunked, "-5\r\nhello\r\n0\r\n\r\n")), 400U);
   EXPECT_EQ(refused(with(chunked, "fffffffffffffffff\r\n")), 400U);
@@ -129,8 +151,8 @@ TEST(HttpRequestReader, lines_end_one_way) {
   EXPECT_EQ(refused("GET / HTTP/1.1\r\nHost: localhost\rX: y\r\n\r\n"), 400U);
   EXPECT_EQ(refused("GET / HTTP/1.1\r\nHost: localhost\r\n X: y\r\n\r\n"), 400U);
   EXPECT_EQ(refused("GET / HTTP/1.1\r\nHost: localhost\r\nX: a\r\n\tb\r\n\r\n"), 400U);
-  EXPECT_EQ(refused(std::string_view("GET / HTTP/1.1\r\nHost: local\0host\r\n\r\n", 41)), 400U);
-  EXPECT_EQ(refused(std::string_view("GET /\0 HTTP/1.1\r\n", 17)), 400U);
+  EXPECT_EQ(refused("GET / HTTP/1.1\r\nHost: local\0host\r\n\r\n"sv), 400U);
+  EXPECT_EQ(refused("GET /\0 HTTP/1.1\r\n"sv), 400U);
 }
 
 TEST(HttpRequestReader, garbage_is_refused_at_once) {

@@ -6,6 +6,8 @@
 #include <boost/asio/ip/address.hpp>
 #include <fmt/format.h>
 
+#include <netinet/tcp.h>
+
 namespace stint::http {
 namespace {
 
@@ -17,6 +19,19 @@ constexpr int kBacklog = 1024;
 constexpr Duration kAcceptPause = std::chrono::milliseconds(50);  // when the system has no descriptor left
 constexpr std::size_t kTurnedAwayMax = 64;                        // told why at the same time; more are just closed
 
+using UserTimeout = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
+using KeepIdle = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPIDLE>;
+
+/// A host that loses its power says no goodbye: the system finds out by asking.
+void watch_far_peer(Socket& socket, Duration limit) {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(limit);
+  const auto count = static_cast<int>(std::max<std::int64_t>(seconds.count(), 1));
+  error_code ignored;
+  socket.set_option(Socket::keep_alive(true), ignored);
+  socket.set_option(KeepIdle(count), ignored);
+  socket.set_option(UserTimeout(count * 1000), ignored);
+}
+
 }  // namespace
 
 class Server::Impl final : private Timer {
@@ -26,6 +41,7 @@ class Server::Impl final : private Timer {
 
   Result<std::uint16_t> listen();
   Task<> run(CancelToken& until);
+  bool serving() const noexcept { return connections_ != nullptr; }
 
   ServerState state;
   Acceptor acceptor;
@@ -106,6 +122,7 @@ void Server::Impl::take(Scope& connections, Socket socket, tcp::endpoint peer) {
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   socket.non_blocking(true, ignored);
+  if (!peer.address().is_loopback()) watch_far_peer(socket, state.options.write_time_max);
   ServerStats& stats = state.stats;
   if (stats.connections >= state.options.connections_max) {
     if (state.idle.empty()) {
@@ -121,7 +138,7 @@ void Server::Impl::take(Scope& connections, Socket socket, tcp::endpoint peer) {
 
 Server::Server(Reactor& reactor, Handler& handler, ServerOptions options)
     : impl_(std::make_unique<Impl>(reactor, handler, std::move(options))) {}
-Server::~Server() = default;
+Server::~Server() { STINT_ASSERT(!impl_->serving()); }
 
 Result<std::uint16_t> Server::listen() { return impl_->listen(); }
 

@@ -7,6 +7,8 @@
 namespace stint::http {
 namespace {
 
+using namespace std::string_literals;
+
 TEST(HttpHostile, a_head_that_trickles_is_cut_in_total_not_per_byte) {
   ServerOptions options;
   options.header_time_max = 60ms;
@@ -149,7 +151,7 @@ TEST(HttpHostile, garbage_and_smuggling_close_the_connection) {
         "hello\r\n\r\n",
         "GET / HTTP/1.1\nHost: localhost\n\n",
         "GET / HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b\r\n\r\n",
-        std::string("GET / HTTP/1.1\r\nHost: localhost\r\nX: a\0b\r\n\r\n", 44),
+        "GET / HTTP/1.1\r\nHost: localhost\r\nX: a\0b\r\n\r\n"s,
         "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nContent-Length: 4\r\n\r\nbody",
         "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
@@ -171,9 +173,15 @@ TEST(HttpHostile, a_refusal_arrives_although_the_client_goes_on_sending) {
     Client client(w.reactor);
     co_await client.connect(w.port);
     (void)co_await client.write("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000000\r\n\r\n");
-    for (int i = 0; i < 50; ++i) (void)co_await client.write(std::string(100'000, 'x'));
+    co_await w.until([&w] { return w.stats().refusals == 1; });
+    for (int i = 0; i < 50; ++i) {
+      const bool written = co_await client.write(std::string(100'000, 'x'));
+      EXPECT_TRUE(written);
+    }
     const Reply reply = co_await client.reply();
     EXPECT_EQ(reply.status, 413);
+    const bool more = co_await client.read();
+    EXPECT_FALSE(more);
     EXPECT_FALSE(client.was_reset());
   });
 }
@@ -276,32 +284,61 @@ TEST(HttpHostile, thousands_of_idle_connections_hold_up_nobody) {
   ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
-TEST(HttpHostile, no_descriptor_left_is_neither_the_end_nor_a_spin) {
-  ServerOptions options;
-  World world(options);
-  world.run([](World& w) -> Task<> {
-    Client waiting(w.reactor);
-    co_await waiting.connect(w.port);
-    (void)co_await waiting.ask(get("/hello"));
-    Client client(w.reactor);
-    // The client's socket exists before there are no more; the server's side of it is what can't be made.
-    client.open();
-    rlimit files{};
-    ::getrlimit(RLIMIT_NOFILE, &files);
-    const rlimit before = files;
+/// As if the process had as many descriptors as it has now.
+class NoDescriptorsLeft {
+ public:
+  NoDescriptorsLeft() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
     const int next = ::dup(0);
     ::close(next);
+    rlimit files = before_;
     files.rlim_cur = static_cast<rlim_t>(next);
     ::setrlimit(RLIMIT_NOFILE, &files);
-    co_await client.connect(w.port);
-    (void)co_await client.write(get("/hello"));
-    co_await w.until([&w] { return w.stats().accept_failures > 0; });
-    co_await sleep_for(120ms);
-    EXPECT_LE(w.stats().accept_failures, 5U);
-    EXPECT_EQ(w.stats().connections_evicted, 1U);
-    ::setrlimit(RLIMIT_NOFILE, &before);
+  }
+  ~NoDescriptorsLeft() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptorsLeft(const NoDescriptorsLeft&) = delete;
+  NoDescriptorsLeft& operator=(const NoDescriptorsLeft&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(HttpHostile, no_descriptor_left_is_neither_the_end_nor_a_spin) {
+  World world;
+  world.run([](World& w) -> Task<> {
+    Client client(w.reactor);
+    client.open();  // its own socket is there already; the server's side of it is what can't be made
+    {
+      const NoDescriptorsLeft none;
+      co_await client.connect(w.port);
+      (void)co_await client.write(get("/hello"));
+      co_await w.until([&w] { return w.stats().accept_failures > 0; });
+      co_await sleep_for(120ms);
+      EXPECT_LE(w.stats().accept_failures, 5U);
+    }
     const Reply reply = co_await client.reply();
     EXPECT_EQ(reply.status, 200);
+  });
+}
+
+TEST(HttpHostile, no_descriptor_left_takes_that_of_an_idle_connection) {
+  World world;
+  world.run([](World& w) -> Task<> {
+    Client idle(w.reactor);
+    Client client(w.reactor);
+    co_await idle.connect(w.port);
+    (void)co_await idle.ask(get("/hello"));
+    client.open();
+    const NoDescriptorsLeft none;
+    co_await client.connect(w.port);
+    const Reply reply = co_await client.ask(get("/hello"));
+    EXPECT_EQ(reply.status, 200);
+    const bool idle_lives = co_await idle.read();
+    EXPECT_FALSE(idle_lives);
+    co_await sleep_for(120ms);
+    EXPECT_EQ(w.stats().connections_evicted, 1U);  // and nobody more, since nobody waits
+    const Reply again = co_await client.ask(get("/hello"));
+    EXPECT_EQ(again.status, 200);
   });
 }
 

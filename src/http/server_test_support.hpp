@@ -160,6 +160,7 @@ class TestHandler final : public Handler {
       co_return co_await events.run(tell(request, events));
     }
     if (path == "/fills") co_return co_await fill(exchange);
+    if (path == "/changes_its_mind") co_return co_await change_mind(exchange);
     if (path == "/breaks") co_return co_await exchange.stream(StreamHead(), breaks(exchange));
     co_return problem_response(404, "There is no such thing.");
   }
@@ -240,6 +241,14 @@ class TestHandler final : public Handler {
     (void)co_await race(flood(exchange), awaited(sleep_for(10ms)));
     co_await sleep_for(slow_for);
     ++ended;
+  }
+  Task<Response> change_mind(Exchange& exchange) {
+    (void)co_await race(exchange.stream(StreamHead(), some(exchange)), awaited(sleep_for(10ms)));
+    co_return text("this must not be sent");
+  }
+  Task<> some(Exchange& exchange) {
+    (void)co_await exchange.send("some");
+    co_await sleep_for(slow_for);
   }
   Task<> breaks(Exchange& exchange) {
     (void)co_await exchange.send("some");

@@ -5,20 +5,13 @@
 namespace stint::http {
 namespace {
 
-int digit_of(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 /// Appends the decoded text, which is never longer than the text.
 bool append_decoded(std::string& out, std::string_view text, bool plus) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
     if (c == '%') {
-      const int high = i + 1 < text.size() ? digit_of(text[i + 1]) : -1;
-      const int low = i + 2 < text.size() ? digit_of(text[i + 2]) : -1;
+      const int high = i + 1 < text.size() ? hex_digit(text[i + 1]) : -1;
+      const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
       if (high < 0 || low < 0) return false;
       c = static_cast<char>(high * 16 + low);
       i += 2;

@@ -33,7 +33,7 @@ Error to_error(CURLcode code, std::string what) {
 // ------------------------------------------------------------------------------------------------
 
 struct CurlMulti::Watch {
-  Watch(CurlMulti& owner, curl_socket_t socket) : multi(owner), descriptor(owner.reactor_.io(), socket) {}
+  explicit Watch(CurlMulti& owner) : multi(owner), descriptor(owner.reactor_.io()) {}
   CurlMulti& multi;
   asio::posix::stream_descriptor descriptor;
   int wanted = 0;   // CURL_POLL_IN | CURL_POLL_OUT
@@ -51,33 +51,49 @@ CurlMulti::CurlMulti(Reactor& reactor) : reactor_(reactor), multi_(curl().curl_m
 }
 
 CurlMulti::~CurlMulti() {
-  if (kick_ != nullptr) kick_->multi = nullptr;
+  STINT_ASSERT(transfers_ == 0 && "a client goes after its requests");
   curl().curl_multi_cleanup(multi_);
   for (const auto& watch : watches_) {
     watch->gone = true;
     watch->descriptor.release();
   }
+  if (kick_ == nullptr) return;
+  kick_->multi = nullptr;
+  if (reactor_.closing()) delete kick_;  // its queue is forgotten
 }
 
-void CurlMulti::remove(CURL* easy) noexcept { curl().curl_multi_remove_handle(multi_, easy); }
+bool CurlMulti::add(CURL* easy) noexcept {
+  if (curl().curl_multi_add_handle(multi_, easy) != CURLM_OK) return false;
+  ++transfers_;
+  return true;
+}
+
+void CurlMulti::remove(CURL* easy) noexcept {
+  --transfers_;
+  curl().curl_multi_remove_handle(multi_, easy);
+}
 
 int CurlMulti::on_socket(CURL*, curl_socket_t socket, int what, void* self, void* watch) {
-  static_cast<CurlMulti*>(self)->watch(socket, what, static_cast<Watch*>(watch));
-  return 0;
+  return static_cast<CurlMulti*>(self)->watch(socket, what, static_cast<Watch*>(watch)) ? 0 : -1;
 }
 
-void CurlMulti::watch(curl_socket_t socket, int what, Watch* watch) {
+/// False: it can't be waited for, and libcurl gives its requests up.
+bool CurlMulti::watch(curl_socket_t socket, int what, Watch* watch) {
   if (what == CURL_POLL_REMOVE) {
-    if (watch == nullptr) return;
+    if (watch == nullptr) return true;
     watch->gone = true;
     watch->descriptor.release();  // it is libcurl's, which closes it now
     std::erase_if(watches_, [watch](const auto& other) { return other.get() == watch; });
-    return;
+    return true;
   }
   std::shared_ptr<Watch> shared;
   if (watch == nullptr) {
     // shared_ptr: with the handlers of its waits, which Asio keeps a moment longer.
-    shared = watches_.emplace_back(std::make_shared<Watch>(*this, socket));
+    shared = std::make_shared<Watch>(*this);
+    boost::system::error_code error;
+    shared->descriptor.assign(socket, error);
+    if (error) return false;
+    watches_.push_back(shared);
     curl().curl_multi_assign(multi_, socket, shared.get());
   } else {
     shared = *std::ranges::find_if(watches_, [watch](const auto& other) { return other.get() == watch; });
@@ -85,6 +101,7 @@ void CurlMulti::watch(curl_socket_t socket, int what, Watch* watch) {
   shared->wanted = what;
   wait(shared, CURL_POLL_IN);
   wait(shared, CURL_POLL_OUT);
+  return true;
 }
 
 void CurlMulti::wait(const std::shared_ptr<Watch>& watch, int direction) {
@@ -107,6 +124,7 @@ int CurlMulti::on_timer(CURLM*, long timeout, void* self) {
   multi.reactor_.disarm(multi);
   if (timeout == 0) {
     if (multi.kick_ != nullptr) return 0;
+    if (multi.reactor_.closing()) return 0;
     multi.kick_ = new Kick;
     multi.kick_->multi = &multi;
     multi.reactor_.post(*multi.kick_);
@@ -150,7 +168,7 @@ Transfer::~Transfer() {
 Result<std::unique_ptr<Transfer>> Transfer::start(CurlMulti& multi, Ask ask) {
   std::unique_ptr<Transfer> transfer(new Transfer(multi, std::move(ask)));
   STINT_CHECK(transfer->prepare());
-  if (multi.add(transfer->easy_) != CURLM_OK) return fail(Errc::failed, "libcurl takes no request");
+  if (!multi.add(transfer->easy_)) return fail(Errc::failed, "libcurl takes no request");
   transfer->added_ = true;
   return transfer;
 }

@@ -26,7 +26,7 @@ class CurlMulti final : private Timer {
   CurlMulti(const CurlMulti&) = delete;
   CurlMulti& operator=(const CurlMulti&) = delete;
 
-  CURLMcode add(CURL* easy) noexcept { return curl().curl_multi_add_handle(multi_, easy); }
+  bool add(CURL* easy) noexcept;
   void remove(CURL* easy) noexcept;
   Reactor& reactor() noexcept { return reactor_; }
 
@@ -40,7 +40,7 @@ class CurlMulti final : private Timer {
 
   static int on_socket(CURL* easy, curl_socket_t socket, int what, void* self, void* watch);
   static int on_timer(CURLM* multi, long timeout, void* self);
-  void watch(curl_socket_t socket, int what, Watch* watch);
+  bool watch(curl_socket_t socket, int what, Watch* watch);
   static void wait(const std::shared_ptr<Watch>& watch, int direction);
   void act(curl_socket_t socket, int events) noexcept;
   void fire() noexcept override { act(CURL_SOCKET_TIMEOUT, 0); }
@@ -49,6 +49,7 @@ class CurlMulti final : private Timer {
   CURLM* multi_;
   std::vector<std::shared_ptr<Watch>> watches_;  // shared with the handlers of waits under way
   Kick* kick_ = nullptr;                         // if one is queued
+  std::size_t transfers_ = 0;
 };
 
 /// One request. Waited for by one coroutine at a time.

@@ -71,7 +71,7 @@ class ReplyStream {
 class HttpClient {
  public:
   explicit HttpClient(Reactor& reactor);
-  ~HttpClient();  // no request under way
+  ~HttpClient();  // no request under way; before the reactor, or in a frame that goes with it
 
   [[nodiscard]] Task<Result<Reply>> ask(Ask ask);
   /// Ends when the head of the reply is there.

@@ -215,6 +215,8 @@ Task<domain::WorkReport> Worker::work(Assignment& assignment, Carried& carried, 
     };
     carried.work_ = work->get();
     const Reachable reachable{carried};
+    // Somebody may have asked while nobody could be reached.
+    if (carried.stopped() != Carried::Stop::none) (*work)->end(outcome_of(carried.stopped()), carried.stop_text_);
     scope.spawn(recorder.run());
     if (assignment.claim.left) scope.spawn(end_at(carried, scope.executor().now() + *assignment.claim.left));
     Result<domain::WorkReport> report = co_await (*work)->run();

@@ -169,5 +169,19 @@ TEST_P(StoreTest, the_turn_of_one_that_has_nothing_left_to_start_does_not_count)
   EXPECT_EQ(claim(worker, "light").size(), 1U) << "nobody needs it any more";
 }
 
+TEST_P(StoreTest, one_run_can_be_claimed_by_its_name_and_no_other) {
+  define("a", [](AgentEntry& entry) { entry.limits = {{"one", 1}}; });
+  get(store().resize("one", 1));
+  const std::string first = submit("a"), second = submit("a");
+  const WorkerNumber worker = enrol();
+  const std::vector<Claim> claims = get(store().claim(worker, "a", 5, second));
+  ASSERT_EQ(claims.size(), 1U);
+  EXPECT_EQ(claims.front().id, second);
+  EXPECT_TRUE(get(store().claim(worker, "a", 1, second)).empty()) << "it is taken";
+  EXPECT_TRUE(get(store().claim(worker, "a", 1, first)).empty()) << "the limit is full";
+  settle(worker, claims.front(), domain::Settle::succeeded);
+  EXPECT_EQ(get(store().claim(worker, "a", 1, first)).size(), 1U);
+}
+
 }  // namespace
 }  // namespace stint::store

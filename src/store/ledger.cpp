@@ -436,7 +436,8 @@ Result<Claim> Ledger::claim_of(const RunRow& row) {
   return claim;
 }
 
-Result<std::vector<Claim>> Ledger::claim(WorkerNumber worker, const std::string& agent, std::uint32_t most) {
+Result<std::vector<Claim>> Ledger::claim(WorkerNumber worker, const std::string& agent, std::uint32_t most,
+                                         const std::string& only) {
   STINT_TRY(const std::optional<WorkerRow> by, rows_.worker(worker));
   bool lapsed = !by || by->state == WorkerRow::State::dead;
   if (!lapsed) {
@@ -451,7 +452,15 @@ Result<std::vector<Claim>> Ledger::claim(WorkerNumber worker, const std::string&
   if (!any) return claims;
   STINT_TRY(const std::int64_t room, permits(*of, most));
   if (room < 1) return claims;
-  STINT_TRY(std::vector<RunRow> next, rows_.ready(of->number, now(), static_cast<std::size_t>(room)));
+  std::vector<RunRow> next;
+  if (only.empty()) {
+    STINT_TRY(next, rows_.ready(of->number, now(), static_cast<std::size_t>(room)));
+  } else {
+    STINT_TRY(std::optional<RunRow> row, rows_.run(only));
+    const bool ready = row && row->agent == of->number && row->run.state == RunState::queued &&
+                       row->run.hold == Hold::none && !(row->run.expires_at && *row->run.expires_at <= now());
+    if (ready) next.push_back(std::move(*row));
+  }
   for (RunRow& row : next) {
     Run& run = row.run;
     run.state = RunState::running;

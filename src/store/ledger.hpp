@@ -30,7 +30,8 @@ class Ledger {
   Result<> answer(const std::string& id);
 
   Result<std::vector<Ready>> ready(std::uint32_t most);
-  Result<std::vector<Claim>> claim(WorkerNumber worker, const std::string& agent, std::uint32_t most);
+  Result<std::vector<Claim>> claim(WorkerNumber worker, const std::string& agent, std::uint32_t most,
+                                   const std::string& only);
   Result<std::vector<Claim>> owned(WorkerNumber worker);
   Result<std::optional<domain::RunState>> settle(WorkerNumber worker, const Settlement& settlement);
   Result<bool> mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe);

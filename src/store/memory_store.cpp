@@ -52,8 +52,9 @@ Task<Result<>> MemoryStore::answer(std::string id) { co_return ring(ledger_.answ
 
 Task<Result<std::vector<Ready>>> MemoryStore::ready(std::uint32_t most) { co_return ledger_.ready(most); }
 
-Task<Result<std::vector<Claim>>> MemoryStore::claim(WorkerNumber worker, std::string agent, std::uint32_t most) {
-  co_return ledger_.claim(worker, agent, most);
+Task<Result<std::vector<Claim>>> MemoryStore::claim(WorkerNumber worker, std::string agent, std::uint32_t most,
+                                                    std::string only) {
+  co_return ledger_.claim(worker, agent, most, only);
 }
 
 Task<Result<std::vector<Claim>>> MemoryStore::owned(WorkerNumber worker) { co_return ledger_.owned(worker); }

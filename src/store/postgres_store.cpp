@@ -398,11 +398,12 @@ Task<Result<std::vector<Ready>>> PostgresStore::ready(std::uint32_t most) {
   co_return found;
 }
 
-Task<Result<std::vector<Claim>>> PostgresStore::claim(WorkerNumber worker, std::string agent, std::uint32_t most) {
+Task<Result<std::vector<Claim>>> PostgresStore::claim(WorkerNumber worker, std::string agent, std::uint32_t most,
+                                                      std::string only) {
   const std::int64_t round = claims_[worker].round;
   ++claims_[worker].unanswered;
   Parameters parameters;
-  parameters.number(worker).number(round).text(agent).number(std::int64_t{most});
+  parameters.number(worker).number(round).text(agent).number(std::int64_t{most}).text(only);
   auto rows = co_await claiming_.run(query::claim, std::move(parameters), PostgresLane::Repeat::if_not_done,
                                      while_leased(worker));
   Claims& claims = claims_[worker];

@@ -172,8 +172,11 @@ Task<Result<std::vector<Ready>>> SqliteStore::ready(std::uint32_t most) {
   return read([most](Reader& reader) { return reader.ledger.ready(most); });
 }
 
-Task<Result<std::vector<Claim>>> SqliteStore::claim(WorkerNumber worker, std::string agent, std::uint32_t most) {
-  return write([worker, agent = std::move(agent), most](Ledger& ledger) { return ledger.claim(worker, agent, most); });
+Task<Result<std::vector<Claim>>> SqliteStore::claim(WorkerNumber worker, std::string agent, std::uint32_t most,
+                                                    std::string only) {
+  return write([worker, agent = std::move(agent), most, only = std::move(only)](Ledger& ledger) {
+    return ledger.claim(worker, agent, most, only);
+  });
 }
 
 Task<Result<std::vector<Claim>>> SqliteStore::owned(WorkerNumber worker) {

@@ -38,7 +38,8 @@ class SqliteStore final : public Store {
   Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
   Task<Result<>> answer(std::string id) override;
   Task<Result<std::vector<Ready>>> ready(std::uint32_t most) override;
-  Task<Result<std::vector<Claim>>> claim(WorkerNumber worker, std::string agent, std::uint32_t most) override;
+  Task<Result<std::vector<Claim>>> claim(WorkerNumber worker, std::string agent, std::uint32_t most,
+                                         std::string only = {}) override;
   Task<Result<std::vector<Claim>>> owned(WorkerNumber worker) override;
   Task<Result<std::vector<std::optional<domain::RunState>>>> settle(WorkerNumber worker,
                                                                     std::vector<Settlement> settlements) override;

@@ -264,7 +264,9 @@ class Store {
   /// The agents that have something to claim, by the rank of their first. Nothing is promised: another may be quicker.
   /// `most`: how far the runs of each are counted, which is the price.
   virtual Task<Result<std::vector<Ready>>> ready(std::uint32_t most = kReadyMax) = 0;
-  virtual Task<Result<std::vector<Claim>>> claim(WorkerNumber worker, std::string agent, std::uint32_t most) = 0;
+  /// `only`: the id of the one run that is wanted; empty: whatever is first.
+  virtual Task<Result<std::vector<Claim>>> claim(WorkerNumber worker, std::string agent, std::uint32_t most,
+                                                 std::string only = {}) = 0;
   virtual Task<Result<std::vector<Claim>>> owned(WorkerNumber worker) = 0;
   /// The new state of each, in their order; none: stale, its result counts for nothing.
   virtual Task<Result<std::vector<std::optional<domain::RunState>>>> settle(WorkerNumber worker,

@@ -59,8 +59,9 @@ class ShakyStore final : public store::Store {
   }
   Task<Result<>> answer(std::string id) override { return pass(behind_.answer(std::move(id))); }
   Task<Result<std::vector<store::Ready>>> ready(std::uint32_t most) override { return pass(behind_.ready(most)); }
-  Task<Result<std::vector<store::Claim>>> claim(WorkerNumber worker, std::string agent, std::uint32_t most) override {
-    return pass(behind_.claim(worker, std::move(agent), most));
+  Task<Result<std::vector<store::Claim>>> claim(WorkerNumber worker, std::string agent, std::uint32_t most,
+                                                std::string only) override {
+    return pass(behind_.claim(worker, std::move(agent), most, std::move(only)));
   }
   Task<Result<std::vector<store::Claim>>> owned(WorkerNumber worker) override { return pass(behind_.owned(worker)); }
   Task<Result<std::vector<std::optional<domain::RunState>>>> settle(

@@ -89,7 +89,8 @@ DECLARE v record; t timestamptz := clock(); BEGIN
   RETURN v.free; END $$;
 
 -- As in 0002_functions.sql, where its settings are explained; it tells more of each run.
-CREATE FUNCTION claim(p_worker bigint, p_round bigint, p_agent text, p_most bigint)
+-- p_only: the one run that is wanted; NULL: whatever is first.
+CREATE FUNCTION claim(p_worker bigint, p_round bigint, p_agent text, p_most bigint, p_only text)
 RETURNS TABLE (run_id bigint, id text, fence bigint, attempt bigint, lost bigint, expires_ms bigint, input text, agent text,
   session text, on_crash text, unsafe boolean, left_ms bigint)
 LANGUAGE plpgsql SET search_path = stint_v2, stint_v1, stint, pg_temp SET lock_timeout = '200ms'
@@ -115,6 +116,7 @@ DECLARE v_worker worker; v_agent int; v_set int; v_gates int[]; v_most bigint; t
   WITH next AS MATERIALIZED (
     SELECT r.run_id FROM run r
     WHERE r.agent_id = v_agent AND r.state = 'queued' AND r.hold IS NULL AND (r.expires_at IS NULL OR r.expires_at > t)
+      AND (p_only IS NULL OR r.public_id = p_only)
     ORDER BY r.rank, r.run_id LIMIT v_most FOR NO KEY UPDATE SKIP LOCKED),
   taken AS (
     UPDATE run u SET state = 'running', cause = 'claimed', changed_at = t, worker_id = p_worker, set_id = v_set,

@@ -49,7 +49,7 @@ SELECT stint_v1.resolve($1, $2, $3)
 SELECT stint_v2.answer($1)
 
 -- name: claim
-SELECT * FROM stint_v2.claim($1, $2, $3, $4)
+SELECT * FROM stint_v2.claim($1, $2, $3, $4, nullif($5, ''))
 -- name: ready
 SELECT * FROM stint_v2.ready($1)
 -- name: new_round

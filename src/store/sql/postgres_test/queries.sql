@@ -25,7 +25,7 @@ FROM unnest($1::text[], $2::text[], $3::boolean[], $4::text[], $5::bigint[], $6:
   WITH ORDINALITY AS f (settle, stop, unsafe, on_crash, attempt, lost, expires, deadline, at) ORDER BY f.at
 
 -- name: claim_of
-SELECT * FROM stint_v2.claim($1, 0, $2, 1)
+SELECT * FROM stint_v2.claim($1, 0, $2, 1, NULL)
 -- What a program of the version before says.
 -- name: claim_as_before
 SELECT run_id, fence, input FROM stint_v1.claim($1, 0, $2, 9)

@@ -1,5 +1,5 @@
-/// `stint demo agents`: several agents at once, two at a time, against the simulated provider, with the line visible.
-/// Needs no key. What is shown is what the engine tells.
+/// `stint demo fleet`: a daemon with demo agents against the simulated provider, and runs that flow. Needs no key. What
+/// is shown is what the fleet tells.
 #pragma once
 
 #include "cli/command.hpp"
@@ -10,18 +10,18 @@
 
 namespace stint::app {
 
-class DemoAgentsCommand {
+class DemoFleetCommand {
  public:
   /// Adds itself below `demo`, which must exist.
-  explicit DemoAgentsCommand(CLI::App& app);
-  [[nodiscard]] bool chosen() const;
+  explicit DemoFleetCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const { return command_.chosen(); }
   /// 0; 1 if more ran at once than allowed, or something was left behind.
   int run(const domain::Ambient& ambient);
 
  private:
   cli::Command command_;
-  std::uint32_t runs_ = 6;
-  std::uint32_t at_once_ = 2;
+  std::uint32_t runs_ = 0;
+  std::string listen_ = "127.0.0.1:0";
   bool plain_ = false;
 };
 

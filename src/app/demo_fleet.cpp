@@ -1,0 +1,277 @@
+#include "app/demo_fleet.hpp"
+
+#include "agent/trust.hpp"
+#include "app/daemon.hpp"
+#include "cli/printable.hpp"
+#include "cli/run_display.hpp"
+#include "os/process.hpp"
+#include "os/resources.hpp"
+#include "provider/ask.hpp"
+#include "provider/server.hpp"
+#include "store/memory_store.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+namespace stint::app {
+namespace {
+
+using namespace std::chrono_literals;
+using cli::Line;
+using cli::Style;
+using domain::RunState;
+
+constexpr std::uint32_t kRunsDefault = 8;  // without a terminal it must end by itself
+constexpr std::uint32_t kRunsMax = 10'000;
+constexpr std::size_t kShown = 12;
+constexpr std::uint32_t kWriters = 2;
+constexpr std::uint32_t kCancelled = 3;  // the third is cancelled in the middle of a sentence
+constexpr Duration kCancelAfter = 2s, kFrame = 200ms, kArrival = 700ms;
+
+/// A folder of its own, gone afterwards.
+class Scratch {
+ public:
+  Scratch() {
+    std::string name = (std::filesystem::temp_directory_path() / "stint-demo-XXXXXX").string();
+    if (::mkdtemp(name.data()) != nullptr) path_ = name;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+void write_agent(const std::filesystem::path& root, const std::string& name, const std::string& port,
+                 const std::string& more, const std::string& tokens) {
+  std::filesystem::create_directories(root / ".stint" / "agents");
+  std::ofstream out(root / ".stint" / "agents" / (name + ".md"));
+  out << "---\ndescription: Asks the simulated provider\nargs:\n  - {name: what, required: true}\n"
+      << "driver: command\non_crash: rerun\n"
+      << more << "title: \"" << name << " {{what}}\"\n"
+      << "command: [/proc/self/exe, " << provider::kAskArgument << ", 127.0.0.1, \"" << port
+      << "\", \"@provider: tokens=" << tokens << " rate=14/s\\nWhat do you think of {{what}}?\"]\n---\n";
+}
+
+/// The demo's agents in a folder of their own, which we trust: we wrote it.
+Result<std::shared_ptr<const cli::Reading>> blocking_make_project(const cli::Surroundings& around,
+                                                                  const std::string& provider) {
+  const std::string port = provider.substr(provider.rfind(':') + 1);
+  write_agent(around.folder, "writer", port, fmt::format("max_concurrency: {}\n", kWriters), "50");
+  write_agent(around.folder, "reader", port, "", "20");
+  STINT_TRY(const agent::UserPlaces places, agent::user_places(around.environment));
+  STINT_TRY(const agent::Project project, agent::blocking_find_project(around.folder));
+  STINT_CHECK(agent::blocking_trust(places.state, project));
+  return cli::blocking_read_project(around, false);
+}
+
+/// Submits runs, one after the other, cancels one, and shows what the fleet says of them.
+class Show {
+ public:
+  Show(Daemon& daemon, const domain::Ambient& ambient, std::uint32_t runs, bool live, bool colour)
+      : daemon_(daemon), ambient_(ambient), runs_(runs), live_(live), colour_(colour) {}
+
+  Task<> run() {
+    auto body = [this](Scope& scope) -> Task<> {
+      scope.spawn(submit());
+      scope.spawn(cancel_one());
+      co_await watch();
+      scope.cancel();
+    };
+    (void)co_await with_scope(std::ref(body));
+    daemon_.engine().drain(2s);
+  }
+  [[nodiscard]] std::uint32_t count(RunState state) const {
+    return static_cast<std::uint32_t>(std::ranges::count(states_, state, [](const auto& each) { return each.second; }));
+  }
+  [[nodiscard]] std::uint32_t most_writers() const noexcept { return most_writers_; }
+
+ private:
+  Task<> submit() {
+    constexpr std::array kThings = {"permits", "queues", "leases", "fences", "budgets", "drains", "tapes"};
+    for (std::uint32_t i = 0; i < runs_; ++i) {
+      engine::Submission wish;
+      wish.agent = i % 3 == 1 ? "reader" : "writer";
+      wish.args["what"] = {fmt::format("{} {}", kThings[i % kThings.size()], i + 1)};
+      std::vector<engine::Submission> wishes;
+      wishes.push_back(std::move(wish));
+      auto answers = co_await daemon_.fleet().submit(std::move(wishes));
+      if (answers && answers->front()) ids_.push_back(answers->front()->id);
+      co_await sleep_for(live_ ? kArrival : 100ms);
+    }
+  }
+
+  Task<> cancel_one() {
+    while (ids_.size() < kCancelled) co_await sleep_for(kFrame);
+    const std::string id = ids_[kCancelled - 1];
+    while (states_[id] != RunState::running) co_await sleep_for(kFrame);
+    co_await sleep_for(kCancelAfter);
+    (void)co_await daemon_.fleet().cancel(id);
+  }
+
+  Task<> watch() {
+    while (true) {
+      store::Filter filter;
+      filter.most = 200;
+      const auto runs = co_await daemon_.fleet().list(filter);
+      if (runs) co_await show(*runs);
+      const bool all = ids_.size() == runs_ && std::ranges::all_of(ids_, [&](const std::string& id) {
+                         return domain::is_finished(states_[id]);
+                       });
+      if (all || daemon_.engine().phase() > engine::Phase::serving) co_return;
+      co_await sleep_for(kFrame);
+    }
+  }
+
+  Task<> show(const std::vector<engine::RunView>& runs) {
+    // From the lock files: a warden frees its slot as soon as its processes are gone, a moment before we hear of it.
+    const auto limits = co_await daemon_.fleet().limits();
+    std::uint32_t writers = 0;
+    for (const engine::LimitView& limit : *limits) {
+      if (limit.name == "agent:writer") writers = static_cast<std::uint32_t>(limit.held);
+    }
+    most_writers_ = std::max(most_writers_, writers);
+    for (const engine::RunView& view : runs) {
+      const auto known = states_.find(view.run.id);
+      if (known != states_.end() && known->second == view.run.state) continue;
+      states_[view.run.id] = view.run.state;
+      if (live_ || !titles_.contains(view.run.id)) co_await learn(view.run.id);
+      if (!live_) say(view);
+    }
+    if (live_) draw(runs, writers);
+  }
+
+  Task<> learn(const std::string& id) {
+    const auto whole = co_await daemon_.fleet().find(id);
+    if (whole && *whole) titles_[id] = (*whole)->input.title;
+  }
+
+  void say(const engine::RunView& view) {
+    fmt::print("{}  {:20} {}\n", view.run.id, titles_[view.run.id], to_string(view.run.state));
+    std::fflush(stdout);
+  }
+
+  void draw(const std::vector<engine::RunView>& runs, std::uint32_t writers) {
+    const cli::Surroundings around = cli::blocking_look_around();
+    std::string out;
+    if (drawn_ > 0) out += fmt::format("\033[{}A", drawn_);
+    drawn_ = 0;
+    const auto add = [&](const Line& line) {
+      out += "\r\033[K" + line.clipped(around.columns, true).str(colour_) + "\n";
+      ++drawn_;
+    };
+    add(Line(fmt::format("agent:writer {} of {} held   {} queued, {} running, {} done", writers, kWriters,
+                         count(RunState::queued), count(RunState::running),
+                         count(RunState::succeeded) + count(RunState::cancelled)),
+             Style::bold));
+    const WallTime now = ambient_.wall_now();
+    for (std::size_t i = 0; i < kShown; ++i) {
+      if (i >= runs.size()) {
+        add(Line());
+        continue;
+      }
+      const store::Run& run = runs[i].run;
+      const bool running = run.state == RunState::running;
+      const Style style = running                            ? Style::bold
+                          : run.state == RunState::succeeded ? Style::green
+                          : run.state == RunState::queued    ? Style::dim
+                                                             : Style::yellow;
+      const WallTime until = run.finished_at.value_or(now);
+      const std::string time = run.started_at ? cli::clock_text(until - *run.started_at) : std::string("–");
+      Line line;
+      line.add(running ? "▶ " : "  ", Style::green).add(run.id + "  ", Style::dim);
+      line.add(fmt::format("{:22} ", titles_[run.id]), style).add(fmt::format("{:10} ", to_string(run.state)), style);
+      line.add(time, Style::dim);
+      add(line);
+    }
+    std::fputs(out.c_str(), stdout);
+    std::fflush(stdout);
+  }
+
+  Daemon& daemon_;
+  const domain::Ambient& ambient_;
+  const std::uint32_t runs_;
+  const bool live_, colour_;
+  std::vector<std::string> ids_;
+  std::map<std::string, RunState> states_;
+  std::map<std::string, std::string> titles_;
+  std::uint32_t most_writers_ = 0;
+  int drawn_ = 0;
+};
+
+}  // namespace
+
+DemoFleetCommand::DemoFleetCommand(CLI::App& app)
+    : command_(app, "demo fleet", "A daemon with demo agents against the simulated provider; one run is cancelled") {
+  command_.footer(
+      "The provider, the daemon and its store are this process; each agent is a process that asks the provider. "
+      "Writers\n"
+      "take permits of the host limit agent:writer, two at a time. The address that is printed answers the whole API.\n"
+      "On a terminal runs come until Ctrl-C, which drains.");
+  command_.option("--runs", runs_, "How many; default: until Ctrl-C, and 8 without a terminal").whole(1U, kRunsMax);
+  command_.option("--listen", listen_, "Address and port").value("ADDRESS:PORT").shows_default();
+  command_.flag("--plain", plain_, "One line per event, on a terminal too");
+}
+
+int DemoFleetCommand::run(const domain::Ambient& ambient) {
+  const Scratch scratch;
+  if (scratch.path().empty()) return cli::complain(Error(Errc::failed, "no folder for temporary files can be made"));
+  ::signal(SIGPIPE, SIG_IGN);
+  os::become_subreaper();
+  cli::Surroundings around = cli::blocking_look_around();
+  const bool live = around.terminal && !plain_;
+  around.folder = scratch.path();
+  around.environment["XDG_STATE_HOME"] = (scratch.path() / "state").string();
+  around.environment["XDG_CONFIG_HOME"] = (scratch.path() / "config").string();
+  provider::Journal journal(nullptr);
+  Reactor reactor;
+  provider::Server provider(reactor, provider::Script(), journal);
+  if (const auto listening = provider.listen("127.0.0.1:0"); !listening) return cli::complain(listening.error());
+  const auto reading = blocking_make_project(around, provider.address());
+  if (!reading) return cli::complain(reading.error());
+  Daemon daemon(reactor, ambient, around, *reading, false);
+  daemon.open(std::make_unique<store::MemoryStore>(ambient), engine_options((*reading)->place.settings, {}), "memory");
+  const auto where = parse_listen(listen_);
+  if (!where) return cli::complain(where.error());
+  const auto token = blocking_token(scratch.path() / "token", ambient);
+  if (!token) return cli::complain(token.error());
+  if (const auto listening = daemon.listen(*where, *token, {}); !listening) return cli::complain(listening.error());
+  announce(daemon.url(), *token, **reading, "memory", false);
+  Show show(daemon, ambient, runs_ != 0 ? runs_ : live ? kRunsMax : kRunsDefault, live, around.colour);
+  std::optional<Result<>> ended;
+  {
+    ScopeOptions options;
+    options.cancel_on_error = false;
+    RootScope connections(reactor, options);
+    RootScope work(reactor);
+    connections.spawn(provider.accept(connections));
+    auto serve = [&]() -> Task<> { ended.emplace(co_await daemon.serve()); };
+    work.spawn(serve());
+    work.spawn(show.run());
+    reactor.run(work);
+    connections.cancel();
+    reactor.run(connections);
+  }
+  if (!*ended) return cli::complain(ended->error());
+  const auto stats = journal.stats();
+  fmt::print("\n{} succeeded, {} cancelled; at most {} of {} writers at once.\n", show.count(RunState::succeeded),
+             show.count(RunState::cancelled), show.most_writers(), kWriters);
+  fmt::print("The provider saw {} requests and {} tokens; {} left early, {} tokens were made for nobody.\n",
+             stats.requests, stats.tokens, stats.closed_early, stats.tokens_after_gone);
+  return show.most_writers() > kWriters || stats.tokens_after_gone > 0 ? cli::kExitFailed : cli::kExitDone;
+}
+
+}  // namespace stint::app

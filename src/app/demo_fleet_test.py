@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""`stint demo fleet`: what `./dev run` shows. `demo_fleet_test.py PATH-TO-STINT`"""
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+import urllib.request
+
+STINT = sys.argv.pop(1)
+
+
+class DemoFleet(unittest.TestCase):
+    def test_runs_flow_never_more_at_once_than_allowed_and_nothing_is_made_for_nobody(self):
+        done = subprocess.run([STINT, "demo", "fleet"], capture_output=True, text=True, timeout=90)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("7 succeeded, 1 cancelled; at most 2 of 2 writers at once.", done.stdout)
+        self.assertRegex(done.stdout, r"1 left early, 0 tokens were made for nobody")
+        self.assertNotIn("\033", done.stdout)
+
+    def test_the_address_answers_and_ctrl_c_drains(self):
+        demo = subprocess.Popen([STINT, "demo", "fleet", "--runs", "50"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(demo.stdout.close)
+        self.addCleanup(demo.stderr.close)
+        url = re.search(r"http://\S+", demo.stdout.readline()).group()
+        demo.stdout.readline()
+        token = demo.stdout.readline().split()[-1]
+        time.sleep(1.5)
+        request = urllib.request.Request(url + "/v1/runs", headers={"Authorization": "Bearer " + token})
+        with urllib.request.urlopen(request) as answer:
+            runs = json.load(answer)["runs"]
+        self.assertGreater(len(runs), 2)
+        self.assertTrue(any(run["state"] == "running" for run in runs))
+        demo.send_signal(signal.SIGINT)
+        out, _ = demo.communicate(timeout=45)
+        self.assertIn("0 tokens were made for nobody", out)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,97 @@
+#include "app/serve.hpp"
+
+#include "app/daemon.hpp"
+#include "cli/store_place.hpp"
+#include "os/process.hpp"
+#include "os/resources.hpp"
+#include "store/memory_store.hpp"
+
+#include <fmt/format.h>
+
+#include <csignal>
+
+namespace stint::app {
+ServeCommand::ServeCommand(CLI::App& app) : command_(app, "serve", "Run the fleet: workers, queue, HTTP API, metrics") {
+  command_.footer(
+      "Takes runs from the store and carries them, as many at once as [pool] of stint.toml and the agents' limits "
+      "allow.\n"
+      "SIGTERM or Ctrl-C drains: nothing new is begun, what runs may finish (pool.drain), the rest is handed back. A\n"
+      "second one hurries, a third leaves at once. SIGHUP reads agents and settings again.\n"
+      "Every request needs the token that is printed, and kept in a file that only you can read.");
+  command_.option("--listen", listen_, "Address and port; port 0 picks a free one")
+      .value("ADDRESS:PORT")
+      .shows_default();
+  command_.option("--allow-host", hosts_, "A name under which clients may reach it").value("NAME");
+  command_.option("--workers", workers_, "A pool of this size, without autoscaling").whole(0, 10'000);
+  command_.flag("--no-token", no_token_, "Ask for no token; on loopback only");
+  command_.flag("--json", json_, "Say where it listens as JSON");
+}
+
+int ServeCommand::run(const domain::Ambient& ambient) {
+  const cli::Surroundings around = cli::blocking_look_around();
+  const auto listen = parse_listen(listen_);
+  if (!listen) {
+    cli::complain(listen.error());
+    return cli::kExitUsage;
+  }
+  ::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of the write
+  const auto settings = cli::blocking_find_settings(around);
+  if (!settings) return cli::complain(settings.error());
+  const bool memory = settings->settings.store == "memory";
+  cli::StorePlace place;
+  if (!memory) {
+    auto found = cli::blocking_find_store(around);
+    if (!found) return cli::complain(found.error());
+    place = std::move(*found);
+  }
+  const bool cluster = !memory && place.path.empty();
+  auto reading = cli::blocking_read_project(around, cluster);
+  if (!reading) return cli::complain(reading.error());
+  cli::print_problems((*reading)->catalogue.problems, around);
+  const auto files = blocking_daemon_files(around, settings->project);
+  if (!files) return cli::complain(files.error());
+  std::string token;
+  if (!no_token_) {
+    auto made = blocking_token(files->token, ambient);
+    if (!made) return cli::complain(made.error());
+    token = std::move(*made);
+  }
+  os::become_subreaper();
+  os::raise_descriptor_limit();
+  Reactor reactor;
+  Daemon daemon(reactor, ambient, around, *reading, cluster);
+  std::unique_ptr<store::Store> store;
+  if (memory) {
+    store = std::make_unique<store::MemoryStore>(ambient);
+  } else {
+    auto opened = run_first(reactor, cli::open_store(reactor, place, ambient));
+    if (!opened) return cli::complain(opened.error());
+    store = std::move(*opened);
+  }
+  engine::EngineOptions options = engine_options(settings->settings, workers_);
+  if (!memory && !cluster) options.lease = Duration::max();  // as long as the process holds its lock file
+  daemon.open(std::move(store), std::move(options), memory ? "memory" : place.shown);
+  if (auto listening = daemon.listen(*listen, token, hosts_); !listening) {
+    Error error = listening.error();
+    if (error == Errc::unavailable) {
+      return cli::complain(Error(error.code(), error.describe() + "; --listen 127.0.0.1:0 picks a free port"));
+    }
+    return cli::complain(error);
+  }
+  const auto announced = DaemonFile::blocking_write(*files, daemon.url());
+  if (!announced) return cli::complain(announced.error());
+  announce(daemon.url(), token, **reading, memory ? "memory" : place.shown, json_);
+  std::optional<Result<>> ended;
+  auto body = [&]() -> Task<> { ended.emplace(co_await daemon.serve()); };
+  RootScope scope(reactor);
+  scope.spawn(body());
+  reactor.run(scope);
+  if (!*ended) return cli::complain(ended->error());
+  const engine::DrainReport& report = daemon.engine().drained();
+  fmt::print(stderr, "stint: drained in {:.1f} s: {} runs ended, {} handed back, {} in doubt\n",
+             std::chrono::duration<double>(report.time).count(), report.finished - report.handed_back - report.in_doubt,
+             report.handed_back, report.in_doubt);
+  return cli::kExitDone;
+}
+
+}  // namespace stint::app

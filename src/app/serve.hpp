@@ -1,0 +1,29 @@
+/// `stint serve`: the fleet as a daemon.
+#pragma once
+
+#include "cli/command.hpp"
+#include "domain/ambient.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stint::app {
+
+class ServeCommand {
+ public:
+  explicit ServeCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const { return command_.chosen(); }
+  int run(const domain::Ambient& ambient);
+
+ private:
+  cli::Command command_;
+  std::string listen_ = "127.0.0.1:7717";
+  std::vector<std::string> hosts_;
+  std::optional<std::int64_t> workers_;
+  bool no_token_ = false;
+  bool json_ = false;
+};
+
+}  // namespace stint::app

@@ -1,0 +1,58 @@
+/// Takes the chunks off a body (RFC 9112, section 7.1), byte by byte, so that pieces may end anywhere. Strict, like
+/// `HeadScan`. Extensions and trailers are checked for their form and forgotten: nobody asked for them, and a trailer
+/// must never pass for a header.
+///
+/// Beast's parser has this too, but asserts (here: ends the process) when a last chunk comes in pieces of a certain
+/// length, and looks at a chunk's head anew with every piece.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace stint::http {
+
+class ChunkDecoder {
+ public:
+  enum class State : std::uint8_t { more, end, bad, too_large };
+  static constexpr std::size_t kLineBytesMax = 4 << 10;  ///< of a chunk's head, and of the trailers together
+
+  explicit ChunkDecoder(std::uint64_t body_bytes_max = 0) noexcept : left_max_(body_bytes_max) {}
+  /// Appends what is in the chunks to `body`, and says how many bytes belonged to it.
+  std::size_t feed(std::string_view bytes, std::string& body);
+  State state() const noexcept { return state_; }
+
+ private:
+  enum class At : std::uint8_t {
+    size,
+    space,
+    extension,
+    size_end,
+    data,
+    data_return,
+    data_end,
+    trailer_start,
+    trailer_name,
+    trailer_value,
+    trailer_end,
+    end,
+  };
+  bool step(unsigned char byte) noexcept;
+  bool step_size(unsigned char byte) noexcept;
+  bool step_trailer(unsigned char byte) noexcept;
+  bool add_digit(unsigned char byte) noexcept;
+  bool go(At at) noexcept {
+    at_ = at;
+    return true;
+  }
+
+  std::uint64_t left_max_;  // of the body's limit
+  std::uint64_t size_ = 0;  // of this chunk, and then what is left of it
+  std::size_t line_bytes_ = 0;
+  At at_ = At::size;
+  State state_ = State::more;
+  std::uint8_t digits_ = 0;
+};
+
+}  // namespace stint::http

@@ -1,0 +1,53 @@
+#include "http/server_state.hpp"
+
+#include "http/response.hpp"
+
+namespace stint::http {
+namespace {
+
+constexpr std::size_t kKeptOutMax = 64 << 10;
+
+}  // namespace
+
+ServerState::ServerState(Reactor& on, Handler& by, ServerOptions with)
+    : reactor(on), handler(by), options(std::move(with)) {
+  rules.listen_host = options.address;
+  rules.allowed_hosts = options.allowed_hosts;
+  rules.token = options.token;
+  rules.other_token = options.other_token;
+  rules.is_open = options.is_open;
+}
+
+std::unique_ptr<Desk> ServerState::take_desk() {
+  std::unique_ptr<Desk> desk;
+  if (desks.empty()) {
+    desk = std::make_unique<Desk>(options.request);
+  } else {
+    desk = std::move(desks.back());
+    desks.pop_back();
+  }
+  if (!desk->input) desk->input = std::make_unique_for_overwrite<char[]>(Desk::kInputBytes);
+  return desk;
+}
+
+void ServerState::give_back(std::unique_ptr<Desk> desk) noexcept {
+  if (desks.size() >= kDesksKeptMax) return;
+  desk->reader.next();
+  desk->begin = desk->end = desk->sent = 0;
+  desk->out.clear();
+  desk->tail = std::string();
+  if (desk->out.capacity() > kKeptOutMax) desk->out = std::string();
+  desks.push_back(std::move(desk));
+}
+
+std::string_view ServerState::date(TimePoint now) {
+  if (options.wall_clock && now >= date_until_) {
+    const auto wall = options.wall_clock();
+    date_ = date_line(wall);
+    const auto part = wall - std::chrono::floor<std::chrono::seconds>(wall);
+    date_until_ = now + (std::chrono::seconds(1) - std::chrono::duration_cast<Duration>(part));
+  }
+  return date_;
+}
+
+}  // namespace stint::http

@@ -1,0 +1,17 @@
+/// A run that is followed, as JSON lines, for `stint run --json`: what happens to it, what it says, its end.
+#pragma once
+
+#include "engine/fleet.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace stint::wire {
+
+[[nodiscard]] std::string waiting_line(std::string_view run, std::string_view why);
+[[nodiscard]] std::string text_line(std::string_view run, std::string_view text);
+[[nodiscard]] std::string event_line(const store::Event& event, std::uint32_t attempt);
+/// The last line.
+[[nodiscard]] std::string result_line(const engine::RunView& run, bool refused);
+
+}  // namespace stint::wire

@@ -187,6 +187,9 @@ RunView LocalFleet::view(store::Run run) const {
   if (parts_.engine != nullptr) {
     if (const pool::Carried* const carried = parts_.engine->worker().find(run.id)) {
       view.memo.usage = carried->usage;
+      const PoolHealth pool = parts_.engine->health();
+      const auto worker = std::ranges::find(pool.workers, run.id, &WorkerHealth::job_label);
+      if (worker != pool.workers.end()) view.carried_by = to_string(worker->id);
     }
   }
   view.run = std::move(run);
@@ -395,6 +398,11 @@ Task<Result<FleetStatus>> LocalFleet::status() {
   }
   STINT_CO_TRY(status.stats, co_await parts_.store.stats());
   STINT_CO_TRY(status.limits, co_await limits());
+  STINT_CO_TRY(const std::vector<store::Spent> today, co_await parts_.store.spent(parts_.ambient.wall_now()));
+  for (const store::Spent& spent : today) {
+    status.tokens_today += spent.tokens;
+    status.money_micros_today += spent.money_micros;
+  }
   store::Filter filter;
   filter.states = {RunState::running};
   filter.most = kShownRunning;

@@ -70,6 +70,7 @@ class Daemon(Base):
     def setUp(self):
         super().setUp()
         self.stint("trust")
+        (self.folder / "stint.toml").write_text("[pool]\nqueue = 1000\n", encoding="utf-8")
         self.daemon = subprocess.Popen([STINT, "serve", "--listen", "127.0.0.1:0"], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
                                        stderr=subprocess.STDOUT, text=True)
         self.addCleanup(self.end)
@@ -105,14 +106,14 @@ class Daemon(Base):
         self.assertEqual(titles, {"Say one", "Say a=b", "Say three"})
 
     def test_pages_are_put_together(self):
-        (self.folder / "stint.toml").write_text("[pool]\nqueue = 1000\n", encoding="utf-8")
         self.stint("pause", "echo")
-        ids = self.stint("submit", "echo", "--each", "-", stdin="".join(f"{i}\n" for i in range(150))).split()
+        ids = self.stint("submit", "echo", "--each", "-", stdin="".join(f"{i}\n" for i in range(450))).split()
         listed = [run["id"] for run in self.ask("ls", "--all")["runs"]]
         self.assertEqual(listed, list(reversed(ids)))
         self.assertEqual([run["id"] for run in self.ask("ls", "-n", "3")["runs"]], listed[:3])
         self.assertIn("agent:echo is paused", self.stint("why", ids[0]))
-        self.stint("resume", "echo")
+        self.stint("cancel", *ids)
+        self.assertEqual(self.ask("resume", "echo"), {"woken": 0})
 
     def test_a_cancel_is_done_when_nothing_is_left(self):
         run = self.running("long", "60")

@@ -56,9 +56,7 @@ Task<Result<>> wait_for_end(FleetAccess& access, bool json) {
 
 Task<Result<int>> drain(FleetAccess& access, std::optional<Duration> timeout, bool wait, bool json) {
   STINT_CO_CHECK(co_await access.fleet.drain(timeout));
-  if (!json)
-    fmt::print("{} drains: nothing new is begun. What runs may finish; the rest goes back to the queue.\n",
-               access.where);
+  if (!json) fmt::print("{} drains: nothing new is begun. What runs may finish; then it ends.\n", access.where);
   std::fflush(stdout);
   if (wait) STINT_CO_CHECK(co_await wait_for_end(access, json));
   if (wait && !json) fmt::print("Drained.\n");
@@ -98,9 +96,9 @@ int ScaleCommand::run(const domain::Ambient& ambient) {
 
 DrainCommand::DrainCommand(CLI::App& app) : command_(app, "drain", "The daemon takes nothing new, finishes, and ends") {
   command_.footer(
-      "What has not finished by the timeout is ended and handed back to the queue: nothing is lost, and no attempt "
-      "used\n"
-      "up. To ask again hurries.");
+      "What has not finished by the timeout is ended and handed back to the queue, or in doubt if it may not be "
+      "repeated;\n"
+      "no attempt is used up. To ask again hurries.");
   command_.option("--timeout", timeout_, "For what runs; default: pool.drain").value("DURATION");
   command_.flag("--wait", wait_, "Until the daemon is gone");
   command_.flag("--json", json_, "One JSON object: the pool");

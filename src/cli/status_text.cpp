@@ -119,8 +119,8 @@ std::vector<Line> limit_lines(const std::vector<engine::LimitView>& limits, Wall
     line.add(printable(limit.name), Style::bold);
     line.add(limit.capacity ? fmt::format("  {} of {} held", limit.held, *limit.capacity)
                             : fmt::format("  {} held", limit.held));
-    if (!limit.holders.empty()) line.add(": " + names(limit.holders), Style::dim);
     if (!limit.waiters.empty()) line.add(fmt::format(", {} waiting", limit.waiters.size()), Style::yellow);
+    if (!limit.holders.empty()) line.add(": " + names(limit.holders), Style::dim);
     if (limit.paused) {
       const std::string until = limit.paused_until ? " for " + length_text(*limit.paused_until - now) + " more" : "";
       line.add("  paused" + until, Style::yellow);

@@ -142,7 +142,7 @@ TEST(StatusText, limits_are_shown_if_somebody_cares) {
                                                  {"gpu", "host", 2, 2, {"a", "b\033[2J", "c", "d"}, {"e"}, false, {}},
                                                  {"agent:x", "store", {}, 0, {}, {}, true, kNow + 5min}};
   EXPECT_EQ(text_of(limit_lines(limits, kNow, 9)),
-            "  limit    gpu  2 of 2 held: a, b?[2J, c and 1 more, 1 waiting\n"
+            "  limit    gpu  2 of 2 held, 1 waiting: a, b?[2J, c and 1 more\n"
             "  limit    agent:x  0 held  paused for 5m more\n");
   EXPECT_EQ(limit_lines(limits, kNow, 1).size(), 2U);
   EXPECT_EQ(bar_text(0.5, 4), "[##..]");

@@ -228,7 +228,11 @@ Task<Result<store::Output>> LocalFleet::output(std::string id) { return parts_.s
 
 Task<std::uint64_t> LocalFleet::changed(std::string id, std::uint64_t seen, Duration most) {
   if (parts_.engine == nullptr) {
-    if (most > Duration::zero()) co_await sleep_for(std::min(most, kLookAgain));
+    // Whoever carries what is waited for may have died: somebody has to notice.
+    if (most > Duration::zero()) {
+      co_await sleep_for(std::min(most, kLookAgain));
+      (void)co_await parts_.store.tick();
+    }
     co_return seen + 1;
   }
   events::Changes& changes = parts_.engine->changes();

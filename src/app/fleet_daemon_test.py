@@ -326,6 +326,18 @@ class Refusals(Base):
         for words in (("drain",), ("scale", "3")):
             self.assertRegex(self.stint(*words, status=1, STINT_URL=""), "no daemon runs here. `stint serve` starts one")
 
+    def test_only_the_token_beside_it_is_sent(self):
+        place = self.folder / ".git/stint/daemon.json"
+        place.parent.mkdir(parents=True)
+        (self.base / "secret").write_text("secret", encoding="utf-8")
+        (place.parent / "link").symlink_to(self.base / "secret")
+        (place.parent / "token").write_text("token\n", encoding="utf-8")
+        for name, sent in ((self.base / "secret", None), (place.parent / "link", None), (place.parent / "token", "Bearer token")):
+            place.write_text(json.dumps({"url": self.refuser.url, "pid": os.getpid(), "token_file": str(name)}), encoding="utf-8")
+            self.answer((200, {}, {"runs": [], "next": None}))
+            self.stint("ls", STINT_URL="", STINT_TOKEN="")
+            self.assertEqual(self.refuser.seen[0]["Authorization"], sent)
+
     def test_a_hostile_daemon_does_not_reach_the_terminal(self):
         self.answer((200, {}, {"runs": [{"id": "x\033[2J", "agent": "\033]0;a\a", "state": "queued", "title": "\033[31m"}], "next": None}))
         self.assertIsNone(re.search("[\033\a]", self.stint("ls")))

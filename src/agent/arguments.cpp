@@ -57,10 +57,15 @@ Result<ArgumentValues> bind_arguments(const Agent& agent, std::span<const std::s
   }
   ArgumentValues values;
   std::vector<const std::string*> positional;
+  bool only_values = false;
   for (const std::string& word : words) {
+    if (!only_values && word == "--") {
+      only_values = true;
+      continue;
+    }
     const std::size_t equals = word.find('=');
     const std::string key = word.substr(0, equals);
-    if (equals == std::string::npos || !domain::is_argument_name(key)) {
+    if (only_values || equals == std::string::npos || !domain::is_argument_name(key)) {
       positional.push_back(&word);
     } else if (contains(agent.args, key, &ArgumentSpec::name)) {
       values[key].push_back(word.substr(equals + 1));

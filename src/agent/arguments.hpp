@@ -3,7 +3,8 @@
 ///
 /// `key=value` gives a named argument; given again, it becomes a list. Every other word is positional: positional
 /// values fill the required arguments that were not named, in order, and then the optional ones. A word is taken for
-/// `key=value` only if what stands before the `=` could be an argument's name, so `https://x?a=b` is a value.
+/// `key=value` only if what stands before the `=` could be an argument's name, so `https://x?a=b` is a value. After a
+/// word `--` all are values.
 #pragma once
 
 #include "domain/agent.hpp"

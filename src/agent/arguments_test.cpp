@@ -51,6 +51,11 @@ TEST(Arguments, only_a_name_before_the_equals_sign_makes_a_key) {
   EXPECT_EQ(bound({"https://x?a=b", "=c"}).at("base"), std::vector<std::string>{"=c"});
 }
 
+TEST(Arguments, after_two_dashes_all_are_values) {
+  EXPECT_EQ(bound({"base=main", "--", "focus=x"}), (Values{{"pr", {"focus=x"}}, {"base", {"main"}}, {"depth", {"2"}}}));
+  EXPECT_EQ(bound({"--", "--", "main"}), (Values{{"pr", {"--"}}, {"base", {"main"}}, {"depth", {"2"}}}));
+}
+
 TEST(Arguments, a_missing_required_one_is_refused_with_the_usage) {
   EXPECT_EQ(refused({}),
             "the argument 'pr' (Number of the pull request) is missing. Usage: review PR BASE [FOCUS] [DEPTH]");

@@ -7,6 +7,8 @@
 #include "cli/config.hpp"
 #include "cli/demo.hpp"
 #include "cli/doctor.hpp"
+#include "cli/fleet_commands.hpp"
+#include "cli/fleet_place.hpp"
 #include "cli/init.hpp"
 #include "cli/limits.hpp"
 #include "cli/provider.hpp"
@@ -41,8 +43,8 @@ constexpr int kExitWithFailed = 125;  // `with` leaves all others to its command
 constexpr const char* kDescription =
     "Stint runs fleets of AI agents, as many at once as you allow and never one more.\n"
     "\n"
-    "This version runs agents and commands on one host, in the foreground: docs/running.md. The store is there\n"
-    "(docs/store.md), and nothing writes to it yet; the daemon and the dashboard are not built yet.\n"
+    "One agent in the foreground: docs/running.md. A fleet of them, its queue and its store: docs/fleet.md, "
+    "docs/store.md.\n"
     "\n"
     "Agents: docs/agents.md. The library: docs/library.md. What a semaphore is good for: docs/learn.md. Programs to "
     "copy: examples/.";
@@ -81,6 +83,7 @@ int run_command_line(int argc, char** argv) {
   stint::cli::ConfigCommand config(app);
   stint::cli::TrustCommand trust(app);
   stint::cli::RunCommand run(app);
+  stint::cli::FleetCommands fleet(app);
   stint::app::ServeCommand serve(app);
   stint::cli::WithCommand with(app);
   stint::cli::LimitsCommand limits(app);
@@ -92,7 +95,9 @@ int run_command_line(int argc, char** argv) {
   stint::cli::ProviderCommand provider(app);
   if (!words.empty() && words.front() == stint::cli::kCompleteArgument) {
     words.erase(words.begin());
-    fmt::print("{}", to_text(complete(app, words, stint::cli::blocking_project_names())));
+    stint::cli::Names names = stint::cli::blocking_project_names();
+    names.runs = [] { return stint::cli::blocking_run_names(real_world()); };
+    fmt::print("{}", to_text(complete(app, words, names)));
     return kExitOk;
   }
   std::ranges::reverse(words);  // as CLI11 wants them
@@ -107,6 +112,7 @@ int run_command_line(int argc, char** argv) {
   if (config.chosen()) return config.run();
   if (trust.chosen()) return trust.run();
   if (run.chosen()) return run.run(real_world());
+  if (const auto status = fleet.run(real_world())) return *status;
   if (serve.chosen()) return serve.run(real_world());
   if (limits.chosen()) return limits.run(real_world());
   if (store.chosen()) return store.run(real_world());

@@ -15,16 +15,17 @@ namespace stint::cli {
 namespace {
 
 /// Whose names a value can be, by command and option.
-enum class Kind : std::uint8_t { agent, limit };
+enum class Kind : std::uint8_t { agent, limit, run };
 struct Place {
   std::string_view command, option;
   Kind kind;
 };
 constexpr std::array kPlaces = {
-    Place{"agents", "NAME", Kind::agent},
-    Place{"run", "AGENT", Kind::agent},
-    Place{"with", "NAME", Kind::limit},
-    Place{"limits", "NAME", Kind::limit},
+    Place{"agents", "NAME", Kind::agent}, Place{"run", "AGENT", Kind::agent},    Place{"with", "NAME", Kind::limit},
+    Place{"limits", "NAME", Kind::limit}, Place{"submit", "AGENT", Kind::agent}, Place{"ls", "--agent", Kind::agent},
+    Place{"pause", "NAME", Kind::agent},  Place{"resume", "NAME", Kind::agent},  Place{"show", "ID", Kind::run},
+    Place{"why", "ID", Kind::run},        Place{"logs", "ID", Kind::run},        Place{"cancel", "ID", Kind::run},
+    Place{"retry", "ID", Kind::run},      Place{"resolve", "ID", Kind::run},     Place{"answer", "ID", Kind::run},
 };
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
@@ -111,7 +112,12 @@ void add_values(const CLI::App& command, const CLI::Option& option, std::size_t 
   for (const Place& place : kPlaces) {
     if (place.command != command.get_name() || place.option != option.get_single_name()) continue;
     if (place.kind == Kind::agent && nth > 0) continue;  // then come its arguments
-    for (Candidate& name : place.kind == Kind::agent ? names.agents() : names.limits()) into.add(std::move(name));
+    const auto& source = place.kind == Kind::agent   ? names.agents
+                         : place.kind == Kind::limit ? names.limits
+                                                     : names.runs;
+    if (source) {
+      for (Candidate& name : source()) into.add(std::move(name));
+    }
     return;
   }
   if (fixed.empty()) fallback = Fallback::files;

@@ -1,5 +1,6 @@
 /// What could stand at the cursor of a command line that begins with `stint`: commands, options, their values, names of
-/// agents and limits. Read from the tree of commands itself, so that a completion can't differ from what is accepted.
+/// agents and limits, ids of runs. Read from the tree of commands itself, so that a completion can't differ from what
+/// is accepted.
 ///
 /// The scripts of `stint completions` ask the hidden command `stint __complete WORD…`; the last word is the one under
 /// the cursor, perhaps empty.
@@ -38,6 +39,7 @@ struct Completion {
 struct Names {
   std::function<std::vector<Candidate>()> agents;
   std::function<std::vector<Candidate>()> limits;
+  std::function<std::vector<Candidate>()> runs;
 };
 
 [[nodiscard]] Completion complete(const CLI::App& app, const std::vector<std::string>& words, const Names& names);

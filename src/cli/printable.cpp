@@ -2,6 +2,8 @@
 
 #include "agent/text.hpp"
 
+#include <utility>
+
 namespace stint::cli {
 namespace {
 
@@ -40,6 +42,111 @@ std::string printable(std::string_view text) {
     text.remove_prefix(size == 0 ? 1 : size);
   }
   return out;
+}
+
+// ---- the words of programs -----------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr char kEscape = '\033', kBell = '\a';
+
+bool is_final(char c) noexcept { return c >= 0x40 && c <= 0x7E; }
+
+/// Bytes of a sequence that begins with ESC; 0: it is not whole.
+std::size_t escape_size(std::string_view text) noexcept {
+  if (text.size() < 2) return 0;
+  if (text[1] == '[') {  // CSI: parameters, then one final byte
+    for (std::size_t i = 2; i < text.size(); ++i) {
+      if (is_final(text[i])) return i + 1;
+      if (static_cast<unsigned char>(text[i]) < 0x20 || static_cast<unsigned char>(text[i]) > 0x7E) return i;
+    }
+    return 0;
+  }
+  if (text[1] == ']' || text[1] == 'P' || text[1] == '_' || text[1] == '^' || text[1] == 'X') {  // a string, to its end
+    for (std::size_t i = 2; i < text.size(); ++i) {
+      if (text[i] == kBell) return i + 1;
+      if (text[i] == kEscape && i + 1 < text.size()) return text[i + 1] == '\\' ? i + 2 : i;
+      if (text[i] == '\n') return i;  // it never ended: a program that died, or one that hides text
+    }
+    return 0;
+  }
+  // One more byte, or some that only announce it.
+  for (std::size_t i = 1; i < text.size(); ++i) {
+    if (text[i] < 0x20 || text[i] > 0x2F) return static_cast<unsigned char>(text[i]) < 0x30 ? i : i + 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::size_t CleanText::take_escape(std::string_view text, bool last, std::string& out) {
+  const std::size_t size = escape_size(text);
+  if (size == 0 && !last && text.size() < kHeldMax) return 0;
+  if (size == 0) return last ? text.size() : 2;  // too long to be a colour: its rest is shown as text
+  const std::string_view sequence = text.substr(0, size);
+  const bool colour = size >= 3 && sequence[1] == '[' && sequence.back() == 'm' &&
+                      sequence.substr(2, size - 3).find_first_not_of("0123456789;:") == std::string_view::npos;
+  if (colour && colour_) {
+    out += sequence;
+    coloured_ = sequence != "\033[m" && sequence != "\033[0m";
+  }
+  return size;
+}
+
+/// How many bytes it has dealt with; 0: more have to come.
+std::size_t CleanText::take(std::string_view text, bool last, std::string& out) {
+  const bool after_return = std::exchange(after_return_, false);
+  if (text[0] == kEscape) {
+    if (after_return) out += '\n';
+    return take_escape(text, last, out);
+  }
+  if (text[0] == '\r') {
+    if (after_return) out += '\n';
+    after_return_ = true;
+    return 1;
+  }
+  if (after_return && text[0] != '\n') out += '\n';
+  if (text[0] == '\n' || text[0] == '\t') {
+    out += text[0];
+    return 1;
+  }
+  const std::size_t size = size_of(text);
+  if (size == 0) {
+    const auto first = static_cast<unsigned char>(text[0]);
+    const std::size_t wanted = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC0 ? 2 : 1;
+    if (!last && text.size() < wanted) return 0;
+    out += '?';
+    return 1;
+  }
+  if (!is_harmful(text.substr(0, size))) out += text.substr(0, size);
+  return size;
+}
+
+std::string CleanText::run(std::string text, bool last) {
+  std::string out;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::size_t size = take(rest, last, out);
+    if (size == 0) break;
+    rest.remove_prefix(size);
+  }
+  held_ = rest;
+  return out;
+}
+
+std::string CleanText::add(std::string_view piece) { return run(std::exchange(held_, {}) + std::string(piece), false); }
+
+std::string CleanText::finish() {
+  std::string out = run(std::exchange(held_, {}), true);
+  if (std::exchange(after_return_, false)) out += '\n';
+  if (std::exchange(coloured_, false)) out += "\033[0m";
+  return out;
+}
+
+std::string clean_text(std::string_view text, bool colour) {
+  CleanText clean(colour);
+  std::string out = clean.add(text);
+  return out + clean.finish();
 }
 
 }  // namespace stint::cli

@@ -11,4 +11,28 @@ namespace stint::cli {
 /// and tabs become a space.
 [[nodiscard]] std::string printable(std::string_view text);
 
+/// The words of an agent or a program, as they come, made safe for a terminal: lines, tabs and (if it is wanted) colour
+/// stay; every other control sequence and control character is left out, a carriage return begins a new line. What a
+/// piece cuts in two is kept for the next one, up to `kHeldMax`.
+class CleanText {
+ public:
+  static constexpr std::size_t kHeldMax = 64;  // a longer sequence of colours is none
+
+  explicit CleanText(bool colour) noexcept : colour_(colour) {}
+  [[nodiscard]] std::string add(std::string_view piece);
+  /// What was held back, and the end of a colour that is still on.
+  [[nodiscard]] std::string finish();
+
+ private:
+  std::size_t take(std::string_view text, bool last, std::string& out);
+  std::size_t take_escape(std::string_view text, bool last, std::string& out);
+  std::string run(std::string text, bool last);
+
+  const bool colour_;
+  std::string held_;
+  bool coloured_ = false;
+  bool after_return_ = false;
+};
+[[nodiscard]] std::string clean_text(std::string_view text, bool colour);
+
 }  // namespace stint::cli

@@ -33,5 +33,50 @@ TEST(Printable, bytes_that_are_no_text_are_marked_one_by_one) {
             "?31m");
 }
 
+TEST(CleanText, lines_tabs_and_colour_stay_everything_else_goes) {
+  EXPECT_EQ(clean_text("a\tb\n\033[1;31mred\033[0m\n", true), "a\tb\n\033[1;31mred\033[0m\n");
+  EXPECT_EQ(clean_text("\033[31mred\033[0m", false), "red");
+  EXPECT_EQ(clean_text("\033]0;title\a\033]8;;http://x\033\\link\033]8;;\033\\", true), "link");
+  EXPECT_EQ(clean_text("\033[2J\033[H\033[?1049h\033[6nx\033(B\033cy", true), "xy");
+  EXPECT_EQ(clean_text("a\bb\x07\x7f\xc2\x9b"
+                       "c",
+                       true),
+            "abc");
+  EXPECT_EQ(clean_text("\xff\xe2\x82", true), "???");
+  EXPECT_EQ(clean_text("\xe2\x80\xae"
+                       "evil",
+                       true),
+            "evil");
+}
+
+TEST(CleanText, a_colour_does_not_outlast_the_text) {
+  EXPECT_EQ(clean_text("\033[31mred", true), "\033[31mred\033[0m");
+}
+
+TEST(CleanText, a_carriage_return_begins_a_line) { EXPECT_EQ(clean_text("1%\r2%\r\ndone\r", false), "1%\n2%\ndone\n"); }
+
+TEST(CleanText, an_unfinished_string_does_not_swallow_the_next_line) {
+  EXPECT_EQ(clean_text("\033]0;never ends\nhello", true), "\nhello");
+}
+
+TEST(CleanText, pieces_cut_anywhere_give_the_same) {
+  const std::string text =
+      "a\033[1;32mgrün\033[0m\r\n\033]0;t\a€\033[2Kb\r"
+      "c";
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    CleanText clean(true);
+    std::string out = clean.add(text.substr(0, cut));
+    out += clean.add(text.substr(cut));
+    out += clean.finish();
+    EXPECT_EQ(out, clean_text(text, true)) << cut;
+  }
+}
+
+TEST(CleanText, what_never_ends_is_held_up_to_a_bound) {
+  CleanText clean(true);
+  EXPECT_EQ(clean.add("\033["), "");
+  EXPECT_NE(clean.add(std::string(2 * CleanText::kHeldMax, '1')), "");
+}
+
 }  // namespace
 }  // namespace stint::cli

@@ -17,9 +17,19 @@ constexpr std::string_view kNoDaemon = "no daemon runs here. `stint serve` start
 constexpr Duration kComeAgain = 2s;
 constexpr Duration kLookAgain = 500ms;  // what other processes do is not told to us
 constexpr std::uint32_t kShownRunning = 200;
+constexpr std::size_t kTitleMax = 80;  // bytes, of one that is made from a prompt
 
 Error no_such_run(const std::string& id) {
   return {Errc::invalid, "there is no run '" + id + "'. `stint ls` lists them"};
+}
+
+/// Of a prompt, as a title: what does not fit is cut off between two characters.
+std::string first_line(std::string_view text) {
+  text = text.substr(0, text.find('\n'));
+  if (text.size() <= kTitleMax) return std::string(text);
+  std::size_t end = kTitleMax;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return std::string(text.substr(0, end)) + "…";
 }
 
 }  // namespace
@@ -70,7 +80,7 @@ Result<store::NewRun> LocalFleet::prepare(const Submission& wish) const {
   input.driver = wish.driver;
   input.model = wish.model;
   input.program = wish.program;
-  input.title = rendered.title.empty() ? name : rendered.title;
+  input.title = !rendered.title.empty() ? rendered.title : wish.prompt.empty() ? name : first_line(wish.prompt);
   input.budget = wish.budget;
   input.retry_of = wish.retry_of;
   store::NewRun run;
@@ -90,6 +100,20 @@ Result<store::NewRun> LocalFleet::prepare(const Submission& wish) const {
   return run;
 }
 
+/// An engine has told the store of its agents. Without one, those that the store knows stay as they are: somebody else
+/// may carry their runs, by his own files.
+Task<Result<>> LocalFleet::define_missing(const std::vector<store::NewRun>& runs) {
+  STINT_CO_TRY(const std::vector<store::AgentEntry> known, co_await parts_.store.agents());
+  std::vector<store::AgentEntry> missing;
+  for (const store::NewRun& run : runs) {
+    const bool there = std::ranges::find(known, run.agent, &store::AgentEntry::name) != known.end() ||
+                       std::ranges::find(missing, run.agent, &store::AgentEntry::name) != missing.end();
+    if (!there) missing.push_back(parts_.book().find(run.agent)->second.entry);
+  }
+  if (missing.empty()) co_return Result<>();
+  co_return co_await parts_.store.define(std::move(missing));
+}
+
 Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Submission> wishes) {
   STINT_CO_CHECK(may_submit());
   std::vector<Result<Submitted>> answers;
@@ -106,6 +130,7 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
     }
   }
   if (runs.empty()) co_return answers;
+  if (parts_.engine == nullptr) STINT_CO_CHECK(co_await define_missing(runs));
   auto accepted = co_await parts_.store.enqueue(runs);
   // Ids were made here, so that what was not answered can be asked again.
   if (!accepted && accepted.error().retry() == Retry::unknown)
@@ -181,6 +206,7 @@ Task<Result<RunView>> LocalFleet::must_find(std::string id) {
 }
 
 Task<Result<std::vector<RunView>>> LocalFleet::list(store::Filter filter) {
+  filter.texts = true;  // titles, and what was used, are in them
   STINT_CO_TRY(std::vector<store::Run> runs, co_await parts_.store.list(std::move(filter)));
   std::vector<RunView> views;
   for (store::Run& run : runs) views.push_back(view(std::move(run)));
@@ -327,8 +353,9 @@ Task<Result<std::vector<LimitView>>> LocalFleet::limits() {
   STINT_CO_TRY(const auto counted, co_await parts_.store.limits());
   for (const store::LimitState& state : counted) {
     const auto known = std::ranges::find(views, state.name, &LimitView::name);
-    LimitView& view = known == views.end() ? views.emplace_back() : *known;
-    if (known == views.end()) {
+    const bool is_new = known == views.end();
+    LimitView& view = is_new ? views.emplace_back() : *known;
+    if (is_new) {
       view.name = state.name;
       view.home = state.capacity ? "cluster" : "store";
       view.capacity = state.capacity;

@@ -57,6 +57,7 @@ class LocalFleet final : public Fleet {
  private:
   Result<store::NewRun> prepare(const Submission& wish) const;
   Result<> may_submit() const;
+  Task<Result<>> define_missing(const std::vector<store::NewRun>& runs);
   Task<Result<RunView>> must_find(std::string id);
   [[nodiscard]] RunView view(store::Run run) const;
   void tell(std::string_view id);

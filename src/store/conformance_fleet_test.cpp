@@ -374,7 +374,25 @@ TEST_P(StoreTest, a_list_is_filtered_and_paged_newest_first) {
   filter = {};
   filter.session = "s0";
   EXPECT_EQ(listed(filter), Ids{ids[0]});
-  EXPECT_EQ(get(store().list({})).front().input, "");
+}
+
+TEST_P(StoreTest, a_list_has_inputs_and_results_only_if_they_are_asked_for) {
+  define("a");
+  const WorkerNumber worker = enrol();
+  submit("a", [](NewRun& run) { run.input = "{}"; });
+  const Claim claim = claim_one(worker, "a");
+  Settlement end;
+  end.run = claim.run;
+  end.fence = claim.fence;
+  end.settle = Settle::succeeded;
+  end.result = "[1]";
+  get(store().settle(worker, {end}));
+  Filter filter;
+  EXPECT_EQ(get(store().list(filter)).front().input, "");
+  EXPECT_EQ(get(store().list(filter)).front().result, "");
+  filter.texts = true;
+  EXPECT_EQ(get(store().list(filter)).front().input, "{}");
+  EXPECT_EQ(get(store().list(filter)).front().result, "[1]");
 }
 
 TEST_P(StoreTest, a_list_of_states_and_one_of_children_have_all_of_them) {

@@ -398,13 +398,14 @@ std::vector<Run> MemoryRows::list(const Filter& filter) const {
   if (!filter.parent.empty() && parent == ids_.end()) return found;
   for (auto entry = filter.before > 0 ? runs_.lower_bound(filter.before) : runs_.end();
        entry != runs_.begin() && found.size() < filter.most;) {
-    const RunRow& row = (--entry)->second.row;
+    const Entry& each = (--entry)->second;
+    const RunRow& row = each.row;
     const Run& run = row.run;
     if (!filter.states.empty() && std::ranges::find(filter.states, run.state) == filter.states.end()) continue;
     if (!filter.parent.empty() && row.parent != parent->second) continue;
     if (!filter.agent.empty() && run.agent != filter.agent) continue;
     if (!filter.session.empty() && run.session != filter.session) continue;
-    found.push_back(run);
+    found.push_back(filter.texts ? whole(each) : run);
   }
   return found;
 }

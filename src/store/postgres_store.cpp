@@ -83,6 +83,12 @@ Result<Run> read_run(const PostgresRows& rows, int row) {
   return run;
 }
 constexpr int kInputColumn = 25, kResultColumn = 26;  // behind those of a run
+Result<Run> read_whole_run(const PostgresRows& rows, int row) {
+  STINT_TRY(Run run, read_run(rows, row));
+  run.input = rows.text(row, kInputColumn);
+  run.result = rows.text(row, kResultColumn);
+  return run;
+}
 
 /// In the order of the view `told`.
 Result<Event> read_event(const PostgresRows& rows, int row) {
@@ -544,10 +550,8 @@ Task<Result<std::optional<Run>>> PostgresStore::find(std::string id) {
   if (id.empty()) co_return std::nullopt;
   STINT_CO_TRY(const PostgresRows rows, co_await read(query::by_prefix, Parameters().text(id)));
   if (rows.empty()) co_return std::nullopt;
-  STINT_CO_TRY(Run run, read_run(rows, 0));
+  STINT_CO_TRY(Run run, read_whole_run(rows, 0));
   if (rows.size() > 1 && run.id != id) co_return fail(Errc::invalid, "more than one run begins with '" + id + "'");
-  run.input = rows.text(0, kInputColumn);
-  run.result = rows.text(0, kResultColumn);
   co_return std::move(run);
 }
 
@@ -557,11 +561,11 @@ Task<Result<std::vector<Run>>> PostgresStore::list(Filter filter) {
   for (const RunState state : filter.states) states.emplace_back(to_string(state));
   parameters.texts(states).text(filter.agent).text(filter.session).number(filter.before);
   parameters.number(std::int64_t{filter.most}).text(filter.parent);
-  STINT_CO_TRY(const PostgresRows rows, co_await read(query::list, std::move(parameters)));
+  STINT_CO_TRY(const PostgresRows rows,
+               co_await read(filter.texts ? query::list_with_texts : query::list, std::move(parameters)));
   std::vector<Run> runs;
   for (int row = 0; row < rows.size(); ++row) {
-    STINT_CO_TRY(Run run, read_run(rows, row));
-    runs.push_back(std::move(run));
+    STINT_CO_TRY(runs.emplace_back(), filter.texts ? read_whole_run(rows, row) : read_run(rows, row));
   }
   co_return runs;
 }
@@ -572,8 +576,7 @@ Task<Result<std::vector<Event>>> PostgresStore::events(std::string id, std::int6
   STINT_CO_TRY(const PostgresRows rows, co_await read(query::events, std::move(parameters)));
   std::vector<Event> events;
   for (int row = 0; row < rows.size(); ++row) {
-    STINT_CO_TRY(Event event, read_event(rows, row));
-    events.push_back(std::move(event));
+    STINT_CO_TRY(events.emplace_back(), read_event(rows, row));
   }
   co_return events;
 }
@@ -676,9 +679,7 @@ Task<Result<std::vector<RunRecord>>> PostgresStore::dump(RunNumber after, std::u
                co_await read(query::dump, Parameters().number(after).number(std::int64_t{most})));
   for (int row = 0; row < runs.size(); ++row) {
     RunRecord record;
-    STINT_CO_TRY(record.run, read_run(runs, row));
-    record.run.input = runs.text(row, kInputColumn);
-    record.run.result = runs.text(row, kResultColumn);
+    STINT_CO_TRY(record.run, read_whole_run(runs, row));
     int column = kResultColumn + 1;
     record.rank = runs.number(row, column++);
     record.budget = to_duration(runs.maybe(row, column++));

@@ -80,7 +80,12 @@ Result<std::vector<Run>> SqliteRows::list(const Filter& filter) {
   if (parent) query.bind(6, *parent);
   STINT_TRY(std::vector<RunRow> rows, read_all(query));
   std::vector<Run> runs;
-  for (RunRow& row : rows) runs.push_back(std::move(row.run));
+  for (RunRow& row : rows) {
+    Run& run = runs.emplace_back(std::move(row.run));
+    if (!filter.texts) continue;
+    STINT_TRY(run.input, input(run.number));
+    STINT_TRY(run.result, result(run.number));
+  }
   return runs;
 }
 

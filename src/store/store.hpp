@@ -166,6 +166,7 @@ struct Filter {
   std::string parent;    ///< id of a run that is still there: only its children
   RunNumber before = 0;  ///< only older ones; 0: from the newest
   std::uint32_t most = 100;
+  bool texts = false;  ///< with input and result, which may be long
 };
 
 struct Ticked {
@@ -286,7 +287,7 @@ class Store {
 
   // Looking.
   virtual Task<Result<std::optional<Run>>> find(std::string id) = 0;  ///< or a prefix that only one has
-  virtual Task<Result<std::vector<Run>>> list(Filter filter) = 0;     ///< newest first; without input and result
+  virtual Task<Result<std::vector<Run>>> list(Filter filter) = 0;     ///< newest first
   virtual Task<Result<std::vector<Event>>> events(std::string id, std::int64_t after, std::uint32_t most) = 0;
   virtual Task<Result<FeedPage>> feed(std::string cursor, std::uint32_t most) = 0;  ///< empty: from the beginning
   virtual Task<Result<std::vector<Why>>> why(std::string id) = 0;

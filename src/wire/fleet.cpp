@@ -141,11 +141,30 @@ Result<> only(const json::object& object, std::initializer_list<std::string_view
   return {};
 }
 
+Result<std::vector<std::string>> read_words(const json::value& value) {
+  const json::array* const array = value.if_array();
+  if (array == nullptr) return fail(Errc::invalid, "'words' is no list");
+  std::vector<std::string> words;
+  for (const json::value& each : *array) {
+    if (!each.is_string()) return fail(Errc::invalid, "'words' has something in it that is no text");
+    words.emplace_back(each.get_string());
+  }
+  return words;
+}
+
 constexpr std::int64_t kMsMax = 1'000'000'000'000;  // 31 years
 
 }  // namespace
 
 std::string to_json(const engine::RunView& run) { return json::serialize(whole_run_value(run)); }
+
+std::string to_json(const engine::RunView& run, const std::vector<store::Event>& events) {
+  json::object object = whole_run_value(run);
+  json::array array;
+  for (const store::Event& event : events) array.push_back(event_value(event));
+  object["events"] = std::move(array);
+  return json::serialize(object);
+}
 
 std::string to_json(const std::vector<engine::RunView>& runs, std::string_view next) {
   json::array array;
@@ -270,10 +289,15 @@ std::string short_refusal(std::string_view detail) {
 
 // ---- requests ------------------------------------------------------------------------------------------------------
 
+Result<domain::ArgumentValues> read_arguments(std::string_view text) {
+  STINT_TRY(json::object object, parse_object(text));
+  return read_args(json::value(std::move(object)));
+}
+
 Result<SubmitRequest> read_submit(std::string_view body) {
   STINT_TRY(const json::object object, parse_object(body));
-  STINT_CHECK(only(object, {"agent", "args", "prompt", "session", "parent", "priority", "budget", "deadline_ms",
-                            "delay_ms", "driver", "model", "wait"}));
+  STINT_CHECK(only(object, {"agent", "args", "words", "prompt", "session", "parent", "priority", "budget",
+                            "deadline_ms", "delay_ms", "driver", "model", "wait"}));
   SubmitRequest request;
   engine::Submission& wish = request.wish;
   STINT_TRY(wish.agent, text_field(object, "agent"));
@@ -284,6 +308,10 @@ Result<SubmitRequest> read_submit(std::string_view body) {
   STINT_TRY(wish.model, text_field(object, "model"));
   if (const json::value* const args = object.if_contains("args")) {
     STINT_TRY(wish.args, read_args(*args));
+  }
+  if (const json::value* const words = object.if_contains("words")) {
+    STINT_TRY(wish.words, read_words(*words));
+    if (!wish.args.empty()) return fail(Errc::invalid, "'args' have names, 'words' have none: send one of them");
   }
   if (const json::value* const budget = object.if_contains("budget")) {
     STINT_TRY(wish.budget, read_budget(*budget));

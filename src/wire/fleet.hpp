@@ -30,7 +30,12 @@ namespace stint::wire {
 [[nodiscard]] std::string short_error(std::string_view error);
 [[nodiscard]] std::string short_refusal(std::string_view detail);
 
-/// `POST /v1/runs`. `invalid` names the field.
+/// An object of names and values: a line of a file of wishes.
+[[nodiscard]] Result<domain::ArgumentValues> read_arguments(std::string_view text);
+/// A run with all its events.
+[[nodiscard]] std::string to_json(const engine::RunView& run, const std::vector<store::Event>& events);
+
+/// `POST /v1/runs`. `invalid` names the field. Arguments are `args`, by name, or `words`, as on a command line.
 struct SubmitRequest {
   engine::Submission wish;
   bool wait = false;

@@ -86,6 +86,11 @@ FROM (SELECT run_id FROM stint.run_name WHERE public_id >= $1 AND public_id < $1
 SELECT @run@ FROM stint_v2.seen WHERE ($1::text[] = '{}' OR state = ANY ($1)) AND ($2 = '' OR agent = $2) AND ($3 = '' OR session = $3)
   AND ($6 = '' OR parent_id = (SELECT run_id FROM stint.run_name WHERE public_id = $6))
   AND ($4 = 0::bigint OR run_id < $4) ORDER BY run_id DESC LIMIT $5
+-- name: list_with_texts
+SELECT @run@, (SELECT body FROM stint.run_input i WHERE i.run_id = s.run_id), (SELECT body FROM stint.run_result o WHERE o.run_id = s.run_id)
+FROM stint_v2.seen s WHERE ($1::text[] = '{}' OR state = ANY ($1)) AND ($2 = '' OR agent = $2) AND ($3 = '' OR session = $3)
+  AND ($6 = '' OR parent_id = (SELECT run_id FROM stint.run_name WHERE public_id = $6))
+  AND ($4 = 0::bigint OR run_id < $4) ORDER BY run_id DESC LIMIT $5
 -- name: events
 SELECT * FROM stint_v1.events($1, $2, $3)
 -- name: feed

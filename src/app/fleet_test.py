@@ -1,0 +1,313 @@
+#!/usr/bin/env python3
+"""The commands that speak to the fleet, without a daemon: they open the store of a repository themselves.
+
+    fleet_test.py PATH-TO-STINT [TEST…]
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+STINT = os.path.abspath(sys.argv.pop(1))
+
+REVIEW = """---
+description: Reviews a pull request
+args:
+  - name: pr
+    required: true
+  - name: focus
+title: "Review {{pr}}"
+---
+Review {{pr}}, look at {{focus}}
+"""
+
+
+class Fleet(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory(prefix="stint-test-")
+        self.addCleanup(temporary.cleanup)
+        self.base = pathlib.Path(temporary.name).resolve()
+        self.folder = self.base / "work"
+        (self.folder / ".stint/agents").mkdir(parents=True)
+        subprocess.run(["git", "init", "-q"], cwd=self.folder, check=True)
+        (self.folder / ".stint/agents/review.md").write_text(REVIEW, encoding="utf-8")
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith(("STINT_", "XDG_"))} | {"HOME": str(self.base)}
+
+    def call(self, *words, stdin=None, **variables):
+        return subprocess.run([STINT, *map(str, words)], cwd=self.folder, env=self.environment | variables, capture_output=True, text=True,
+                              input=stdin, timeout=60)
+
+    def start(self, *words):
+        process = subprocess.Popen([STINT, *words], cwd=self.folder, env=self.environment, text=True, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+        def end():
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                stream.close()
+
+        self.addCleanup(end)
+        return process
+
+    def stint(self, *words, status=0, stdin=None, **variables):
+        done = self.call(*words, stdin=stdin, **variables)
+        self.assertEqual(done.returncode, status, done.stderr or done.stdout)
+        return done.stdout if status == 0 else done.stderr
+
+    def ask(self, *words, **variables):
+        return json.loads(self.stint(*words, "--json", **variables))
+
+    def submit(self, *words, **variables):
+        return self.stint("submit", *words, **variables).strip()
+
+    def states(self):
+        return [run["state"] for run in self.ask("ls")["runs"]]
+
+    def bring(self, **fields):
+        """A run in a state that no command leads to, by an import."""
+        run = {"id": "doubtful2345", "agent": "review", "state": "in_doubt", "on_crash": "doubt", "created_ms": 1_790_000_000_000,
+               "rank_ms": 1_790_000_000_000, "attempt": 1, "fence": 1, "started_ms": 1_790_000_000_500,
+               "input": json.dumps({"args": {"pr": "7"}, "title": "Review 7"}),
+               "events": [{"cause": "enqueued", "at_ms": 1_790_000_000_000, "state": "queued"},
+                          {"cause": "claimed", "at_ms": 1_790_000_000_500, "fence": 1, "worker": 3, "state": "running"},
+                          {"cause": "lost", "at_ms": 1_790_000_001_000, "fence": 1, "worker": 3, "state": "in_doubt"}]} | fields
+        lines = [{"stint_export": 1},
+                 {"agent": {"name": "review", "limits": [{"name": "agent:review", "weight": 1}], "queued_max": 200, "attempts_max": 3,
+                            "lost_max": 3, "backoff_base_ms": 500, "backoff_cap_ms": 8000}},
+                 {"run": run}, {"end": {"agents": 1, "limits": 0, "runs": 1, "events": len(run["events"])}}]
+        self.stint("store", "import", "-", stdin="".join(json.dumps(line) + "\n" for line in lines))
+        return run["id"]
+
+    # ---- submit ----------------------------------------------------------------------------------------------------
+    def test_what_is_submitted_is_listed_and_shown(self):
+        self.assertIn("No runs yet", self.stint("ls"))
+        self.assertFalse((self.folder / ".git/stint/stint.db").exists(), "looking makes no store")
+        run = self.submit("review", "42", "focus=tests", "--session", "s", "--key", "k", "--time", "1h", "--cost", "2.50", "--attempts", "2",
+                          "--priority", "-1", "--model", "opus")
+        self.assertRegex(run, r"^[a-z2-7]{12}$")
+        seen = self.ask("show", run[:5])
+        self.assertEqual((seen["id"], seen["agent"], seen["state"], seen["title"]), (run, "review", "queued", "Review 42"))
+        self.assertEqual(seen["args"], {"pr": "42", "focus": "tests"})
+        self.assertEqual(seen["budget"], {"time_ms": 3600000, "attempts": 2, "cost_micros": 2500000})
+        self.assertEqual((seen["session"], seen["key"], seen["model"]), ("s", "k", "opus"))
+        self.assertEqual([event["cause"] for event in seen["events"]], ["enqueued"])
+        text = self.stint("show", run)
+        for part in ("Review 42", "focus = tests", "1h, 2 attempts, $2.50", "submitted", "stint serve"):
+            self.assertIn(part, text)
+        line = self.stint("ls").splitlines()[1]
+        self.assertEqual(line.split(), [run, "review", "queued", "0s", "Review", "42", "-"])
+
+    def test_a_prompt_needs_no_agent(self):
+        run = self.submit("-p", "fix {{the}} tests\nall of them")
+        seen = self.ask("show", run)
+        self.assertEqual((seen["agent"], seen["prompt"], seen["title"]), ("prompt", "fix {{the}} tests\nall of them", "fix {{the}} tests"))
+
+    def test_the_caller_is_told_that_nobody_carries_it(self):
+        done = self.call("submit", "review", "1")
+        self.assertIn("stint serve", done.stderr)
+        self.assertIn("stint run", self.stint("submit", "review", "1", "--wait", status=3))
+        self.assertEqual(len(self.states()), 1, "what could not be waited for is not submitted")
+
+    def test_what_is_wrong_is_a_mistake_of_usage(self):
+        self.assertIn("'pr' is missing", self.stint("submit", "review", status=2))
+        self.assertIn("no agent 'nosuch'", self.stint("submit", "nosuch", status=2))
+        self.assertIn("which agent", self.stint("submit", status=2))
+        self.assertIn("needs no agent", self.stint("submit", "review", "-p", "x", status=2))
+        for option in ("--time", "--delay", "--deadline", "--tokens", "--cost", "--priority", "--attempts"):
+            self.stint("submit", "review", "1", option, "nonsense", status=2)
+        self.assertIn("No runs yet", self.stint("ls"))
+
+    def test_the_same_key_is_the_same_run(self):
+        first = self.ask("submit", "review", "1", "--key", "k")
+        again = self.ask("submit", "review", "2", "--key", "k")
+        self.assertEqual((first["created"], again["created"], again["id"]), (True, False, first["id"]))
+
+    def test_memory_has_nothing_for_another_process(self):
+        for words in (("ls",), ("submit", "review", "1")):
+            self.assertIn('the store is "memory"', self.stint(*words, status=1, STINT_STORE="memory"))
+
+    # ---- submit --each ---------------------------------------------------------------------------------------------
+    def test_each_line_is_a_run_and_a_bad_one_does_not_stop_the_others(self):
+        lines = 'one\n{"pr": 5, "focus": "x"}\n{"pr": \n\na=b c\n{"nosuch": 1}\n' + "x" * (1 << 20) + "y\nlast"
+        done = self.call("submit", "review", "--each", "-", "--key", "night", stdin=lines)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(len(done.stdout.split()), 4)
+        for number in (3, 6, 7):
+            self.assertIn(f"standard input:{number}: ", done.stderr)
+        self.assertIn("4 runs submitted, 3 lines refused", done.stderr)
+        titles = [run["title"] for run in reversed(self.ask("ls")["runs"])]
+        self.assertEqual(titles, ["Review one", "Review 5", "Review a=b c", "Review last"])
+        again = self.call("submit", "review", "--each", "-", "--key", "night", stdin=lines)
+        self.assertIn("0 runs submitted, 4 were there already", again.stderr)
+
+    def test_each_of_a_file_without_an_agent_is_a_prompt(self):
+        path = self.base / "wishes"
+        path.write_text("first\r\nsecond\n", encoding="utf-8")
+        self.assertEqual(len(self.submit("--each", path).split()), 2)
+        self.assertEqual([run["title"] for run in self.ask("ls")["runs"]], ["second", "first"])
+        self.assertIn("can't be read", self.stint("submit", "review", "--each", self.base / "nosuch", status=1))
+
+    def test_a_full_queue_refuses_or_is_waited_for(self):
+        (self.folder / "stint.toml").write_text("[pool]\nqueue = 3\n", encoding="utf-8")
+        done = self.call("submit", "review", "--each", "-", "--no-wait", stdin="a\nb\nc\nd\ne\n")
+        self.assertEqual((done.returncode, len(done.stdout.split())), (3, 3), done.stderr)
+        self.assertIn("3 runs submitted, 2 lines refused", done.stderr)
+        self.stint("submit", "review", "f", status=3)
+        waiting = self.start("submit", "review", "--each", "-")
+        waiting.stdin.write("g\nh\n")
+        waiting.stdin.close()
+        self.assertIn("waiting for room", waiting.stderr.readline())
+        self.stint("cancel", *done.stdout.split())
+        self.assertEqual(waiting.wait(30), 0)
+        self.assertEqual(len(waiting.stdout.read().split()), 2)
+
+    def test_a_pipe_is_served_as_it_comes_and_ended_by_a_signal(self):
+        feeding = self.start("submit", "review", "--each", "-")
+        feeding.stdin.write("one\n")
+        feeding.stdin.flush()
+        self.assertRegex(feeding.stdout.readline(), r"^[a-z2-7]{12}$")
+        time.sleep(0.2)  # it reads again
+        feeding.send_signal(signal.SIGTERM)
+        self.assertEqual(feeding.wait(20), 128 + signal.SIGTERM)
+
+    # ---- looking ---------------------------------------------------------------------------------------------------
+    def test_lists_are_filtered_and_paged(self):
+        (self.folder / "stint.toml").write_text("[pool]\nqueue = 1000\n", encoding="utf-8")
+        ids = self.submit("review", "--each", "-", stdin="".join(f"{i}\n" for i in range(450))).split()
+        prompt = self.submit("-p", "x", "--session", "s")
+        self.stint("cancel", ids[0], ids[449])
+        self.assertEqual(len(self.ask("ls")["runs"]), 30)
+        self.assertEqual([run["id"] for run in self.ask("ls", "--all")["runs"]], [prompt, *reversed(ids)])
+        self.assertEqual([run["id"] for run in self.ask("ls", "--state", "cancelled")["runs"]], [ids[449], ids[0]])
+        both = self.ask("ls", "--state", "cancelled", "--state", "queued", "-n", "3")["runs"]
+        self.assertEqual([run["id"] for run in both], [prompt, ids[449], ids[448]])
+        self.assertEqual(len(self.ask("ls", "--state", "cancelled", "--state", "queued", "--all")["runs"]), 451)
+        self.assertEqual([run["id"] for run in self.ask("ls", "--session", "s")["runs"]], [prompt])
+        self.assertEqual([run["id"] for run in self.ask("ls", "--agent", "prompt")["runs"]], [prompt])
+        self.assertIn("No runs like that", self.stint("ls", "--state", "failed"))
+        self.assertEqual(len(self.stint("ls", "--all").splitlines()), 452)
+        self.stint("ls", "--state", "nonsense", status=2)
+
+    def test_bad_and_ambiguous_ids_are_named(self):
+        run = self.submit("review", "1")
+        self.bring(id=run[:6] + "zzzzzz")
+        for words in (("show",), ("why",), ("logs",), ("cancel",), ("retry",), ("answer",)):
+            self.assertIn("more than one run begins with", self.stint(*words, run[:6], status=1))
+            self.assertIn("no run '0nosuch'", self.stint(*words, "0nosuch", status=1))
+            self.stint(*words, status=2)
+        self.assertIn("no run", self.stint("resolve", "0nosuch", "--done", status=1))
+
+    def test_why_says_each_reason(self):
+        first, second = self.submit("review", "1", "--session", "s"), self.submit("review", "2", "--session", "s")
+        self.assertIn(f"behind {first} (queued)", self.stint("why", second))
+        late = self.submit("review", "3", "--delay", "2h")
+        self.assertIn("begin later, for 1h59m more", self.stint("why", late))
+        self.stint("pause", "review", "--for", "10m")
+        reasons = {each["reason"]: each for each in self.ask("why", first)["reasons"]}
+        self.assertEqual(set(reasons), {"paused", "place"})
+        self.assertGreater(reasons["paused"]["until_at"], time.time() * 1000)
+        self.assertIn("`stint resume agent:review` ends that", self.stint("why", first))
+        self.stint("resume", "review")
+        self.assertEqual([each["reason"] for each in self.ask("why", first)["reasons"]], ["place"])
+
+    def test_logs_are_cleaned_and_their_gap_is_told(self):
+        text = ("\033]0;owned\a\033[31mred\033[0m\r\n\033[2J" + "." * (64 << 10))[: (64 << 10) - 1] + "\n"  # a whole head
+        run = self.bring(output_bytes=100000, head=text, tail="the end\n", state="succeeded", finished_ms=1_790_000_002_000,
+                         events=[{"cause": "enqueued", "at_ms": 1_790_000_000_000, "state": "queued"},
+                                 {"cause": "claimed", "at_ms": 1_790_000_000_500, "fence": 1, "worker": 3, "state": "running"},
+                                 {"cause": "succeeded", "at_ms": 1_790_000_002_000, "fence": 1, "worker": 3, "state": "succeeded"}])
+        left = 100000 - len(text) - 8
+        self.assertRegex(self.stint("logs", run), rf"^red\n\.+\n… {left} bytes left out …\nthe end\n$")
+        self.assertTrue(self.call("logs", run, "--raw").stdout.startswith("\033]0;owned"))
+        self.assertEqual(self.ask("logs", run)["left_out"], left)
+        followed = self.call("logs", "-f", run)
+        self.assertEqual((followed.returncode, followed.stdout), (0, self.stint("logs", run)))
+
+    def test_hostile_titles_stay_text(self):
+        run = self.submit("-p", "\033]0;owned\a\033[2J\033[31mred\u202e")
+        for words in (("ls",), ("show", run), ("why", run), ("inbox",)):
+            text = self.stint(*words)
+            self.assertNotIn("\033", text)
+            self.assertNotIn("\u202e", text)
+        self.assertEqual(self.ask("show", run)["prompt"], "\033]0;owned\a\033[2J\033[31mred\u202e")
+
+    def test_colour_only_on_a_terminal_and_not_against_a_persons_will(self):
+        self.stint("cancel", self.submit("review", "1"))
+        self.assertNotIn("\033", self.stint("ls"))
+        for variables, coloured in (({}, True), ({"NO_COLOR": "1"}, False)):
+            primary, secondary = os.openpty()
+            subprocess.run([STINT, "ls"], cwd=self.folder, env=self.environment | {"TERM": "xterm"} | variables, stdout=secondary, check=True,
+                           timeout=20)
+            os.close(secondary)
+            self.assertEqual(b"\033" in os.read(primary, 1 << 16), coloured)
+            os.close(primary)
+
+    # ---- changing --------------------------------------------------------------------------------------------------
+    def test_a_cancel_gives_a_receipt(self):
+        run, other = self.submit("review", "1"), self.submit("review", "2")
+        receipt = self.ask("cancel", run)
+        self.assertEqual((receipt["id"], receipt["state"], receipt["processes_ended"], receipt["reached"]), (run, "cancelled", 0, []))
+        done = self.call("cancel", run, other, "0nosuch")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"{other}: cancelled", done.stdout)
+        self.assertIn("no run '0nosuch'", done.stderr)
+        self.assertEqual(self.states(), ["cancelled", "cancelled"])
+
+    def test_only_what_has_ended_is_retried(self):
+        run = self.submit("review", "9", "--session", "s")
+        self.assertIn("only what has ended", self.stint("retry", run, status=1))
+        self.stint("cancel", run)
+        again = self.ask("show", self.stint("retry", run).strip())
+        self.assertEqual((again["retry_of"], again["args"], again["session"], again["state"]), (run, {"pr": "9"}, "s", "queued"))
+
+    def test_doubts_are_listed_and_settled(self):
+        self.assertIn("Nothing waits", self.stint("inbox"))
+        for how, state in (("--done", "succeeded"), ("--rerun", "queued"), ("--discard", "cancelled")):
+            run = self.bring(id=f"doubtful{how[2:6].ljust(4, 'x')}")
+            inbox = self.stint("inbox")
+            self.assertIn(f"stint resolve {run} {how}", inbox)
+            self.assertIn("its process died → in_doubt", self.stint("show", run))
+            self.assertEqual([each["id"] for each in self.ask("inbox")["runs"]], [run])
+            self.assertIn("--done, --rerun or --discard", self.stint("resolve", run, status=2))
+            self.stint("resolve", run, "--done", "--rerun", status=2)
+            self.assertEqual(self.ask("resolve", run, how), {"id": run, "state": state})
+            self.assertIn("not in doubt", self.stint("resolve", run, how, status=1))
+        self.assertIn("Nothing waits", self.stint("inbox"))
+
+    def test_what_asks_for_a_person_goes_on_when_answered(self):
+        events = [{"cause": "enqueued", "at_ms": 1_790_000_000_000, "state": "queued"},
+                  {"cause": "claimed", "at_ms": 1_790_000_000_500, "fence": 1, "worker": 3, "state": "running"},
+                  {"cause": "park", "at_ms": 1_790_000_001_000, "fence": 1, "worker": 3, "state": "parked", "hold": "person"}]
+        for words in ("answer", "resume"):
+            run = self.bring(id="parked" + words, state="parked", hold="person", events=events)
+            self.assertIn(f"stint answer {run}", self.stint("inbox"))
+            self.assertIn("waits for a person", self.stint("why", run))
+            self.stint(words, run)
+            self.assertEqual(self.ask("show", run)["state"], "queued")
+            self.assertIn("does not wait for a person", self.stint("answer", run, status=1))
+
+    def test_all_agents_are_paused_and_resumed(self):
+        self.submit("review", "1")
+        self.assertIn("All agents are paused", self.stint("pause"))
+        paused = {limit["name"] for limit in self.ask("pause")["limits"] if limit["paused"]}
+        self.assertEqual(paused, {"agent:review", "agent:prompt"})
+        self.assertEqual(self.ask("resume"), {"woken": 0})
+        self.assertEqual([limit for limit in self.ask("pause", "agent:review")["limits"] if limit["paused"]][0]["name"], "agent:review")
+        self.assertIn("neither an agent nor a limit", self.stint("pause", "nosuch", status=1))
+        self.stint("pause", "--for", "soon", status=2)
+
+    def test_ids_are_completed(self):
+        run = self.submit("review", "1")
+        for command in ("show", "why", "logs", "cancel", "retry", "resolve", "answer"):
+            self.assertEqual(self.stint("__complete", command, run[:3]), f"none\n{run}\treview queued Review 1\n")
+        self.assertIn("review\t", self.stint("__complete", "submit", ""))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,83 @@
+#include "cli/cancel.hpp"
+
+#include "cli/exit_status.hpp"
+#include "cli/fleet_place.hpp"
+#include "cli/fleet_text.hpp"
+#include "stint/scope.hpp"
+#include "wire/fleet.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+namespace stint::cli {
+namespace {
+
+/// Several at once: each may take as long as its processes take to end.
+class Canceller {
+ public:
+  static constexpr std::size_t kAtOnce = 16;
+
+  Canceller(engine::Fleet& fleet, const std::vector<std::string>& ids, bool json)
+      : fleet_(fleet), ids_(ids), json_(json) {}
+
+  Task<int> run() {
+    auto body = [&](Scope& scope) -> Task<> {
+      for (std::size_t i = 0; i < std::min(kAtOnce, ids_.size()); ++i) scope.spawn(lane());
+      co_return;
+    };
+    (void)co_await with_scope(std::ref(body));
+    co_return exit_;
+  }
+
+ private:
+  Task<> lane() {
+    while (next_ < ids_.size()) {
+      const std::string& id = ids_[next_++];
+      tell(co_await fleet_.cancel(id));
+    }
+  }
+  void tell(const Result<engine::Receipt>& receipt) {
+    if (!receipt) {
+      complain(receipt.error());
+      note(exit_status(receipt.error()));
+      return;
+    }
+    fmt::print("{}\n", json_ ? wire::to_json(*receipt) : receipt_text(*receipt));
+    std::fflush(stdout);
+    if (receipt->run.run.state == domain::RunState::in_doubt) note(kExitInDoubt);
+  }
+  void note(int exit) noexcept {
+    if (exit_ == kExitDone) exit_ = exit;
+  }
+
+  engine::Fleet& fleet_;
+  const std::vector<std::string>& ids_;
+  const bool json_;
+  std::size_t next_ = 0;
+  int exit_ = kExitDone;
+};
+
+Task<Result<int>> cancel(FleetAccess& access, const std::vector<std::string>& ids, bool json) {
+  Canceller canceller(access.fleet, ids, json);
+  co_return co_await canceller.run();
+}
+
+}  // namespace
+
+CancelCommand::CancelCommand(CLI::App& app) : command_(app, "cancel", "End runs; done when nothing of them is left") {
+  command_.footer(
+      "Also what they submitted is cancelled. Prints a receipt: processes ended, and how long it took. One that has "
+      "ended\nstays as it is. Exit status: 0 nothing is left · 1 no such run · 6 it is not known what one of them "
+      "did.");
+  command_.option("ID", ids_, "Of a run, or the beginning of it").value("…").required();
+  command_.flag("--json", json_, "One JSON object per run");
+}
+
+bool CancelCommand::chosen() const { return command_.chosen(); }
+
+int CancelCommand::run(const domain::Ambient& ambient) {
+  return run_on_fleet(ambient, {}, [this](FleetAccess& access) { return cancel(access, ids_, json_); });
+}
+
+}  // namespace stint::cli

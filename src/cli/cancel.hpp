@@ -1,0 +1,24 @@
+/// `stint cancel ID…`: ends runs, and is done when nothing of them is left.
+#pragma once
+
+#include "cli/command.hpp"
+#include "domain/ambient.hpp"
+
+#include <string>
+#include <vector>
+
+namespace stint::cli {
+
+class CancelCommand {
+ public:
+  explicit CancelCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const;
+  int run(const domain::Ambient& ambient);
+
+ private:
+  Command command_;
+  std::vector<std::string> ids_;
+  bool json_ = false;
+};
+
+}  // namespace stint::cli

@@ -1,0 +1,83 @@
+#include "cli/each_lines.hpp"
+
+#include "agent/text.hpp"
+#include "wire/fleet.hpp"
+
+#include <algorithm>
+
+namespace stint::cli {
+namespace {
+
+Result<> put_arguments(std::string_view text, engine::Submission& wish) {
+  STINT_TRY(wish.args, wire::read_arguments(text));
+  for (const std::string& word : wish.words) {
+    const auto equals = word.find('=');
+    if (equals == std::string::npos || !domain::is_argument_name(word.substr(0, equals))) {
+      return fail(Errc::invalid, "an object names its arguments, so '" + word + "' before --each needs a name, too");
+    }
+    const std::string name = word.substr(0, equals);
+    if (!wish.args.contains(name)) wish.args[name] = {word.substr(equals + 1)};
+  }
+  wish.words.clear();
+  return {};
+}
+
+}  // namespace
+
+void LineCutter::end_line() {
+  ++number_;
+  if (!open_.empty() && open_.back() == '\r') open_.pop_back();
+  if (too_long_ || open_.find_first_not_of(" \t") != std::string::npos) {
+    ready_.push_back({number_, too_long_ ? std::string() : std::move(open_), too_long_});
+  }
+  open_.clear();
+  too_long_ = any_ = false;
+}
+
+void LineCutter::add(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto end = bytes.find('\n');
+    const std::string_view part = bytes.substr(0, end);
+    any_ = any_ || !part.empty();
+    if (open_.size() + part.size() > kEachLineMax) {
+      too_long_ = true;
+      open_.clear();
+    } else if (!too_long_) {
+      open_ += part;
+    }
+    if (end == std::string_view::npos) return;
+    end_line();
+    bytes.remove_prefix(end + 1);
+  }
+}
+
+void LineCutter::finish() {
+  if (any_) end_line();
+}
+
+std::vector<LineCutter::CutLine> LineCutter::take(std::size_t most) {
+  const auto count = static_cast<std::ptrdiff_t>(std::min(most, ready_.size()));
+  std::vector<CutLine> out(std::make_move_iterator(ready_.begin()), std::make_move_iterator(ready_.begin() + count));
+  ready_.erase(ready_.begin(), ready_.begin() + count);
+  return out;
+}
+
+Result<engine::Submission> read_wish(const LineCutter::CutLine& line, const engine::Submission& like) {
+  if (line.too_long) {
+    return fail(Errc::invalid, "it has more than " + std::to_string(kEachLineMax) + " bytes: pass a file's name");
+  }
+  if (agent::utf8_error(line.text)) return fail(Errc::invalid, "it is no UTF-8");
+  engine::Submission wish = like;
+  if (!like.key.empty()) wish.key = like.key + ":" + std::to_string(line.number);
+  if (like.agent.empty()) {
+    wish.prompt = line.text;
+  } else if (line.text[line.text.find_first_not_of(" \t")] == '{') {
+    STINT_CHECK(put_arguments(line.text, wish));
+  } else {
+    wish.words.emplace_back("--");
+    wish.words.push_back(line.text);
+  }
+  return wish;
+}
+
+}  // namespace stint::cli

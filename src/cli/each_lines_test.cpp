@@ -1,0 +1,84 @@
+#include "cli/each_lines.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stint::cli {
+namespace {
+
+std::vector<std::string> texts(std::vector<LineCutter::CutLine> lines) {
+  std::vector<std::string> out;
+  for (LineCutter::CutLine& line : lines) out.push_back(std::to_string(line.number) + ":" + line.text);
+  return out;
+}
+
+TEST(LineCutter, pieces_become_lines_with_their_numbers) {
+  LineCutter cutter;
+  cutter.add("on");
+  EXPECT_TRUE(cutter.empty());
+  cutter.add("e\r\n\n  \ntwo\nthr");
+  EXPECT_EQ(texts(cutter.take(9)), (std::vector<std::string>{"1:one", "4:two"}));
+  cutter.add("ee");
+  cutter.finish();
+  cutter.finish();
+  EXPECT_EQ(texts(cutter.take(9)), std::vector<std::string>{"5:three"});
+}
+
+TEST(LineCutter, a_batch_has_at_most_as_many_as_asked_for) {
+  LineCutter cutter;
+  cutter.add("a\nb\nc\n");
+  EXPECT_EQ(cutter.take(2).size(), 2U);
+  EXPECT_EQ(texts(cutter.take(2)), std::vector<std::string>{"3:c"});
+  EXPECT_TRUE(cutter.empty());
+}
+
+TEST(LineCutter, a_line_that_is_too_long_is_named_and_the_next_is_whole) {
+  LineCutter cutter;
+  cutter.add(std::string(kEachLineMax, 'x'));
+  cutter.add("y");
+  cutter.add("z\nnext\n");
+  const auto lines = cutter.take(9);
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_TRUE(lines[0].too_long);
+  EXPECT_EQ(lines[0].text, "");
+  EXPECT_EQ(lines[1].text, "next");
+  EXPECT_FALSE(read_wish(lines[0], {}));
+}
+
+engine::Submission like(std::vector<std::string> words = {}) {
+  engine::Submission wish;
+  wish.agent = "review";
+  wish.words = std::move(words);
+  return wish;
+}
+
+TEST(EachLine, text_is_the_first_value_also_if_it_looks_like_a_named_one) {
+  const auto wish = read_wish({3, "a=b c", false}, like({"focus=x"}));
+  ASSERT_TRUE(wish);
+  EXPECT_EQ(wish->words, (std::vector<std::string>{"focus=x", "--", "a=b c"}));
+}
+
+TEST(EachLine, an_object_has_arguments_and_wins_over_what_they_share) {
+  const auto wish = read_wish({1, R"( {"pr": 42, "tags": ["a", "b"]})", false}, like({"pr=1", "focus=x"}));
+  ASSERT_TRUE(wish) << wish.error().describe();
+  EXPECT_EQ(wish->args, (domain::ArgumentValues{{"pr", {"42"}}, {"tags", {"a", "b"}}, {"focus", {"x"}}}));
+  EXPECT_TRUE(wish->words.empty());
+}
+
+TEST(EachLine, what_is_wrong_with_it_is_said) {
+  EXPECT_FALSE(read_wish({1, "{\"pr\": ", false}, like()));
+  EXPECT_FALSE(read_wish({1, R"({"pr": {"deep": 1}})", false}, like()));
+  EXPECT_FALSE(read_wish({1, R"({"pr": 1})", false}, like({"without-a-name"})));
+  EXPECT_FALSE(read_wish({1, "\xff", false}, like()));
+}
+
+TEST(EachLine, without_an_agent_it_is_a_prompt_and_a_key_counts_the_lines) {
+  engine::Submission shared;
+  shared.key = "night";
+  const auto wish = read_wish({7, "{fix} the tests", false}, shared);
+  ASSERT_TRUE(wish);
+  EXPECT_EQ(wish->prompt, "{fix} the tests");
+  EXPECT_EQ(wish->key, "night:7");
+}
+
+}  // namespace
+}  // namespace stint::cli

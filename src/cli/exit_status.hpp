@@ -1,0 +1,25 @@
+/// What a command's exit status says of a run, or of what went wrong.
+#pragma once
+
+#include "cli/surroundings.hpp"
+#include "store/store.hpp"
+
+namespace stint::cli {
+
+// Beside those of surroundings.hpp.
+inline constexpr int kExitRefused = 3;  ///< full, or draining: come again
+inline constexpr int kExitExpired = 4;  ///< its budget or deadline
+inline constexpr int kExitCancelled = 5;
+inline constexpr int kExitInDoubt = 6;  ///< a person has to decide
+inline constexpr int kExitBySignal = 128;
+
+/// Of a run at rest. One that waits for a person counts as in doubt.
+[[nodiscard]] int exit_status(const store::Run& run) noexcept;
+[[nodiscard]] int exit_status(const Error& error) noexcept;
+
+inline constexpr char kExitStatuses[] =
+    "Exit status: 0 done · 1 failed · 2 usage · 3 refused · 4 budget or deadline · 5 cancelled · 6 in doubt, or "
+    "waiting "
+    "for a\nperson · 128+n by signal.";
+
+}  // namespace stint::cli

@@ -1,0 +1,37 @@
+/// All commands that speak to the fleet, in the order in which help lists them.
+#pragma once
+
+#include "cli/cancel.hpp"
+#include "cli/logs.hpp"
+#include "cli/ls.hpp"
+#include "cli/pause.hpp"
+#include "cli/settle.hpp"
+#include "cli/show.hpp"
+#include "cli/submit.hpp"
+
+#include <optional>
+
+namespace stint::cli {
+
+class FleetCommands {
+ public:
+  explicit FleetCommands(CLI::App& app);
+  /// The exit status, if one of them was chosen.
+  std::optional<int> run(const domain::Ambient& ambient);
+
+ private:
+  SubmitCommand submit_;
+  ListCommand list_;
+  ShowCommand show_;
+  LogsCommand logs_;
+  WhyCommand why_;
+  CancelCommand cancel_;
+  RetryCommand retry_;
+  ResolveCommand resolve_;
+  InboxCommand inbox_;
+  AnswerCommand answer_;
+  PauseCommand pause_;
+  ResumeCommand resume_;
+};
+
+}  // namespace stint::cli

@@ -1,0 +1,156 @@
+#include "cli/fleet_place.hpp"
+
+#include "cli/book.hpp"
+#include "cli/exit_status.hpp"
+#include "cli/host_views.hpp"
+#include "cli/printable.hpp"
+#include "cli/store_place.hpp"
+#include "engine/local_fleet.hpp"
+#include "stint/asio.hpp"
+#include "store/memory_store.hpp"
+#include "wire/scribe.hpp"
+
+#include <boost/asio/signal_set.hpp>
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+
+namespace stint::cli {
+namespace {
+
+constexpr std::uint32_t kNamesMax = 50;  // of runs, for completion
+constexpr Duration kNamesTime = std::chrono::seconds(2);
+
+/// What stands between a command and the fleet. Declared before the scope in which it is used, so that it outlives it.
+class Road {
+ public:
+  Road(Reactor& reactor, const domain::Ambient& ambient, Surroundings around)
+      : reactor_(reactor), ambient_(ambient), around_(std::move(around)) {}
+
+  /// Before the reactor runs.
+  Result<> blocking_prepare(const FleetNeeds& needs) {
+    STINT_TRY(place_, blocking_find_store(around_));
+    missing_ = !place_.exists() && !needs.makes_store;
+    STINT_TRY(host_, blocking_find_host_place(around_));
+    if (needs.agents) {
+      STINT_TRY(reading_, blocking_read_project(around_, place_.path.empty()));
+    }
+    return {};
+  }
+
+  Task<Result<>> open() {
+    if (missing_) {
+      store_ = std::make_unique<store::MemoryStore>(ambient_);
+    } else {
+      STINT_CO_TRY(store_, co_await open_store(reactor_, place_, ambient_));
+      // So that nothing is called running whose process is gone.
+      STINT_CO_CHECK(co_await store_->tick());
+    }
+    engine::LocalFleet::Options options;
+    options.store = place_.shown;
+    options.queue_max = host_.settings.pool.queue;
+    options.money_micros_per_day = host_.settings.money_micros_per_day;
+    options.host_limits = [this] { return blocking_host_limits(host_, ambient_.wall_now()); };
+    engine::LocalFleet::Parts parts{
+        .executor = reactor_,
+        .store = *store_,
+        .scribe = scribe_,
+        .ambient = ambient_,
+        .book = [this]() -> const engine::Book& { return reading_ ? reading_->book : none_; }};
+    fleet_ = std::make_unique<engine::LocalFleet>(std::move(parts), std::move(options));
+    co_return Result<>();
+  }
+
+  [[nodiscard]] FleetAccess access() {
+    return {.fleet = *fleet_, .around = around_, .ambient = ambient_, .where = place_.shown};
+  }
+
+ private:
+  Reactor& reactor_;
+  const domain::Ambient& ambient_;
+  const Surroundings around_;
+  StorePlace place_;
+  bool missing_ = false;
+  HostPlace host_;
+  std::shared_ptr<const Reading> reading_;  // shared as a reading is: an engine would have runs that keep it
+  const engine::Book none_;
+  wire::Scribe scribe_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<engine::Fleet> fleet_;
+};
+
+Task<> hear_signals(asio::signal_set& signals, int& heard, Scope& work) {
+  const auto [error, number] = co_await signals.async_wait(use_task);
+  if (error) co_return;
+  heard = number;
+  work.cancel(Reason::user, "a signal");
+}
+
+}  // namespace
+
+int run_on_fleet(const domain::Ambient& ambient, const FleetNeeds& needs, const FleetBody& body) {
+  Reactor reactor;
+  Road road(reactor, ambient, blocking_look_around());
+  if (const auto prepared = road.blocking_prepare(needs); !prepared) return complain(prepared.error());
+  int exit = kExitFailed, signal = 0;
+  const auto act = [&]() -> Task<Result<int>> {
+    STINT_CO_CHECK(co_await road.open());
+    FleetAccess access = road.access();
+    co_return co_await body(access);
+  };
+  const auto carry = [&]() -> Task<> {
+    const Result<int> done = co_await act();
+    if (!done) complain(done.error());
+    exit = done ? *done : exit_status(done.error());
+  };
+  {
+    asio::signal_set signals(reactor.io(), SIGINT, SIGTERM, SIGHUP);
+    RootScope helpers(reactor);
+    RootScope work(reactor);
+    helpers.spawn(hear_signals(signals, signal, work));
+    work.spawn(carry());
+    reactor.run(work);
+    helpers.cancel(Reason::shutdown);
+    reactor.run(helpers);
+  }
+  return signal != 0 ? kExitBySignal + signal : exit;
+}
+
+Task<Result<engine::RunView>> find_run(engine::Fleet& fleet, std::string id) {
+  STINT_CO_TRY(std::optional<engine::RunView> found, co_await fleet.find(id));
+  if (!found) co_return fail(Errc::invalid, "there is no run '" + id + "'. `stint ls` lists them");
+  co_return std::move(*found);
+}
+
+Task<Result<bool>> is_carried(const FleetAccess& access) {
+  if (access.daemon) co_return true;
+  STINT_CO_TRY(const engine::FleetStatus status, co_await access.fleet.status());
+  co_return status.stats.workers > 0;
+}
+
+std::vector<Candidate> blocking_run_names(const domain::Ambient& ambient) {
+  std::vector<Candidate> names;
+  Reactor reactor;
+  Road road(reactor, ambient, blocking_look_around());
+  if (!road.blocking_prepare({})) return names;
+  const auto collect = [&]() -> Task<Result<>> {
+    STINT_CO_CHECK(co_await road.open());
+    store::Filter filter;
+    filter.most = kNamesMax;
+    STINT_CO_TRY(const std::vector<engine::RunView> runs, co_await road.access().fleet.list(std::move(filter)));
+    for (const engine::RunView& view : runs) {
+      names.push_back(
+          {view.run.id, fmt::format("{} {} {}", view.run.agent, to_string(view.run.state), view.input.title)});
+    }
+    co_return Result<>();
+  };
+  ScopeOptions options;
+  options.deadline = Deadline::after(reactor.now(), kNamesTime);
+  RootScope work(reactor, options);
+  work.spawn(collect());
+  reactor.run(work);
+  return names;
+}
+
+}  // namespace stint::cli

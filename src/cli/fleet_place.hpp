@@ -1,0 +1,46 @@
+/// How a command reaches the fleet: by a daemon, if one is there, else by opening the store itself.
+///
+/// A daemon is named by `STINT_URL`, or by the file that it leaves beside the store of its repository while it lives.
+#pragma once
+
+#include "cli/complete.hpp"
+#include "cli/surroundings.hpp"
+#include "domain/ambient.hpp"
+#include "engine/fleet.hpp"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stint::cli {
+
+/// What a command has to do with.
+struct FleetAccess {
+  engine::Fleet& fleet;
+  const Surroundings& around;
+  const domain::Ambient& ambient;
+  bool daemon = false;  ///< another process answers, and carries runs
+  std::string where;    ///< its address, or the store, for people
+};
+
+struct FleetNeeds {
+  bool agents = false;       ///< the project's agents, where there is no daemon that knows them
+  bool makes_store = false;  ///< a store that is not there yet is made; else it counts as empty
+};
+/// Gives the exit status.
+using FleetBody = std::function<Task<Result<int>>(FleetAccess&)>;
+
+/// Runs `body` until it ends or a signal ends it, says what went wrong, and gives the exit status.
+int run_on_fleet(const domain::Ambient& ambient, const FleetNeeds& needs, const FleetBody& body);
+
+/// The id of the run that is meant by an id or the beginning of one. `invalid`: none, or several.
+Task<Result<engine::RunView>> find_run(engine::Fleet& fleet, std::string id);
+/// Whether any process carries runs now.
+Task<Result<bool>> is_carried(const FleetAccess& access);
+inline constexpr char kNobodyCarries[] = "no process carries runs here; `stint serve` starts one that does";
+
+/// The newest runs, for completion. Never fails: none if anything is wrong.
+[[nodiscard]] std::vector<Candidate> blocking_run_names(const domain::Ambient& ambient);
+
+}  // namespace stint::cli

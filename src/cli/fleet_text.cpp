@@ -1,0 +1,291 @@
+#include "cli/fleet_text.hpp"
+
+#include "agent/quantity.hpp"
+#include "cli/printable.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+
+namespace stint::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::Hold;
+using domain::RunState;
+using std::chrono::duration_cast;
+
+constexpr std::size_t kNoteShown = 160;
+constexpr int kElasticMin = 8;  // narrower than that nothing can be read
+
+std::string until_text(const std::optional<WallTime>& until, WallTime now) {
+  if (!until) return {};
+  return *until <= now ? ", which is due" : ", for " + length_text(*until - now) + " more";
+}
+
+std::string_view cause_text(std::string_view cause) noexcept {
+  struct Words {
+    std::string_view cause, text;
+  };
+  static constexpr Words kWords[] = {{"enqueued", "submitted"},
+                                     {"promoted", "first in its session now"},
+                                     {"woken", "its wait is over"},
+                                     {"resumed", "resumed"},
+                                     {"loaded", "came from another store"},
+                                     {"unsafe", "begins something that may not be repeated"},
+                                     {"safe", "that is done"},
+                                     {"cancel_asked", "a cancel was asked for"},
+                                     {"hand_back", "handed back to the queue"},
+                                     {"lost", "its process died"},
+                                     {"retry", "failed, and will be tried again"},
+                                     {"park", "parked"},
+                                     {"resolved_done", "a person says: it is done"},
+                                     {"resolved_rerun", "a person says: run it again"},
+                                     {"resolved_discard", "a person says: discard it"}};
+  const auto found = std::ranges::find(kWords, cause, &Words::cause);
+  return found == std::end(kWords) ? cause : found->text;
+}
+
+}  // namespace
+
+std::string age_text(Duration age) {
+  const auto seconds = std::max<std::int64_t>(0, duration_cast<std::chrono::seconds>(age).count());
+  if (seconds < 60) return fmt::format("{}s", seconds);
+  if (seconds < 3600) return fmt::format("{}m", seconds / 60);
+  if (seconds < 86400) return fmt::format("{}h", seconds / 3600);
+  return fmt::format("{}d", seconds / 86400);
+}
+
+std::string length_text(Duration length) {
+  length = std::max(length, Duration::zero());
+  if (length < 1s) return fmt::format("{} ms", duration_cast<std::chrono::milliseconds>(length).count());
+  if (length < 10s) {
+    return fmt::format("{:.1f}s", std::chrono::duration<double>(length).count());
+  }
+  if (length < 1h) return agent::format_duration(std::chrono::floor<std::chrono::seconds>(length));
+  return agent::format_duration(std::chrono::floor<std::chrono::minutes>(length));
+}
+
+std::string cost_text(const Usage& usage) {
+  if (usage.money_micros == 0) return "-";
+  constexpr double kMicros = 1e6;
+  const double money = static_cast<double>(usage.money_micros) / kMicros;
+  return fmt::format("{}${:.{}f}", usage.estimated ? "~" : "", money, money < 0.01 ? 4 : 2);
+}
+
+std::string count_text(std::int64_t count) {
+  if (count < 1000) return std::to_string(count);
+  if (count < 1'000'000) return fmt::format("{:.1f}k", static_cast<double>(count) / 1e3);
+  return fmt::format("{:.1f}M", static_cast<double>(count) / 1e6);
+}
+
+std::string moment_text(WallTime time) {
+  const std::time_t seconds = duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
+  std::tm parts{};
+  if (::localtime_r(&seconds, &parts) == nullptr) return "?";
+  char text[32];
+  return {text, std::strftime(text, sizeof(text), "%F %T", &parts)};
+}
+
+std::string some(std::uint64_t count, std::string_view one, std::string_view several) {
+  if (count == 1) return fmt::format("1 {}", one);
+  return several.empty() ? fmt::format("{} {}s", count, one) : fmt::format("{} {}", count, several);
+}
+
+Style state_style(RunState state) noexcept {
+  switch (state) {
+    case RunState::queued: return Style::plain;
+    case RunState::running: return Style::cyan;
+    case RunState::parked: return Style::yellow;
+    case RunState::succeeded: return Style::green;
+    case RunState::failed:
+    case RunState::expired: return Style::red;
+    case RunState::cancelled: return Style::dim;
+    case RunState::in_doubt: return Style::magenta;
+  }
+  return Style::plain;
+}
+
+// ---- tables --------------------------------------------------------------------------------------------------------
+
+Table::Table(std::vector<std::string> heads, std::vector<bool> right)
+    : heads_(std::move(heads)), right_(std::move(right)) {
+  right_.resize(heads_.size());
+}
+
+void Table::add(std::vector<Line> cells) {
+  cells.resize(heads_.size());
+  rows_.push_back(std::move(cells));
+}
+
+std::vector<Line> Table::lines(int columns, std::size_t elastic) const {
+  std::vector<int> widths;
+  int whole = -2;
+  for (std::size_t column = 0; column < heads_.size(); ++column) {
+    int width = width_of(heads_[column]);
+    for (const auto& row : rows_) width = std::max(width, row[column].width());
+    widths.push_back(width);
+    whole += width + 2;
+  }
+  if (columns > 0 && whole > columns) {
+    widths[elastic] = std::max(kElasticMin, widths[elastic] - (whole - columns));
+  }
+  const auto put = [&](const std::vector<Line>& cells) {
+    Line line;
+    for (std::size_t column = 0; column < cells.size(); ++column) {
+      if (column > 0) line.add("  ");
+      const Line cell = cells[column].clipped(widths[column], true);
+      const std::string space(static_cast<std::size_t>(widths[column] - cell.width()), ' ');
+      if (right_[column]) line.add(space);
+      line.add(cell);
+      if (!right_[column] && column + 1 < cells.size()) line.add(space);
+    }
+    return line;
+  };
+  std::vector<Line> out;
+  std::vector<Line> heads;
+  for (const std::string& head : heads_) heads.emplace_back(head, Style::dim);
+  out.push_back(put(heads));
+  for (const auto& row : rows_) out.push_back(put(row));
+  return out;
+}
+
+Table runs_table(const std::vector<engine::RunView>& runs, WallTime now) {
+  Table table({"ID", "AGENT", "STATE", "AGE", "TITLE", "COST"}, {false, false, false, true, false, true});
+  for (const engine::RunView& view : runs) {
+    const store::Run& run = view.run;
+    table.add({Line(printable(run.id)), Line(printable(run.agent)),
+               Line(std::string(to_string(run.state)), state_style(run.state)), Line(age_text(now - run.created_at)),
+               Line(printable(view.input.title)), Line(cost_text(view.memo.usage))});
+  }
+  return table;
+}
+
+// ---- in words ------------------------------------------------------------------------------------------------------
+
+std::string state_text(const store::Run& run) {
+  const std::string state(to_string(run.state));
+  if (run.stop != domain::Stop::none && run.state == RunState::running) {
+    return state + (run.stop == domain::Stop::cancelled ? ", being cancelled" : ", being ended: its time is over");
+  }
+  switch (run.hold) {
+    case Hold::none: return state;
+    case Hold::session: return state + ", behind an earlier run of its session";
+    case Hold::delay: return state + ", until the time it was asked to begin";
+    case Hold::backoff: return state + ", until its next attempt";
+    case Hold::quota: return state + ", until its account may be used again";
+    case Hold::person: return state + ", until a person answers";
+  }
+  return state;
+}
+
+std::string reason_text(const store::Why& why, WallTime now) {
+  const std::string detail = printable(why.detail);
+  const std::string until = until_text(why.until, now);
+  const auto is = [&](std::string_view reason) { return why.reason == reason; };
+  if (is("session")) return "an earlier run of its session is unfinished: it stands " + detail;
+  if (is("delay")) return "it was asked to begin later" + until;
+  if (is("backoff")) return "its last attempt failed; it waits before the next" + until;
+  if (is("quota")) {
+    return fmt::format("parked: {} may not be used{}", detail.empty() ? "its account" : detail, until);
+  }
+  if (is("person")) return "parked: it waits for a person" + (detail.empty() ? "" : ", on " + detail) + until;
+  if (is("paused")) return fmt::format("{0} is paused{1}; `stint resume {0}` ends that", detail, until);
+  if (is("limit")) return "no permit is free: " + detail;
+  if (is("turn")) return "a larger request is served first: " + detail + until;
+  if (is("place")) return "it is number " + detail + " in the queue of its agent";
+  if (is("workers") || is("held_up")) return detail + until;
+  return fmt::format("{}{}{}", printable(why.reason), detail.empty() ? "" : ": " + detail, until);
+}
+
+std::vector<std::string> why_lines(const engine::WhyView& why, WallTime now, bool carried) {
+  std::vector<std::string> lines;
+  for (const store::Why& each : why.reasons) lines.push_back(reason_text(each, now));
+  switch (why.state) {
+    case RunState::queued:
+      if (!carried) lines.emplace_back("no process carries runs here; `stint serve` starts one that does");
+      if (lines.empty()) lines.emplace_back("nothing holds it up: it is about to begin");
+      break;
+    case RunState::parked: break;
+    case RunState::running: lines.emplace_back("it does not wait: it is running"); break;
+    case RunState::in_doubt:
+      lines.emplace_back("nobody knows what it did: a person decides, by `stint resolve`");
+      break;
+    case RunState::succeeded:
+    case RunState::failed:
+    case RunState::cancelled:
+    case RunState::expired: lines.push_back("it does not wait: it has ended, " + std::string(to_string(why.state)));
+  }
+  return lines;
+}
+
+Line event_line(const store::Event& event, std::string_view note, WallTime begin) {
+  Line line;
+  line.add(fmt::format("  {:>8}  ", "+" + age_text(event.at - begin)), Style::dim);
+  if (event.cause == "claimed") {
+    line.add("attempt begins", Style::bold).add(fmt::format(", fence {}", event.fence), Style::dim);
+  } else if (event.state && event.cause == to_string(*event.state)) {
+    line.add(event.cause, state_style(*event.state));
+  } else {
+    line.add(printable(cause_text(event.cause)));
+    if (event.state && event.cause != domain::kEnqueued) {
+      line.add(" → ", Style::dim).add(std::string(to_string(*event.state)), state_style(*event.state));
+    }
+  }
+  if (event.hold != Hold::none) line.add(fmt::format(" ({})", to_string(event.hold)), Style::dim);
+  if (!note.empty()) line.add(" " + printable(note.substr(0, kNoteShown)) + (note.size() > kNoteShown ? "…" : ""));
+  if (!event.error.empty()) line.add(": " + printable(event.error), Style::red);
+  return line;
+}
+
+std::vector<std::string> next_steps(const store::Run& run) {
+  const std::string id = printable(run.id);
+  switch (run.state) {
+    case RunState::in_doubt:
+      return {"Nobody knows whether its work took place. Look, then say which:",
+              fmt::format("  stint resolve {} --done      it took place: count it as succeeded", id),
+              fmt::format("  stint resolve {} --rerun     it did not: run it again", id),
+              fmt::format("  stint resolve {} --discard   whatever it was: forget it", id)};
+    case RunState::parked:
+      if (run.hold != Hold::person) return {};
+      return {"It waits for a person. When what it asks for is settled:", fmt::format("  stint answer {}", id),
+              "or end it:", fmt::format("  stint cancel {}", id)};
+    case RunState::failed:
+    case RunState::cancelled:
+    case RunState::expired: return {fmt::format("  stint retry {}    the same once more, as a new run", id)};
+    default: return {};
+  }
+}
+
+std::string end_text(const engine::RunView& view) {
+  const store::Run& run = view.run;
+  std::string text = fmt::format("{} {}", printable(run.id), state_text(run));
+  if (run.started_at && run.finished_at) text += " after " + length_text(*run.finished_at - *run.started_at);
+  if (view.memo.usage.tokens() > 0) text += ", " + count_text(view.memo.usage.tokens()) + " tokens";
+  if (view.memo.usage.money_micros > 0) text += ", " + cost_text(view.memo.usage);
+  if (!run.error.empty() && run.state != RunState::succeeded) text += ": " + printable(run.error);
+  return text;
+}
+
+std::string receipt_text(const engine::Receipt& receipt) {
+  const store::Run& run = receipt.run.run;
+  std::string text = printable(run.id) + ": ";
+  if (run.state == RunState::cancelled) {
+    text += "cancelled";
+  } else if (domain::is_finished(run.state)) {
+    text += "has ended, " + std::string(to_string(run.state));
+  } else {
+    text += state_text(run);
+  }
+  const domain::RunMemo& memo = receipt.run.memo;
+  if (memo.processes_ended > 0) {
+    text +=
+        fmt::format("; {} ended in {}", some(memo.processes_ended, "process", "processes"), length_text(memo.ending));
+  }
+  if (memo.streams_closed > 0) text += "; " + some(memo.streams_closed, "stream") + " closed";
+  if (!receipt.reached.empty()) text += "; with it " + some(receipt.reached.size(), "run") + " below it";
+  return text + fmt::format(" ({})", length_text(receipt.time));
+}
+
+}  // namespace stint::cli

@@ -1,0 +1,125 @@
+#include "cli/fleet_text.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stint::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::Hold;
+using domain::RunState;
+
+const WallTime kNow{1'790'000'000'000ms};
+
+engine::RunView view(RunState state) {
+  engine::RunView view;
+  view.run.id = "abcdefghijkl";
+  view.run.agent = "review";
+  view.run.state = state;
+  view.run.created_at = kNow - 5min;
+  view.input.title = "A title";
+  return view;
+}
+
+std::string plain(const std::vector<Line>& lines) {
+  std::string text;
+  for (const Line& line : lines) text += line.str(false) + "\n";
+  return text;
+}
+
+TEST(FleetText, ages_have_one_unit_and_never_lie_ahead) {
+  EXPECT_EQ(age_text(-5s), "0s");
+  EXPECT_EQ(age_text(59s), "59s");
+  EXPECT_EQ(age_text(60s), "1m");
+  EXPECT_EQ(age_text(3599s), "59m");
+  EXPECT_EQ(age_text(25h), "1d");
+}
+
+TEST(FleetText, lengths_are_as_exact_as_anybody_needs) {
+  EXPECT_EQ(length_text(-1s), "0 ms");
+  EXPECT_EQ(length_text(340ms), "340 ms");
+  EXPECT_EQ(length_text(1500ms), "1.5s");
+  EXPECT_EQ(length_text(75s + 300ms), "1m15s");
+  EXPECT_EQ(length_text(90min + 5s), "1h30m");
+}
+
+TEST(FleetText, costs) {
+  Usage usage;
+  EXPECT_EQ(cost_text(usage), "-");
+  usage.money_micros = 1'234'567;
+  EXPECT_EQ(cost_text(usage), "$1.23");
+  usage.money_micros = 1'200;
+  usage.estimated = true;
+  EXPECT_EQ(cost_text(usage), "~$0.0012");
+}
+
+TEST(FleetText, a_table_is_aligned_and_shortens_the_title_to_fit) {
+  std::vector<engine::RunView> runs = {view(RunState::queued), view(RunState::succeeded)};
+  runs[1].input.title = "Another one that is so long that it can't stand here whole";
+  runs[1].memo.usage.money_micros = 12'340'000;
+  EXPECT_EQ(plain(runs_table(runs, kNow).lines(60, kRunsElastic)),
+            "ID            AGENT   STATE      AGE  TITLE             COST\n"
+            "abcdefghijkl  review  queued      5m  A title              -\n"
+            "abcdefghijkl  review  succeeded   5m  Another one t…  $12.34\n");
+}
+
+TEST(FleetText, a_hostile_title_is_harmless) {
+  std::vector<engine::RunView> runs = {view(RunState::queued)};
+  runs[0].input.title = "\033]0;owned\a\033[2Jx\ny";
+  const std::string text = plain(runs_table(runs, kNow).lines(0, kRunsElastic));
+  EXPECT_EQ(text.find('\033'), std::string::npos);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 2);
+}
+
+TEST(FleetText, every_reason_has_words) {
+  const auto text = [](std::string reason, std::string detail, std::optional<WallTime> until = {}) {
+    return reason_text({std::move(reason), std::move(detail), until}, kNow);
+  };
+  EXPECT_EQ(text("session", "behind abc (running)"),
+            "an earlier run of its session is unfinished: it stands behind abc (running)");
+  EXPECT_EQ(text("delay", "", kNow + 5min), "it was asked to begin later, for 5m more");
+  EXPECT_EQ(text("backoff", "", kNow - 1s), "its last attempt failed; it waits before the next, which is due");
+  EXPECT_EQ(text("quota", "account:x", kNow + 1h), "parked: account:x may not be used, for 1h more");
+  EXPECT_EQ(text("person", ""), "parked: it waits for a person");
+  EXPECT_EQ(text("paused", "agent:x"), "agent:x is paused; `stint resume agent:x` ends that");
+  EXPECT_EQ(text("limit", "gpu: 2 of 2 held"), "no permit is free: gpu: 2 of 2 held");
+  EXPECT_EQ(text("place", "3"), "it is number 3 in the queue of its agent");
+  EXPECT_EQ(text("something new", "x"), "something new: x");
+}
+
+TEST(FleetText, why_always_says_something) {
+  for (const RunState state : domain::kRunStates) {
+    if (state == RunState::parked) continue;  // it always has a reason
+    EXPECT_FALSE(why_lines({"id", state, {}}, kNow, true).empty()) << to_string(state);
+  }
+  EXPECT_NE(why_lines({"id", RunState::queued, {}}, kNow, false).front().find("stint serve"), std::string::npos);
+}
+
+TEST(FleetText, what_waits_for_a_person_says_how_it_is_settled) {
+  store::Run run = view(RunState::in_doubt).run;
+  EXPECT_EQ(next_steps(run).size(), 4U);
+  run.state = RunState::parked;
+  run.hold = Hold::quota;
+  EXPECT_TRUE(next_steps(run).empty());
+  run.hold = Hold::person;
+  EXPECT_NE(next_steps(run)[1].find("stint answer abcdefghijkl"), std::string::npos);
+  run.state = RunState::succeeded;
+  EXPECT_TRUE(next_steps(run).empty());
+}
+
+TEST(FleetText, a_receipt_says_what_was_ended) {
+  engine::Receipt receipt;
+  receipt.run = view(RunState::cancelled);
+  receipt.time = 120ms;
+  EXPECT_EQ(receipt_text(receipt), "abcdefghijkl: cancelled (120 ms)");
+  receipt.run.memo.processes_ended = 3;
+  receipt.run.memo.ending = 80ms;
+  receipt.reached = {"x"};
+  EXPECT_EQ(receipt_text(receipt),
+            "abcdefghijkl: cancelled; 3 processes ended in 80 ms; with it 1 run below it (120 ms)");
+  receipt.run = view(RunState::succeeded);
+  EXPECT_EQ(receipt_text(receipt).substr(0, 35), "abcdefghijkl: has ended, succeeded;");
+}
+
+}  // namespace
+}  // namespace stint::cli

@@ -1,0 +1,67 @@
+#include "cli/logs.hpp"
+
+#include "cli/exit_status.hpp"
+#include "cli/fleet_place.hpp"
+#include "cli/fleet_text.hpp"
+#include "cli/follow.hpp"
+#include "cli/output_printer.hpp"
+#include "cli/printable.hpp"
+#include "wire/fleet.hpp"
+
+#include <fmt/format.h>
+
+namespace stint::cli {
+namespace {
+
+struct Wish {
+  const std::string& id;
+  bool follow, raw, json;
+};
+
+Task<Result<int>> print_logs(FleetAccess& access, Wish wish) {
+  STINT_CO_TRY(const engine::RunView view, co_await find_run(access.fleet, wish.id));
+  if (wish.json) {
+    STINT_CO_TRY(const store::Output output, co_await access.fleet.output(view.run.id));
+    fmt::print("{}\n", wire::to_json(output));
+    co_return kExitDone;
+  }
+  OutputPrinter printer(access.around.colour, wish.raw);
+  if (wish.follow) {
+    const auto out = [&](const OutputReader::Piece& piece) { printer.print(piece); };
+    STINT_CO_TRY(const engine::RunView end, co_await follow(access.fleet, view.run.id, out));
+    printer.finish();
+    fmt::print(stderr, "stint: {} {}\n", printable(end.run.id), state_text(end.run));
+    co_return exit_status(end.run);
+  }
+  STINT_CO_TRY(const store::Output output, co_await access.fleet.output(view.run.id));
+  OutputReader reader;
+  for (const OutputReader::Piece& piece : reader.take(output)) printer.print(piece);
+  printer.finish();
+  if (output.bytes == 0) {
+    fmt::print(stderr, "stint: {} has printed nothing{}\n", printable(view.run.id),
+               engine::is_at_rest(view.run) ? "" : " yet; -f waits for it");
+  }
+  co_return kExitDone;
+}
+
+}  // namespace
+
+LogsCommand::LogsCommand(CLI::App& app) : command_(app, "logs", "What a run printed") {
+  command_.footer(
+      "Of a long output both ends are kept. Control sequences are left out, colour is kept on a terminal. With -f the "
+      "exit\nstatus is that of the run: 0 done · 1 failed · 4 budget or deadline · 5 cancelled · 6 in doubt.");
+  command_.option("ID", id_, "Of the run, or the beginning of it").value("").required();
+  command_.flag("-f,--follow", follow_, "Go on until it has ended");
+  const Option raw = command_.flag("--raw", raw_, "The bytes as they were printed");
+  command_.flag("--json", json_, "One JSON object").excludes(raw);
+}
+
+bool LogsCommand::chosen() const { return command_.chosen(); }
+
+int LogsCommand::run(const domain::Ambient& ambient) {
+  return run_on_fleet(ambient, {}, [this](FleetAccess& access) {
+    return print_logs(access, Wish{.id = id_, .follow = follow_, .raw = raw_, .json = json_});
+  });
+}
+
+}  // namespace stint::cli

@@ -1,0 +1,25 @@
+/// `stint logs ID`: what a run printed, or prints.
+#pragma once
+
+#include "cli/command.hpp"
+#include "domain/ambient.hpp"
+
+#include <string>
+
+namespace stint::cli {
+
+class LogsCommand {
+ public:
+  explicit LogsCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const;
+  int run(const domain::Ambient& ambient);
+
+ private:
+  Command command_;
+  std::string id_;
+  bool follow_ = false;
+  bool raw_ = false;
+  bool json_ = false;
+};
+
+}  // namespace stint::cli

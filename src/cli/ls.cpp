@@ -1,0 +1,92 @@
+#include "cli/ls.hpp"
+
+#include "cli/fleet_place.hpp"
+#include "cli/fleet_text.hpp"
+#include "wire/fleet.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stint::cli {
+namespace {
+
+constexpr std::uint32_t kLimitMax = 1000, kPage = 200;
+
+void print(const std::vector<engine::RunView>& runs, const FleetAccess& access, bool with_heads) {
+  const Table table = runs_table(runs, access.ambient.wall_now());
+  const std::vector<Line> lines = table.lines(access.around.terminal ? access.around.columns : 0, kRunsElastic);
+  for (std::size_t i = with_heads ? 0 : 1; i < lines.size(); ++i) {
+    fmt::print("{}\n", lines[i].str(access.around.colour));
+  }
+}
+
+store::Filter filter_of(const ListOptions& options) {
+  store::Filter filter;
+  for (const std::string& name : options.states) {
+    if (const auto state = domain::parse_run_state(name)) filter.states.push_back(*state);
+  }
+  filter.agent = options.agent;
+  filter.session = options.session;
+  filter.most = options.all ? kPage : options.limit;
+  return filter;
+}
+
+/// Page by page, so that the first is seen at once; JSON is one object.
+Task<Result<int>> list_all(FleetAccess& access, const ListOptions& options, store::Filter filter) {
+  std::vector<engine::RunView> whole;
+  for (bool first = true;; first = false) {
+    STINT_CO_TRY(std::vector<engine::RunView> page, co_await access.fleet.list(filter));
+    const bool last = page.size() < kPage;
+    if (!page.empty()) filter.before = page.back().run.number;
+    if (options.json) {
+      std::ranges::move(page, std::back_inserter(whole));
+    } else if (!page.empty()) {
+      print(page, access, first);
+    }
+    if (last) break;
+  }
+  if (options.json) fmt::print("{}\n", wire::to_json(whole, {}));
+  co_return kExitDone;
+}
+
+Task<Result<int>> list(FleetAccess& access, const ListOptions& options) {
+  const store::Filter filter = filter_of(options);
+  if (options.all) co_return co_await list_all(access, options, filter);
+  STINT_CO_TRY(const std::vector<engine::RunView> runs, co_await access.fleet.list(filter));
+  if (options.json) {
+    fmt::print("{}\n", wire::to_json(runs, {}));
+  } else if (runs.empty()) {
+    const bool filtered = !filter.states.empty() || !filter.agent.empty() || !filter.session.empty();
+    fmt::print("No runs{}. `stint submit AGENT` makes one.\n", filtered ? " like that" : " yet");
+  } else {
+    print(runs, access, true);
+    if (runs.size() == options.limit) {
+      fmt::print(stderr, "The newest {}; --limit N or --all shows more.\n", runs.size());
+    }
+  }
+  co_return kExitDone;
+}
+
+}  // namespace
+
+ListCommand::ListCommand(CLI::App& app) : command_(app, "ls", "List runs, newest first") {
+  command_.footer(
+      "Ids may be shortened wherever a run is named, as long as only one begins so. `stint show ID` tells all of one.");
+  std::vector<std::string> names;
+  for (const domain::RunState state : domain::kRunStates) names.emplace_back(to_string(state));
+  command_.option("--state", options_.states, "Only these; may be given several times").one_of(names);
+  command_.option("--agent", options_.agent, "Only of this agent").value("NAME");
+  command_.option("--session", options_.session, "Only of this session").value("KEY");
+  command_.option("-n,--limit", options_.limit, "At most so many").whole(1, kLimitMax).shows_default();
+  command_.flag("--all", options_.all, "All, page by page");
+  command_.flag("--json", options_.json, "One JSON object");
+}
+
+bool ListCommand::chosen() const { return command_.chosen(); }
+
+int ListCommand::run(const domain::Ambient& ambient) {
+  return run_on_fleet(ambient, {}, [this](FleetAccess& access) { return list(access, options_); });
+}
+
+}  // namespace stint::cli

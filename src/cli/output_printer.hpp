@@ -1,0 +1,24 @@
+/// Prints what runs printed, made safe for a terminal.
+#pragma once
+
+#include "cli/follow.hpp"
+#include "cli/printable.hpp"
+
+namespace stint::cli {
+
+class OutputPrinter {
+ public:
+  /// `raw`: byte by byte, whatever it is.
+  OutputPrinter(bool colour, bool raw) noexcept : clean_(colour), raw_(raw) {}
+  void print(const OutputReader::Piece& piece);
+  /// The rest, and the end of the last line.
+  void finish();
+
+ private:
+  void put(std::string_view text);
+  CleanText clean_;
+  const bool raw_;
+  bool in_line_ = false;  // the last line has no end yet
+};
+
+}  // namespace stint::cli

@@ -1,0 +1,115 @@
+#include "cli/pause.hpp"
+
+#include "agent/quantity.hpp"
+#include "cli/fleet_place.hpp"
+#include "cli/fleet_text.hpp"
+#include "cli/printable.hpp"
+#include "wire/fleet.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stint::cli {
+namespace {
+
+/// The limit that a name means: itself, or the limit of the agent of that name. None: nothing of that name is known.
+Task<Result<std::optional<std::string>>> find_limit(engine::Fleet& fleet, const std::string& name) {
+  STINT_CO_TRY(const std::vector<engine::LimitView> limits, co_await fleet.limits());
+  const std::string of_agent = domain::agent_limit(name);
+  const auto is_there = [&](const std::string& limit) {
+    return std::ranges::find(limits, limit, &engine::LimitView::name) != limits.end();
+  };
+  if (is_there(name)) co_return name;
+  if (is_there(of_agent)) co_return of_agent;
+  STINT_CO_TRY(const std::vector<engine::AgentView> agents, co_await fleet.agents());
+  for (const engine::AgentView& agent : agents) {
+    if (agent.name == name || domain::agent_limit(agent.name) == name) co_return domain::agent_limit(agent.name);
+  }
+  co_return std::nullopt;
+}
+
+Task<Result<int>> pause(FleetAccess& access, const std::string& name, std::optional<Duration> length, bool json) {
+  std::string limit;
+  if (!name.empty()) {
+    STINT_CO_TRY(const std::optional<std::string> found, co_await find_limit(access.fleet, name));
+    if (!found) {
+      co_return fail(Errc::invalid, "there is neither an agent nor a limit '" + name +
+                                        "'. `stint agents` and `stint limits` list them");
+    }
+    limit = *found;
+  }
+  STINT_CO_CHECK(co_await access.fleet.pause(limit, length));
+  if (json) {
+    STINT_CO_TRY(const std::vector<engine::LimitView> limits, co_await access.fleet.limits());
+    fmt::print("{}\n", wire::to_json(limits));
+    co_return kExitDone;
+  }
+  fmt::print("{} paused{}. What runs goes on; `stint resume{}` lets new runs begin.\n",
+             limit.empty() ? "All agents are" : printable(limit) + " is",
+             length ? " for " + length_text(*length) : std::string(), limit.empty() ? "" : " " + printable(limit));
+  co_return kExitDone;
+}
+
+Task<Result<int>> resume(FleetAccess& access, const std::string& name, bool json) {
+  std::string limit;
+  if (!name.empty()) {
+    STINT_CO_TRY(const std::optional<std::string> found, co_await find_limit(access.fleet, name));
+    if (!found) {
+      STINT_CO_TRY(const std::optional<engine::RunView> view, co_await access.fleet.find(name));
+      if (!view) co_return fail(Errc::invalid, "there is no agent, no limit and no run '" + name + "'");
+      STINT_CO_CHECK(co_await access.fleet.answer(view->run.id));
+      if (json) {
+        fmt::print("{}\n", wire::resolved_to_json(view->run.id, domain::RunState::queued));
+      } else {
+        fmt::print("{}: goes on\n", printable(view->run.id));
+      }
+      co_return kExitDone;
+    }
+    limit = *found;
+  }
+  STINT_CO_TRY(const std::uint64_t woken, co_await access.fleet.resume(limit));
+  if (json) {
+    fmt::print("{}\n", wire::resumed_to_json(woken));
+    co_return kExitDone;
+  }
+  fmt::print("{} again{}.\n", limit.empty() ? "Everything goes on" : printable(limit) + " goes on",
+             woken > 0 ? "; " + some(woken, "run") + " woken" : std::string());
+  co_return kExitDone;
+}
+
+}  // namespace
+
+PauseCommand::PauseCommand(CLI::App& app)
+    : command_(app, "pause", "Let nothing new begin: of an agent, a limit, or all") {
+  command_.footer("What runs goes on. An account is a limit as well: stint pause account:anthropic --for 1h.");
+  command_.option("NAME", name_, "An agent or a limit; default: all agents").value("");
+  command_.option("--for", length_, "It ends by itself; default: until `stint resume`").value("DURATION");
+  command_.flag("--json", json_, "One JSON object: all limits");
+}
+bool PauseCommand::chosen() const { return command_.chosen(); }
+int PauseCommand::run(const domain::Ambient& ambient) {
+  std::optional<Duration> length;
+  if (!length_.empty()) {
+    const auto parsed = agent::parse_duration(length_);
+    if (!parsed) {
+      complain(parsed.error());
+      return kExitUsage;
+    }
+    length = *parsed;
+  }
+  return run_on_fleet(ambient, {.agents = true, .makes_store = true},
+                      [&, this](FleetAccess& access) { return pause(access, name_, length, json_); });
+}
+
+ResumeCommand::ResumeCommand(CLI::App& app) : command_(app, "resume", "End a pause; or let a parked run go on") {
+  command_.footer("Wakes what was parked on it: one goes first, the others follow in order.");
+  command_.option("NAME", name_, "An agent, a limit, or a run's id; default: everything that is paused").value("");
+  command_.flag("--json", json_, "One JSON object");
+}
+bool ResumeCommand::chosen() const { return command_.chosen(); }
+int ResumeCommand::run(const domain::Ambient& ambient) {
+  return run_on_fleet(ambient, {.agents = true}, [this](FleetAccess& access) { return resume(access, name_, json_); });
+}
+
+}  // namespace stint::cli

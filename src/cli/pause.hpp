@@ -1,0 +1,35 @@
+/// `stint pause [NAME]` and `stint resume [NAME|ID]`: nothing new is begun for a while.
+#pragma once
+
+#include "cli/command.hpp"
+#include "domain/ambient.hpp"
+
+#include <string>
+
+namespace stint::cli {
+
+class PauseCommand {
+ public:
+  explicit PauseCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const;
+  int run(const domain::Ambient& ambient);
+
+ private:
+  Command command_;
+  std::string name_, length_;
+  bool json_ = false;
+};
+
+class ResumeCommand {
+ public:
+  explicit ResumeCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const;
+  int run(const domain::Ambient& ambient);
+
+ private:
+  Command command_;
+  std::string name_;
+  bool json_ = false;
+};
+
+}  // namespace stint::cli

@@ -1,0 +1,132 @@
+#include "cli/settle.hpp"
+
+#include "cli/exit_status.hpp"
+#include "cli/fleet_place.hpp"
+#include "cli/fleet_text.hpp"
+#include "cli/printable.hpp"
+#include "wire/fleet.hpp"
+
+#include <fmt/format.h>
+
+namespace stint::cli {
+namespace {
+
+using domain::RunState;
+using engine::RunView;
+
+constexpr std::uint32_t kInboxMax = 1000;
+
+Task<Result<int>> retry(FleetAccess& access, const std::string& id, bool json) {
+  STINT_CO_TRY(const RunView before, co_await find_run(access.fleet, id));
+  STINT_CO_TRY(const engine::Submitted submitted, co_await access.fleet.retry(before.run.id));
+  fmt::print("{}\n", json ? wire::to_json(submitted, RunState::queued) : printable(submitted.id));
+  STINT_CO_TRY(const bool carried, co_await is_carried(access));
+  if (!carried) fmt::print(stderr, "stint: it waits in the store: {}\n", kNobodyCarries);
+  co_return kExitDone;
+}
+
+Task<Result<int>> resolve(FleetAccess& access, const std::string& id, domain::Resolution how, bool json) {
+  STINT_CO_TRY(const RunView before, co_await find_run(access.fleet, id));
+  STINT_CO_TRY(const RunState state, co_await access.fleet.resolve(before.run.id, how));
+  if (json) {
+    fmt::print("{}\n", wire::resolved_to_json(before.run.id, state));
+  } else {
+    fmt::print("{}: {}\n", printable(before.run.id), to_string(state));
+  }
+  co_return kExitDone;
+}
+
+Task<Result<int>> answer(FleetAccess& access, const std::string& id, bool json) {
+  STINT_CO_TRY(const RunView before, co_await find_run(access.fleet, id));
+  STINT_CO_CHECK(co_await access.fleet.answer(before.run.id));
+  if (json) {
+    fmt::print("{}\n", wire::resolved_to_json(before.run.id, RunState::queued));
+  } else {
+    fmt::print("{}: goes on\n", printable(before.run.id));
+  }
+  co_return kExitDone;
+}
+
+Task<Result<int>> show_inbox(FleetAccess& access, bool json) {
+  std::vector<RunView> waiting;
+  store::Filter filter;
+  filter.states = {RunState::in_doubt, RunState::parked};
+  filter.most = kInboxMax;
+  STINT_CO_TRY(std::vector<RunView> runs, co_await access.fleet.list(std::move(filter)));
+  for (RunView& view : runs) {
+    if (engine::is_at_rest(view.run)) waiting.push_back(std::move(view));
+  }
+  if (json) {
+    fmt::print("{}\n", wire::to_json(waiting, {}));
+    co_return kExitDone;
+  }
+  if (waiting.empty()) fmt::print("Nothing waits for you.\n");
+  for (const RunView& view : waiting) {
+    Line line;
+    line.add(printable(view.run.id), Style::bold).add("  " + printable(view.run.agent) + "  ");
+    line.add(state_text(view.run), state_style(view.run.state));
+    line.add("  " + age_text(access.ambient.wall_now() - view.run.created_at), Style::dim);
+    fmt::print("{}\n", line.str(access.around.colour));
+    if (!view.input.title.empty()) fmt::print("  {}\n", printable(view.input.title));
+    if (!view.run.error.empty()) fmt::print("  {}\n", printable(view.run.error));
+    for (const std::string& step : next_steps(view.run)) fmt::print("  {}\n", step);
+    fmt::print("\n");
+  }
+  co_return kExitDone;
+}
+
+}  // namespace
+
+RetryCommand::RetryCommand(CLI::App& app) : command_(app, "retry", "The same wish once more, as a new run") {
+  command_.footer("Only of what has ended: a doubt is settled by `stint resolve`. Prints the new id.");
+  command_.option("ID", id_, "Of the run, or the beginning of it").value("").required();
+  command_.flag("--json", json_, "One JSON object");
+}
+bool RetryCommand::chosen() const { return command_.chosen(); }
+int RetryCommand::run(const domain::Ambient& ambient) {
+  return run_on_fleet(ambient, {.agents = true}, [this](FleetAccess& access) { return retry(access, id_, json_); });
+}
+
+ResolveCommand::ResolveCommand(CLI::App& app) : command_(app, "resolve", "Settle a run in doubt") {
+  command_.footer("A run is in doubt when nobody knows whether its work took place. `stint inbox` lists them.");
+  command_.option("ID", id_, "Of the run, or the beginning of it").value("").required();
+  const Option done = command_.flag("--done", done_, "It took place: it counts as succeeded");
+  const Option rerun = command_.flag("--rerun", rerun_, "It did not: run it again");
+  const Option discard = command_.flag("--discard", discard_, "Whatever it was: it counts as cancelled");
+  rerun.excludes(done);
+  discard.excludes(done).excludes(rerun);
+  command_.flag("--json", json_, "One JSON object");
+}
+bool ResolveCommand::chosen() const { return command_.chosen(); }
+int ResolveCommand::run(const domain::Ambient& ambient) {
+  if (!done_ && !rerun_ && !discard_) {
+    complain({Errc::invalid, "which is it: --done, --rerun or --discard? `stint resolve --help` says what they mean"});
+    return kExitUsage;
+  }
+  const domain::Resolution how = done_    ? domain::Resolution::done
+                                 : rerun_ ? domain::Resolution::rerun
+                                          : domain::Resolution::discard;
+  return run_on_fleet(ambient, {}, [this, how](FleetAccess& access) { return resolve(access, id_, how, json_); });
+}
+
+AnswerCommand::AnswerCommand(CLI::App& app) : command_(app, "answer", "A run that waits for a person goes on") {
+  command_.footer("When what it asks for is settled: a login, a question. `stint inbox` lists them.");
+  command_.option("ID", id_, "Of the run, or the beginning of it").value("").required();
+  command_.flag("--json", json_, "One JSON object");
+}
+bool AnswerCommand::chosen() const { return command_.chosen(); }
+int AnswerCommand::run(const domain::Ambient& ambient) {
+  return run_on_fleet(ambient, {}, [this](FleetAccess& access) { return answer(access, id_, json_); });
+}
+
+InboxCommand::InboxCommand(CLI::App& app)
+    : command_(app, "inbox", "What waits for you: runs in doubt, runs that ask for a person") {
+  command_.footer("Each with the commands that settle it.");
+  command_.flag("--json", json_, "One JSON object");
+}
+bool InboxCommand::chosen() const { return command_.chosen(); }
+int InboxCommand::run(const domain::Ambient& ambient) {
+  return run_on_fleet(ambient, {}, [this](FleetAccess& access) { return show_inbox(access, json_); });
+}
+
+}  // namespace stint::cli

@@ -1,0 +1,60 @@
+/// What a person decides about runs: `retry`, `resolve`, `answer`, and the `inbox` of those that wait for it.
+#pragma once
+
+#include "cli/command.hpp"
+#include "domain/ambient.hpp"
+
+#include <string>
+#include <vector>
+
+namespace stint::cli {
+
+class RetryCommand {
+ public:
+  explicit RetryCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const;
+  int run(const domain::Ambient& ambient);
+
+ private:
+  Command command_;
+  std::string id_;
+  bool json_ = false;
+};
+
+class ResolveCommand {
+ public:
+  explicit ResolveCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const;
+  int run(const domain::Ambient& ambient);
+
+ private:
+  Command command_;
+  std::string id_;
+  bool done_ = false, rerun_ = false, discard_ = false;
+  bool json_ = false;
+};
+
+class AnswerCommand {
+ public:
+  explicit AnswerCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const;
+  int run(const domain::Ambient& ambient);
+
+ private:
+  Command command_;
+  std::string id_;
+  bool json_ = false;
+};
+
+class InboxCommand {
+ public:
+  explicit InboxCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const;
+  int run(const domain::Ambient& ambient);
+
+ private:
+  Command command_;
+  bool json_ = false;
+};
+
+}  // namespace stint::cli

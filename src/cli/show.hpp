@@ -1,0 +1,35 @@
+/// `stint show ID` and `stint why ID`: all of a run, and why it waits.
+#pragma once
+
+#include "cli/command.hpp"
+#include "domain/ambient.hpp"
+
+#include <string>
+
+namespace stint::cli {
+
+class ShowCommand {
+ public:
+  explicit ShowCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const;
+  int run(const domain::Ambient& ambient);
+
+ private:
+  Command command_;
+  std::string id_;
+  bool json_ = false;
+};
+
+class WhyCommand {
+ public:
+  explicit WhyCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const;
+  int run(const domain::Ambient& ambient);
+
+ private:
+  Command command_;
+  std::string id_;
+  bool json_ = false;
+};
+
+}  // namespace stint::cli

@@ -1,0 +1,166 @@
+#include "cli/submit.hpp"
+
+#include "agent/quantity.hpp"
+#include "cli/exit_status.hpp"
+#include "cli/fleet_place.hpp"
+#include "cli/fleet_text.hpp"
+#include "cli/output_printer.hpp"
+#include "cli/printable.hpp"
+#include "cli/submit_each.hpp"
+#include "wire/fleet.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+namespace stint::cli {
+namespace {
+
+Result<engine::Submission> read_wish(const SubmitOptions& options) {
+  engine::Submission wish;
+  if (!options.words.empty()) {
+    if (!options.prompt.empty()) {
+      return fail(Errc::invalid, "-p needs no agent: leave out '" + options.words.front() + "'");
+    }
+    wish.agent = options.words.front();
+    wish.words.assign(options.words.begin() + 1, options.words.end());
+  }
+  if (options.words.empty() && options.prompt.empty() && options.each.empty()) {
+    return fail(Errc::invalid, "which agent? stint submit AGENT [value…], or stint submit -p TEXT");
+  }
+  if (!options.each.empty() && !options.prompt.empty()) {
+    return fail(Errc::invalid, "--each without an agent takes each line for a prompt: leave out -p");
+  }
+  wish.prompt = options.prompt;
+  wish.session = options.session;
+  wish.key = options.key;
+  wish.driver = options.driver;
+  wish.model = options.model;
+  if (!options.priority.empty()) {
+    const bool below = options.priority.starts_with('-');
+    STINT_TRY(const std::int64_t steps,
+              agent::parse_integer(options.priority.substr(below ? 1 : 0), 0, domain::kPriorityMax));
+    wish.priority = static_cast<int>(below ? -steps : steps);
+  }
+  if (!options.deadline.empty()) {
+    STINT_TRY(wish.deadline, agent::parse_duration(options.deadline));
+  }
+  if (!options.delay.empty()) {
+    STINT_TRY(wish.delay, agent::parse_duration(options.delay));
+  }
+  if (!options.time.empty()) {
+    STINT_TRY(wish.budget.time, agent::parse_duration(options.time));
+  }
+  if (!options.tokens.empty()) {
+    STINT_TRY(wish.budget.tokens, agent::parse_count(options.tokens));
+  }
+  if (!options.cost.empty()) {
+    STINT_TRY(wish.budget.money_micros, agent::parse_money(options.cost));
+  }
+  wish.budget.attempts = options.attempts;
+  return wish;
+}
+
+Task<Result<int>> wait_for(FleetAccess& access, const std::string& id, bool json) {
+  if (!json) fmt::print(stderr, "stint: {}; Ctrl-C leaves it to the fleet\n", printable(id));
+  OutputPrinter printer(access.around.colour, false);
+  const auto out = [&](const OutputReader::Piece& piece) {
+    if (!json) printer.print(piece);
+  };
+  STINT_CO_TRY(const engine::RunView end, co_await follow(access.fleet, id, out));
+  printer.finish();
+  if (json) {
+    fmt::print("{}\n", wire::to_json(end));
+  } else {
+    fmt::print(stderr, "stint: {}\n", end_text(end));
+  }
+  co_return exit_status(end.run);
+}
+
+Task<Result<int>> submit_one(FleetAccess& access, const SubmitOptions& options, engine::Submission wish) {
+  std::vector<engine::Submission> wishes;
+  wishes.push_back(std::move(wish));
+  STINT_CO_TRY(const auto answers, co_await access.fleet.submit(std::move(wishes)));
+  const Result<engine::Submitted>& answer = answers.front();
+  if (!answer) {
+    complain(answer.error());
+    co_return answer.error() == Errc::invalid ? kExitUsage : exit_status(answer.error());
+  }
+  if (!answer->created) fmt::print(stderr, "stint: it was there already, by its key\n");
+  if (options.wait) co_return co_await wait_for(access, answer->id, options.json);
+  if (options.json) {
+    domain::RunState state = domain::RunState::queued;
+    if (!answer->created) {
+      STINT_CO_TRY(const engine::RunView view, co_await find_run(access.fleet, answer->id));
+      state = view.run.state;
+    }
+    fmt::print("{}\n", wire::to_json(*answer, state));
+  } else {
+    fmt::print("{}\n", printable(answer->id));
+  }
+  co_return kExitDone;
+}
+
+Task<Result<int>> submit(FleetAccess& access, const SubmitOptions& options, engine::Submission wish) {
+  STINT_CO_TRY(const bool carried, co_await is_carried(access));
+  if (options.wait && !carried) {
+    fmt::print(stderr,
+               "stint: nothing was submitted: there is nothing to wait for. {} `stint run` carries its run itself\n",
+               "No process carries runs here: `stint serve` starts one that does;");
+    co_return kExitRefused;
+  }
+  std::fflush(stdout);
+  int exit = kExitDone;
+  if (options.each.empty()) {
+    STINT_CO_TRY(exit, co_await submit_one(access, options, std::move(wish)));
+  } else {
+    STINT_CO_TRY(exit, co_await submit_each(access, options, std::move(wish)));
+  }
+  if (!carried && exit == kExitDone) fmt::print(stderr, "stint: it waits in the store: {}\n", kNobodyCarries);
+  co_return exit;
+}
+
+}  // namespace
+
+SubmitCommand::SubmitCommand(CLI::App& app)
+    : command_(app, "submit", "Give the fleet a run: stint submit review 42, stint submit -p TEXT, --each FILE") {
+  command_.footer(
+      std::string(
+          "Prints the id. Values fill the agent's arguments in order; key=value names one. What was accepted is "
+          "durable.\n"
+          "--each: a line is a JSON object of arguments, or the first value; without AGENT it is a prompt. A bad "
+          "line is\nnamed and does not stop the others. A full queue is waited for.\n") +
+      kExitStatuses);
+  command_.option("AGENT", options_.words, "The agent, then its arguments").value("[VALUE…] [KEY=VALUE…]");
+  command_.option("-p,--prompt", options_.prompt, "A prompt instead of an agent").value("TEXT");
+  command_.option("--session", options_.session, "Runs of one session go one after the other").value("KEY");
+  command_.option("--priority", options_.priority, "A step goes before what is 10 minutes older").value("N");
+  command_.option("--key", options_.key, "Of idempotency: the same key again is the same run").value("KEY");
+  command_.option("--deadline", options_.deadline, "From now, with the wait in the queue").value("DURATION");
+  command_.option("--delay", options_.delay, "Begin not before").value("DURATION");
+  command_.option("--time", options_.time, "Budget: from the first start, over waits and attempts").value("DURATION");
+  command_.option("--attempts", options_.attempts, "Budget").whole(1, 100);
+  command_.option("--tokens", options_.tokens, "Budget: 400k").value("COUNT");
+  command_.option("--cost", options_.cost, "Budget: 2.50").value("MONEY");
+  command_.option("--driver", options_.driver, "claude, codex, gemini or command; default: the agent's")
+      .one_of({"claude", "codex", "gemini", "command"});
+  command_.option("--model", options_.model, "Passed to the driver").value("NAME");
+  command_.option("--each", options_.each, "A run for each line; - is standard input").value("FILE|-");
+  command_.flag("--wait", options_.wait, "Until it has ended; its exit status is that of the run");
+  command_.flag("--no-wait", options_.no_wait, "Do not wait for room in a full queue");
+  command_.flag("--json", options_.json, "One JSON object per run");
+}
+
+bool SubmitCommand::chosen() const { return command_.chosen(); }
+
+int SubmitCommand::run(const domain::Ambient& ambient) {
+  const auto wish = read_wish(options_);
+  if (!wish) {
+    complain(wish.error());
+    return kExitUsage;
+  }
+  return run_on_fleet(ambient, {.agents = true, .makes_store = true},
+                      [&, this](FleetAccess& access) { return submit(access, options_, *wish); });
+}
+
+}  // namespace stint::cli

@@ -1,0 +1,37 @@
+/// `stint submit`: runs for the fleet to carry. One, or one for each line of a file.
+#pragma once
+
+#include "cli/command.hpp"
+#include "domain/ambient.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stint::cli {
+
+struct SubmitOptions {
+  std::vector<std::string> words;  ///< AGENT, then its arguments
+  std::string prompt, session, key, driver, model;
+  std::string deadline, delay, time, tokens, cost;
+  std::string priority;
+  std::optional<std::int64_t> attempts;
+  std::string each;  ///< a file, or -
+  bool wait = false;
+  bool no_wait = false;
+  bool json = false;
+};
+
+class SubmitCommand {
+ public:
+  explicit SubmitCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const;
+  int run(const domain::Ambient& ambient);
+
+ private:
+  Command command_;
+  SubmitOptions options_;
+};
+
+}  // namespace stint::cli

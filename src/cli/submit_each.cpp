@@ -1,0 +1,198 @@
+#include "cli/submit_each.hpp"
+
+#include "cli/each_lines.hpp"
+#include "cli/exit_status.hpp"
+#include "cli/fleet_text.hpp"
+#include "cli/printable.hpp"
+#include "os/fd.hpp"
+#include "wire/fleet.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace stint::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kBatch = 200;
+constexpr std::size_t kBlock = 64 << 10;
+constexpr Duration kComeAgain = 2s, kComeAgainMax = 30s;
+
+/// A file or standard input, in pieces. Blocks while it reads, since the command does nothing else meanwhile; a signal
+/// interrupts that.
+class Source {
+ public:
+  static Result<Source> blocking_open(const std::string& name) {
+    if (name == "-") return Source({}, STDIN_FILENO, "standard input");
+    os::Fd file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) return fail(Errc::invalid, name + ": can't be read; is the name right?");
+    const int number = file.get();
+    return Source(std::move(file), number, name);
+  }
+  /// Nothing: a signal came. Empty: the end.
+  Result<std::optional<std::string>> blocking_read() {
+    std::string bytes(kBlock, '\0');
+    const ssize_t size = ::read(number_, bytes.data(), bytes.size());
+    if (size < 0 && errno == EINTR) return std::nullopt;
+    if (size < 0) return fail(os::system_error(name_ + ": can't be read"));
+    bytes.resize(static_cast<std::size_t>(size));
+    return bytes;
+  }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+ private:
+  Source(os::Fd file, int number, std::string name) : file_(std::move(file)), number_(number), name_(std::move(name)) {}
+  os::Fd file_;
+  int number_;
+  std::string name_;
+};
+
+class EachSubmitter {
+ public:
+  EachSubmitter(FleetAccess& access, const SubmitOptions& options, engine::Submission like, Source source)
+      : access_(access), options_(options), like_(std::move(like)), source_(std::move(source)) {}
+
+  Task<Result<int>> run() {
+    for (bool end = false; !end;) {
+      STINT_CO_TRY(const std::optional<std::string> bytes, source_.blocking_read());
+      if (!bytes) {
+        co_await sleep_for(1ms);  // the signal is heard by the reactor
+        continue;
+      }
+      end = bytes->empty();
+      end ? cutter_.finish() : cutter_.add(*bytes);
+      while (!cutter_.empty()) STINT_CO_CHECK(co_await submit(cutter_.take(kBatch)));
+    }
+    if (!options_.json) tell();
+    if (options_.wait) STINT_CO_CHECK(co_await wait_for_all());
+    co_return exit_;
+  }
+
+ private:
+  struct Wish {
+    std::uint64_t line = 0;
+    engine::Submission wish;
+  };
+
+  Task<Result<>> submit(std::vector<LineCutter::CutLine> lines) {
+    std::vector<Wish> batch;
+    for (const LineCutter::CutLine& line : lines) {
+      auto wish = read_wish(line, like_);
+      if (wish) {
+        batch.push_back({line.number, std::move(*wish)});
+      } else {
+        refuse(line.number, wish.error());
+      }
+    }
+    // Those for which there is no room come again, before any that stand behind them.
+    for (Duration pause = kComeAgain; !batch.empty();) {
+      STINT_CO_TRY(std::vector<Wish> left, co_await offer(std::move(batch)));
+      batch = std::move(left);
+      if (batch.empty()) break;
+      if (options_.no_wait) {
+        for (const Wish& each : batch) refuse(each.line, *full_);
+        break;
+      }
+      if (!std::exchange(told_full_, true)) {
+        fmt::print(stderr, "stint: {}; waiting for room\n", printable(full_->describe()));
+      }
+      co_await sleep_for(full_->retry_after().value_or(pause));
+      pause = std::min(pause * 2, kComeAgainMax);
+    }
+    co_return Result<>();
+  }
+
+  /// Those that found no room.
+  Task<Result<std::vector<Wish>>> offer(std::vector<Wish> batch) {
+    std::vector<engine::Submission> wishes;
+    for (const Wish& each : batch) wishes.push_back(each.wish);
+    auto answers = co_await access_.fleet.submit(std::move(wishes));
+    if (!answers && answers.error() != Errc::full) co_return fail(std::move(answers).error());
+    std::vector<Wish> left;
+    if (!answers) {
+      full_ = std::move(answers).error();
+      co_return batch;
+    }
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const Result<engine::Submitted>& answer = (*answers)[i];
+      if (answer) {
+        accept(*answer);
+      } else if (answer.error() == Errc::full) {
+        full_ = answer.error();
+        left.push_back(std::move(batch[i]));
+      } else {
+        refuse(batch[i].line, answer.error());
+      }
+    }
+    co_return left;
+  }
+
+  void accept(const engine::Submitted& submitted) {
+    ++(submitted.created ? accepted_ : known_);
+    if (options_.wait) ids_.push_back(submitted.id);
+    if (options_.json) {
+      if (!options_.wait) fmt::print("{}\n", wire::to_json(submitted, domain::RunState::queued));
+    } else {
+      fmt::print("{}\n", printable(submitted.id));
+    }
+    std::fflush(stdout);
+  }
+  void refuse(std::uint64_t line, const Error& error) {
+    ++refused_;
+    fmt::print(stderr, "stint: {}:{}: {}\n", printable(source_.name()), line, printable(error.describe()));
+    note(error == Errc::full || error == Errc::closed ? kExitRefused : kExitFailed);
+  }
+  void tell() const {
+    std::string text = some(accepted_, "run") + " submitted";
+    if (known_ > 0) text += fmt::format(", {} were there already", known_);
+    if (refused_ > 0) text += ", " + some(refused_, "line") + " refused";
+    fmt::print(stderr, "stint: {}\n", text);
+  }
+
+  Task<Result<>> wait_for_all() {
+    std::uint64_t failed = 0;
+    for (const std::string& id : ids_) {
+      STINT_CO_TRY(const engine::RunView end, co_await access_.fleet.wait(id));
+      const int exit = exit_status(end.run);
+      note(exit);
+      if (exit != kExitDone) ++failed;
+      if (options_.json) {
+        fmt::print("{}\n", wire::to_json(end));
+      } else {
+        fmt::print(stderr, "stint: {}\n", end_text(end));
+      }
+      std::fflush(stdout);
+    }
+    if (!options_.json) fmt::print(stderr, "stint: {} of {} succeeded\n", ids_.size() - failed, ids_.size());
+    co_return Result<>();
+  }
+  void note(int exit) noexcept {
+    if (exit_ == kExitDone) exit_ = exit;
+  }
+
+  FleetAccess& access_;
+  const SubmitOptions& options_;
+  const engine::Submission like_;
+  Source source_;
+  LineCutter cutter_;
+  std::vector<std::string> ids_;
+  std::optional<Error> full_;
+  bool told_full_ = false;
+  std::uint64_t accepted_ = 0, known_ = 0, refused_ = 0;
+  int exit_ = kExitDone;
+};
+
+}  // namespace
+
+Task<Result<int>> submit_each(FleetAccess& access, const SubmitOptions& options, engine::Submission like) {
+  STINT_CO_TRY(Source source, Source::blocking_open(options.each));
+  EachSubmitter submitter(access, options, std::move(like), std::move(source));
+  co_return co_await submitter.run();
+}
+
+}  // namespace stint::cli

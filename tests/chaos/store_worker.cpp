@@ -145,7 +145,7 @@ Task<> meddle(Store& store, std::mt19937_64& random) {
   constexpr std::array kStates = {RunState::in_doubt, RunState::parked, RunState::queued, RunState::running};
   while (asked_to_end == 0) {
     store::Filter filter;
-    filter.state = kStates.at(random() % kStates.size());
+    filter.states = {kStates.at(random() % kStates.size())};
     filter.most = 20;
     co_await insist<store::Ticked>([&] { return store.tick(); });  // not all workers can bury
     const auto runs = co_await insist<std::vector<store::Run>>([&] { return store.list(filter); });

@@ -302,7 +302,8 @@ class Api(Case):
         self.assertEqual(set(kinds) - documented, set(), "docs/operations.md lists them all")
 
     def test_the_pool_is_resized(self):
-        self.assertEqual(self.d.ask("PUT", "/v1/pool", {"workers": 5})[1]["pool_size"], 5)
+        self.assertEqual(self.d.ask("PUT", "/v1/pool", {"workers": 5})[1]["target_size"], 5)
+        wait_for(lambda: self.d.get("/v1/pool")["pool_size"] == 5, 5, "five workers")
         self.assertEqual(self.d.ask("PUT", "/v1/pool", {"min": 1})[0], 422, "it has a fixed size")
         self.assertEqual(self.d.ask("PUT", "/v1/pool", {})[0], 422)
         self.d.ask("PUT", "/v1/pool", {"workers": 0})
@@ -400,10 +401,12 @@ class Drain(Case):
 
     def test_a_second_signal_hurries_and_a_third_leaves_at_once(self):
         write(f"{self.project}/stint.toml", "[pool]\ndrain = \"60s\"\n")
+        self.agent("stubborn", 'command: [sh, -c, "trap : TERM INT; while :; do sleep 1; done"]\n')
         for signals, most in ((2, 8), (3, 4)):
             d = self.serve()
-            run = d.submit("slow")
-            wait_for(lambda: d.run(run)["state"] == "running", 10, "it to run")
+            run = d.submit("slow" if signals == 2 else "stubborn")
+            wait_for(lambda: d.run(run)["state"] == "running" and self.marked(), 10, "it to run")
+            time.sleep(0.3)
             since = time.monotonic()
             for _ in range(signals):
                 d.process.send_signal(signal.SIGINT)
@@ -450,7 +453,8 @@ class Death(Case):
 
     def test_a_stint_run_is_found_by_the_daemon_that_comes_after(self):
         self.stint("trust")
-        run = self.b.start("run", "slow", cwd=self.project)
+        self.b.folder = self.project
+        run = self.b.start("run", "slow", stdout=subprocess.DEVNULL)
         wait_for(self.marked, 10, "it to run")
         run.kill()
         run.wait()

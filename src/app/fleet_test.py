@@ -290,7 +290,7 @@ class Fleet(unittest.TestCase):
             self.assertIn("waits for a person", self.stint("why", run))
             self.stint(words, run)
             self.assertEqual(self.ask("show", run)["state"], "queued")
-            self.assertIn("not parked", self.stint("answer", run, status=1))
+            self.assertIn("is queued, not parked", self.stint("answer", run, status=1))
 
     def test_all_agents_are_paused_and_resumed(self):
         self.submit("review", "1")

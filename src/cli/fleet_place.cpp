@@ -1,11 +1,14 @@
 #include "cli/fleet_place.hpp"
 
 #include "cli/book.hpp"
+#include "cli/daemon_place.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/host_views.hpp"
 #include "cli/printable.hpp"
+#include "cli/remote_fleet.hpp"
 #include "cli/store_place.hpp"
 #include "engine/local_fleet.hpp"
+#include "net/http_text.hpp"
 #include "stint/asio.hpp"
 #include "store/memory_store.hpp"
 #include "wire/scribe.hpp"
@@ -30,6 +33,8 @@ class Road {
 
   /// Before the reactor runs.
   Result<> blocking_prepare(const FleetNeeds& needs) {
+    STINT_TRY(daemon_, blocking_find_daemon(around_));
+    if (daemon_) return {};
     STINT_TRY(place_, blocking_find_store(around_));
     missing_ = !place_.exists() && !needs.makes_store;
     STINT_TRY(host_, blocking_find_host_place(around_));
@@ -40,6 +45,10 @@ class Road {
   }
 
   Task<Result<>> open() {
+    if (daemon_) {
+      fleet_ = std::make_unique<RemoteFleet>(reactor_, *daemon_, ambient_);
+      co_return Result<>();
+    }
     if (missing_) {
       store_ = std::make_unique<store::MemoryStore>(ambient_);
     } else {
@@ -63,14 +72,19 @@ class Road {
   }
 
   [[nodiscard]] FleetAccess access() {
-    return {.fleet = *fleet_, .around = around_, .ambient = ambient_, .where = place_.shown};
+    return {.fleet = *fleet_,
+            .around = around_,
+            .ambient = ambient_,
+            .daemon = daemon_.has_value(),
+            .where = daemon_ ? net::shown_url(daemon_->url) : place_.shown};
   }
 
  private:
   Reactor& reactor_;
   const domain::Ambient& ambient_;
   const Surroundings around_;
-  StorePlace place_;
+  std::optional<DaemonPlace> daemon_;
+  StorePlace place_;  // without a daemon
   bool missing_ = false;
   HostPlace host_;
   std::shared_ptr<const Reading> reading_;  // shared as a reading is: an engine would have runs that keep it

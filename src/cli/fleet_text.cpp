@@ -47,6 +47,12 @@ std::string_view cause_text(std::string_view cause) noexcept {
   return found == std::end(kWords) ? cause : found->text;
 }
 
+/// Events after which the run is what it was before.
+bool keeps_state(std::string_view cause) noexcept {
+  constexpr std::string_view kSuch[] = {domain::kEnqueued, "promoted", "loaded", "unsafe", "safe", "cancel_asked"};
+  return std::ranges::find(kSuch, cause) != std::end(kSuch);
+}
+
 }  // namespace
 
 std::string age_text(Duration age) {
@@ -229,7 +235,7 @@ Line event_line(const store::Event& event, std::string_view note, WallTime begin
     line.add(event.cause, state_style(*event.state));
   } else {
     line.add(printable(cause_text(event.cause)));
-    if (event.state && event.cause != domain::kEnqueued) {
+    if (event.state && !keeps_state(event.cause)) {
       line.add(" → ", Style::dim).add(std::string(to_string(*event.state)), state_style(*event.state));
     }
   }
@@ -248,7 +254,8 @@ std::vector<std::string> next_steps(const store::Run& run) {
               fmt::format("  stint resolve {} --rerun     it did not: run it again", id),
               fmt::format("  stint resolve {} --discard   whatever it was: forget it", id)};
     case RunState::parked:
-      if (run.hold != Hold::person) return {};
+      if (run.hold != Hold::person)
+        return {fmt::format("  stint answer {}    goes on at once, not when its wait is over", id)};
       return {"It waits for a person. When what it asks for is settled:", fmt::format("  stint answer {}", id),
               "or end it:", fmt::format("  stint cancel {}", id)};
     case RunState::failed:

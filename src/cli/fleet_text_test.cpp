@@ -100,7 +100,7 @@ TEST(FleetText, what_waits_for_a_person_says_how_it_is_settled) {
   EXPECT_EQ(next_steps(run).size(), 4U);
   run.state = RunState::parked;
   run.hold = Hold::quota;
-  EXPECT_TRUE(next_steps(run).empty());
+  EXPECT_EQ(next_steps(run).size(), 1U);
   run.hold = Hold::person;
   EXPECT_NE(next_steps(run)[1].find("stint answer abcdefghijkl"), std::string::npos);
   run.state = RunState::succeeded;

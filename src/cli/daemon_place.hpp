@@ -1,0 +1,19 @@
+/// Where the daemon of a project answers: `STINT_URL`, or the file that it leaves beside the store while it lives.
+#pragma once
+
+#include "cli/surroundings.hpp"
+
+#include <optional>
+#include <string>
+
+namespace stint::cli {
+
+struct DaemonPlace {
+  std::string url;    ///< without a slash at its end
+  std::string token;  ///< empty: none is known
+};
+/// None: there is none. A file whose process is gone is passed over. The token of a file goes to its own address only,
+/// never to another that `STINT_URL` names. Fails if `STINT_URL` is none, or the project can't be found.
+[[nodiscard]] Result<std::optional<DaemonPlace>> blocking_find_daemon(const Surroundings& around);
+
+}  // namespace stint::cli

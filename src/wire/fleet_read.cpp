@@ -1,0 +1,406 @@
+#include "wire/fleet_read.hpp"
+
+#include "wire/values.hpp"
+
+#include <charconv>
+
+namespace stint::wire {
+namespace {
+
+using domain::RunState;
+
+Error not_ours(const std::string& what) {
+  return {Errc::failed, "this is no answer of a daemon of this version: " + what};
+}
+
+Result<json::object> open(std::string_view text) {
+  auto object = parse_object(text);
+  if (!object) return fail(not_ours(object.error().describe()));
+  return object;
+}
+
+/// Null: there is none of that name.
+const json::array* list_at(const json::object& object, std::string_view name) {
+  const json::value* const value = object.if_contains(name);
+  return value == nullptr ? nullptr : value->if_array();
+}
+
+/// Each object of a list, by `read`.
+template <class Read>
+auto read_list(const json::object& object, std::string_view name, Read read)
+    -> Result<std::vector<typename std::invoke_result_t<Read&, const json::object&>::value_type>> {
+  std::vector<typename std::invoke_result_t<Read&, const json::object&>::value_type> out;
+  const json::array* const list = list_at(object, name);
+  if (list == nullptr) return fail(not_ours("it has no list '" + std::string(name) + "'"));
+  for (const json::value& each : *list) {
+    if (!each.is_object()) return fail(not_ours("something in '" + std::string(name) + "' is no object"));
+    STINT_TRY(auto value, read(each.get_object()));
+    out.push_back(std::move(value));
+  }
+  return out;
+}
+
+std::vector<std::string> texts_at(const json::object& object, std::string_view name) {
+  std::vector<std::string> out;
+  if (const json::array* const list = list_at(object, name)) {
+    for (const json::value& each : *list) {
+      if (each.is_string()) out.emplace_back(each.get_string());
+    }
+  }
+  return out;
+}
+
+template <class Number>
+Number count_at(const json::object& object, std::string_view name) {
+  return static_cast<Number>(std::max<std::int64_t>(0, number_at(object, name)));
+}
+
+double real_at(const json::object& object, std::string_view name) {
+  const json::value* const value = object.if_contains(name);
+  return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
+}
+
+Duration seconds_at(const json::object& object, std::string_view name) {
+  constexpr double kMost = 1e9;  // seconds: what is more is a mistake
+  return std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(std::clamp(real_at(object, name), 0.0, kMost)));
+}
+
+Result<RunState> state_at(const json::object& object, std::string_view name) {
+  const std::string text = text_at(object, name);
+  const auto state = domain::parse_run_state(text);
+  if (!state) return fail(not_ours("there is no state '" + text + "'"));
+  return *state;
+}
+
+template <class Value, std::size_t N>
+Value one_of(const std::array<Value, N>& values, const std::string& name, Value fallback) {
+  for (const Value value : values) {
+    if (to_string(value) == name) return value;
+  }
+  return fallback;
+}
+
+void read_wish(const json::object& object, domain::RunInput& input) {
+  input.title = text_at(object, "title");
+  input.prompt = text_at(object, "prompt");
+  input.driver = text_at(object, "driver");
+  input.model = text_at(object, "model");
+  input.retry_of = text_at(object, "retry_of");
+  if (const json::value* const args = object.if_contains("args")) {
+    if (auto read = read_args(*args)) input.args = std::move(*read);
+  }
+  if (const json::value* const budget = object.if_contains("budget")) {
+    if (auto read = read_budget(*budget)) input.budget = *read;
+  }
+}
+
+void read_memo(const json::object& object, engine::RunView& view) {
+  domain::RunMemo& memo = view.memo;
+  if (const json::value* const usage = object.if_contains("usage")) memo.usage = read_usage(*usage);
+  if (!object.contains("outcome")) return;
+  view.run.result = "{}";  // it has one; what is in it is the memo
+  memo.last = parse_outcome_kind(text_at(object, "outcome")).value_or(OutcomeKind::crashed);
+  memo.text = text_at(object, "result");
+  memo.conversation = text_at(object, "conversation");
+  if (const json::value* const denials = object.if_contains("denials")) memo.denials = read_denials(*denials);
+  memo.processes_ended = count_at<std::uint32_t>(object, "processes_ended");
+  memo.streams_closed = count_at<std::uint32_t>(object, "streams_closed");
+  memo.ending = std::chrono::milliseconds(number_at(object, "ending_ms"));
+}
+
+Result<engine::RunView> run_of(const json::object& object) {
+  using domain::OnCrash;
+  engine::RunView view;
+  store::Run& run = view.run;
+  run.id = text_at(object, "id");
+  if (run.id.empty()) return fail(not_ours("a run has no id"));
+  run.agent = text_at(object, "agent");
+  STINT_TRY(run.state, state_at(object, "state"));
+  run.hold = domain::parse_hold(text_at(object, "hold")).value_or(domain::Hold::none);
+  run.stop = one_of(domain::kStops, text_at(object, "stop"), domain::Stop::none);
+  run.session = text_at(object, "session");
+  run.parent = text_at(object, "parent");
+  run.key = text_at(object, "key");
+  run.error = text_at(object, "error");
+  run.attempt = count_at<std::uint32_t>(object, "attempt");
+  run.lost = count_at<std::uint32_t>(object, "lost");
+  run.fence = number_at(object, "fence");
+  run.seq = number_at(object, "seq");
+  run.on_crash =
+      one_of(std::array{OnCrash::resume, OnCrash::rerun, OnCrash::doubt}, text_at(object, "on_crash"), OnCrash::doubt);
+  run.created_at = time_at(object, "created_at").value_or(WallTime());
+  run.started_at = time_at(object, "started_at");
+  run.finished_at = time_at(object, "finished_at");
+  run.not_before = time_at(object, "not_before_at");
+  run.deadline = time_at(object, "deadline_at");
+  run.expires_at = time_at(object, "expires_at");
+  if (object.contains("worker")) view.carried_by = text_at(object, "worker");
+  read_wish(object, view.input);
+  read_memo(object, view);
+  return view;
+}
+
+Result<store::Event> event_of(const json::object& object) {
+  store::Event event;
+  event.run = text_at(object, "run");
+  event.seq = number_at(object, "seq");
+  event.fence = number_at(object, "fence");
+  event.cause = text_at(object, "cause");
+  event.at = time_at(object, "at").value_or(WallTime());
+  if (object.contains("state")) {
+    STINT_TRY(event.state, state_at(object, "state"));
+  }
+  event.hold = domain::parse_hold(text_at(object, "hold")).value_or(domain::Hold::none);
+  event.worker = maybe_number_at(object, "process");
+  event.error = text_at(object, "error");
+  if (const json::value* const data = object.if_contains("data")) event.data = json::serialize(*data);
+  return event;
+}
+
+Result<engine::LimitView> limit_of(const json::object& object) {
+  engine::LimitView limit;
+  limit.name = text_at(object, "name");
+  limit.home = text_at(object, "home");
+  if (const auto capacity = maybe_number_at(object, "capacity")) limit.capacity = static_cast<std::uint32_t>(*capacity);
+  limit.held = number_at(object, "held");
+  limit.holders = texts_at(object, "holders");
+  limit.waiters = texts_at(object, "waiters");
+  limit.paused = flag_at(object, "paused");
+  limit.paused_until = time_at(object, "paused_until_at");
+  return limit;
+}
+
+Result<WorkerHealth> worker_of(const json::object& object) {
+  WorkerHealth worker;
+  const std::string id = text_at(object, "id");
+  const auto digits = id.find_first_of("0123456789");
+  if (digits == std::string::npos) return fail(not_ours("there is no worker '" + id + "'"));
+  std::from_chars(id.data() + digits, id.data() + id.size(), worker.id.number);
+  worker.state = one_of(std::array{WorkerState::idle, WorkerState::busy, WorkerState::draining, WorkerState::stopped},
+                        text_at(object, "state"), WorkerState::idle);
+  worker.completed = count_at<std::uint64_t>(object, "completed");
+  worker.failed = count_at<std::uint64_t>(object, "failed");
+  worker.cancelled = count_at<std::uint64_t>(object, "cancelled");
+  worker.avg_time = seconds_at(object, "avg_time");
+  worker.last_heartbeat_ago = seconds_at(object, "last_heartbeat_ago");
+  worker.stale = flag_at(object, "stale");
+  const json::value* const job = object.if_contains("current_run");
+  if (job != nullptr && job->is_string()) {
+    worker.job = JobId{};
+    worker.job_label = std::string(job->get_string());
+    worker.job_running_for = seconds_at(object, "running_for");
+  }
+  return worker;
+}
+
+Result<PoolHealth> health_of(const json::object& object) {
+  PoolHealth health;
+  health.pool_size = count_at<std::size_t>(object, "pool_size");
+  health.target_size = count_at<std::size_t>(object, "target_size");
+  health.queue_size = count_at<std::size_t>(object, "queue_size");
+  health.queue_capacity = count_at<std::size_t>(object, "queue_capacity");
+  health.utilization = real_at(object, "utilization");
+  health.total_completed = count_at<std::uint64_t>(object, "total_completed");
+  health.total_failed = count_at<std::uint64_t>(object, "total_failed");
+  health.total_cancelled = count_at<std::uint64_t>(object, "total_cancelled");
+  health.stale_workers = count_at<std::size_t>(object, "stale_workers");
+  health.draining = flag_at(object, "draining");
+  if (object.contains("min") && object.contains("max")) {
+    health.bounds.emplace(count_at<std::size_t>(object, "min"), count_at<std::size_t>(object, "max"));
+  }
+  STINT_TRY(health.workers, read_list(object, "workers", worker_of));
+  return health;
+}
+
+Result<engine::AgentView> agent_of(const json::object& object) {
+  engine::AgentView agent;
+  agent.name = text_at(object, "name");
+  agent.description = text_at(object, "description");
+  agent.driver = text_at(object, "driver");
+  agent.usage = text_at(object, "usage");
+  agent.refused = text_at(object, "refused");
+  if (const auto most = maybe_number_at(object, "max_concurrency")) {
+    agent.max_concurrency = static_cast<std::uint32_t>(*most);
+  }
+  const auto use_of = [](const json::object& use) -> Result<store::LimitUse> {
+    return store::LimitUse{text_at(use, "name"), count_at<std::uint32_t>(use, "weight")};
+  };
+  STINT_TRY(agent.limits, read_list(object, "limits", use_of));
+  return agent;
+}
+
+json::object length_value(std::string_view name, std::optional<Duration> length) {
+  json::object object;
+  if (length) object[name] = to_ms(*length);
+  return object;
+}
+
+}  // namespace
+
+Result<engine::RunView> read_run(std::string_view text) {
+  STINT_TRY(const json::object object, open(text));
+  return run_of(object);
+}
+
+Result<RunPage> read_runs(std::string_view text) {
+  STINT_TRY(const json::object object, open(text));
+  RunPage page;
+  STINT_TRY(page.runs, read_list(object, "runs", run_of));
+  page.next = text_at(object, "next");
+  return page;
+}
+
+Result<store::FeedPage> read_events(std::string_view text) {
+  STINT_TRY(const json::object object, open(text));
+  store::FeedPage page;
+  STINT_TRY(page.events, read_list(object, "events", event_of));
+  page.cursor = text_at(object, "next");
+  return page;
+}
+
+Result<engine::WhyView> read_why(std::string_view text) {
+  STINT_TRY(const json::object object, open(text));
+  engine::WhyView why;
+  why.run = text_at(object, "id");
+  STINT_TRY(why.state, state_at(object, "state"));
+  const auto reason_of = [](const json::object& reason) -> Result<store::Why> {
+    return store::Why{text_at(reason, "reason"), text_at(reason, "detail"), time_at(reason, "until_at")};
+  };
+  STINT_TRY(why.reasons, read_list(object, "reasons", reason_of));
+  return why;
+}
+
+Result<engine::Receipt> read_receipt(std::string_view text) {
+  STINT_TRY(const json::object object, open(text));
+  engine::Receipt receipt;
+  receipt.run.run.id = text_at(object, "id");
+  STINT_TRY(receipt.run.run.state, state_at(object, "state"));
+  domain::RunMemo& memo = receipt.run.memo;
+  memo.processes_ended = count_at<std::uint32_t>(object, "processes_ended");
+  memo.streams_closed = count_at<std::uint32_t>(object, "streams_closed");
+  memo.ending = std::chrono::milliseconds(number_at(object, "ending_ms"));
+  receipt.time = std::chrono::milliseconds(number_at(object, "took_ms"));
+  receipt.reached = texts_at(object, "reached");
+  return receipt;
+}
+
+Result<engine::Submitted> read_submitted(std::string_view text) {
+  STINT_TRY(const json::object object, open(text));
+  engine::Submitted submitted{text_at(object, "id"), flag_at(object, "created")};
+  if (submitted.id.empty()) return fail(not_ours("a run has no id"));
+  return submitted;
+}
+
+Result<std::vector<engine::AgentView>> read_agents(std::string_view text) {
+  STINT_TRY(const json::object object, open(text));
+  return read_list(object, "agents", agent_of);
+}
+
+Result<std::vector<engine::LimitView>> read_limits(std::string_view text) {
+  STINT_TRY(const json::object object, open(text));
+  return read_list(object, "limits", limit_of);
+}
+
+Result<PoolHealth> read_health(std::string_view text) {
+  STINT_TRY(const json::object object, open(text));
+  return health_of(object);
+}
+
+Result<engine::FleetStatus> read_status(std::string_view text) {
+  using engine::Phase;
+  STINT_TRY(const json::object object, open(text));
+  engine::FleetStatus status;
+  status.phase =
+      one_of(std::array{Phase::starting, Phase::serving, Phase::finishing, Phase::handing_back, Phase::stopped},
+             text_at(object, "phase"), Phase::stopped);
+  status.version = text_at(object, "version");
+  status.store = text_at(object, "store");
+  const json::value* const states = object.if_contains("runs");
+  if (states == nullptr || !states->is_object()) return fail(not_ours("it has no counts of runs"));
+  for (const RunState state : domain::kRunStates) {
+    const auto count = count_at<std::uint64_t>(states->get_object(), to_string(state));
+    if (count > 0) status.stats.runs[state] = count;
+  }
+  status.stats.ready = count_at<std::uint64_t>(object, "ready");
+  status.stats.workers = count_at<std::uint64_t>(object, "processes");
+  status.queue_capacity = count_at<std::uint64_t>(object, "queue_capacity");
+  STINT_TRY(status.limits, read_list(object, "limits", limit_of));
+  STINT_TRY(status.running, read_list(object, "running", run_of));
+  status.money_micros_today = number_at(object, "cost_today_micros");
+  status.tokens_today = number_at(object, "tokens_today");
+  status.held_up = text_at(object, "held_up");
+  status.money_micros_per_day = maybe_number_at(object, "cost_per_day_micros");
+  const json::value* const pool = object.if_contains("pool");
+  if (pool != nullptr && pool->is_object()) {
+    STINT_TRY(status.pool, health_of(pool->get_object()));
+  }
+  return status;
+}
+
+Result<store::Output> read_output(std::string_view text) {
+  STINT_TRY(const json::object object, open(text));
+  return store::Output{text_at(object, "head"), text_at(object, "tail"), count_at<std::uint64_t>(object, "bytes")};
+}
+
+Result<RunState> read_resolved(std::string_view text) {
+  STINT_TRY(const json::object object, open(text));
+  return state_at(object, "state");
+}
+
+Result<std::uint64_t> read_resumed(std::string_view text) {
+  STINT_TRY(const json::object object, open(text));
+  return count_at<std::uint64_t>(object, "woken");
+}
+
+std::string read_problem(std::string_view text) {
+  const auto object = parse_object(text);
+  if (!object) return {};
+  std::string detail = text_at(*object, "detail");
+  return detail.empty() ? text_at(*object, "title") : detail;
+}
+
+// ---- requests ------------------------------------------------------------------------------------------------------
+
+std::string submit_to_json(const engine::Submission& wish) {
+  json::object object;
+  const auto put = [&](std::string_view name, const std::string& text) {
+    if (!text.empty()) object[name] = text_value(text);
+  };
+  put("agent", wish.agent);
+  put("prompt", wish.prompt);
+  put("session", wish.session);
+  put("parent", wish.parent);
+  put("driver", wish.driver);
+  put("model", wish.model);
+  if (!wish.args.empty()) object["args"] = args_value(wish.args);
+  if (!wish.words.empty()) {
+    json::array words;
+    for (const std::string& word : wish.words) words.push_back(text_value(word));
+    object["words"] = std::move(words);
+  }
+  if (wish.priority) object["priority"] = *wish.priority;
+  if (json::object budget = budget_value(wish.budget); !budget.empty()) object["budget"] = std::move(budget);
+  if (wish.deadline) object["deadline_ms"] = to_ms(*wish.deadline);
+  if (wish.delay > Duration::zero()) object["delay_ms"] = to_ms(wish.delay);
+  return json::serialize(object);
+}
+
+std::string resolve_to_json(domain::Resolution how) { return json::serialize(json::object{{"as", to_string(how)}}); }
+
+std::string scale_to_json(const engine::Fleet::Scale& scale) {
+  json::object object;
+  if (scale.workers) object["workers"] = *scale.workers;
+  if (scale.min) object["min"] = *scale.min;
+  if (scale.max) object["max"] = *scale.max;
+  return json::serialize(object);
+}
+
+std::string capacity_to_json(std::uint32_t capacity) { return json::serialize(json::object{{"capacity", capacity}}); }
+
+std::string pause_to_json(std::optional<Duration> length) { return json::serialize(length_value("for_ms", length)); }
+std::string drain_to_json(std::optional<Duration> timeout) {
+  return json::serialize(length_value("timeout_ms", timeout));
+}
+
+}  // namespace stint::wire

@@ -1,0 +1,45 @@
+/// The other side of fleet.hpp: what a daemon answered, read by a command; and what a command asks for, written.
+///
+/// What is absent is as a fleet without it would tell; what is no such JSON at all is `failed`, since whoever answered
+/// is no daemon of ours, or one of another version.
+#pragma once
+
+#include "engine/fleet.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stint::wire {
+
+struct RunPage {
+  std::vector<engine::RunView> runs;
+  std::string next;  ///< where the next page begins; empty: this was the last
+};
+[[nodiscard]] Result<engine::RunView> read_run(std::string_view text);
+[[nodiscard]] Result<RunPage> read_runs(std::string_view text);
+[[nodiscard]] Result<store::FeedPage> read_events(std::string_view text);
+[[nodiscard]] Result<engine::WhyView> read_why(std::string_view text);
+/// The run in it has only what a receipt tells.
+[[nodiscard]] Result<engine::Receipt> read_receipt(std::string_view text);
+[[nodiscard]] Result<engine::Submitted> read_submitted(std::string_view text);
+[[nodiscard]] Result<std::vector<engine::AgentView>> read_agents(std::string_view text);
+[[nodiscard]] Result<std::vector<engine::LimitView>> read_limits(std::string_view text);
+[[nodiscard]] Result<PoolHealth> read_health(std::string_view text);
+[[nodiscard]] Result<engine::FleetStatus> read_status(std::string_view text);
+[[nodiscard]] Result<store::Output> read_output(std::string_view text);
+[[nodiscard]] Result<domain::RunState> read_resolved(std::string_view text);
+[[nodiscard]] Result<std::uint64_t> read_resumed(std::string_view text);
+/// The detail of a problem document; empty: it is none.
+[[nodiscard]] std::string read_problem(std::string_view text);
+
+/// Without its key, which is a header.
+[[nodiscard]] std::string submit_to_json(const engine::Submission& wish);
+[[nodiscard]] std::string resolve_to_json(domain::Resolution how);
+[[nodiscard]] std::string scale_to_json(const engine::Fleet::Scale& scale);
+[[nodiscard]] std::string capacity_to_json(std::uint32_t capacity);
+/// The bodies of a pause and a drain.
+[[nodiscard]] std::string pause_to_json(std::optional<Duration> length);
+[[nodiscard]] std::string drain_to_json(std::optional<Duration> timeout);
+
+}  // namespace stint::wire

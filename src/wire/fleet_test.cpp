@@ -1,0 +1,262 @@
+// Every field that a fleet tells comes back as it was written.
+#include "wire/fleet.hpp"
+
+#include "wire/fleet_read.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stint::wire {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::Hold;
+using domain::RunState;
+
+WallTime at(std::int64_t ms) { return WallTime(std::chrono::milliseconds(ms)); }
+
+/// With something in every field that is told.
+engine::RunView run_view() {
+  engine::RunView view;
+  store::Run& run = view.run;
+  run.id = "abcdefghijkl";
+  run.agent = "review";
+  run.session = "s";
+  run.parent = "parent";
+  run.key = "k";
+  run.state = RunState::parked;
+  run.hold = Hold::quota;
+  run.stop = domain::Stop::expired;
+  run.error = "a \"wrong\" thing";
+  run.attempt = 2;
+  run.lost = 1;
+  run.fence = 5;
+  run.seq = 17;
+  run.on_crash = domain::OnCrash::rerun;
+  run.created_at = at(1);
+  run.started_at = at(2);
+  run.finished_at = at(3);
+  run.not_before = at(4);
+  run.deadline = at(5);
+  run.expires_at = at(6);
+  run.result = "{}";
+  view.carried_by = "worker-003";
+  view.input.title = "A title";
+  view.input.prompt = "do";
+  view.input.driver = "claude";
+  view.input.model = "opus";
+  view.input.retry_of = "before";
+  view.input.args = {{"one", {"1"}}, {"many", {"a", "b"}}};
+  view.input.budget = {.time = 1h, .attempts = 2, .tokens = 3, .money_micros = 4};
+  view.memo.last = OutcomeKind::succeeded;
+  view.memo.text = "the answer";
+  view.memo.conversation = "c-1";
+  view.memo.denials = {{"Bash", "rm", "allow it"}};
+  view.memo.processes_ended = 3;
+  view.memo.streams_closed = 4;
+  view.memo.ending = 5ms;
+  view.memo.usage = {.fresh_in = 1, .cache_read = 2, .cache_write = 3, .out = 4, .reasoning = 5, .money_micros = 6};
+  view.memo.usage.estimated = true;
+  return view;
+}
+
+engine::LimitView limit_view() { return {"gpu", "host", 2, 1, {"review (pid 3)"}, {"plan (pid 4)"}, true, at(9)}; }
+
+PoolHealth pool_health() {
+  PoolHealth health;
+  health.draining = true;
+  health.pool_size = 3;
+  health.target_size = 4;
+  health.bounds = {2, 50};
+  health.queue_size = 5;
+  health.queue_capacity = 200;
+  health.utilization = 0.25;
+  health.total_completed = 6;
+  health.total_failed = 7;
+  health.total_cancelled = 8;
+  health.stale_workers = 1;
+  WorkerHealth busy;
+  busy.id.number = 12;
+  busy.state = WorkerState::busy;
+  busy.completed = 1;
+  busy.failed = 2;
+  busy.cancelled = 3;
+  busy.avg_time = 1500ms;
+  busy.last_heartbeat_ago = 250ms;
+  busy.stale = true;
+  busy.job = JobId{};
+  busy.job_label = "abcdefghijkl";
+  busy.job_running_for = 750ms;
+  health.workers = {busy, WorkerHealth{}};
+  return health;
+}
+
+/// What was read is what was written: the same text comes of it, and of an empty one another.
+template <class Read, class Value, class... More>
+void expect_round_trip(Read read, const Value& value, const More&... more) {
+  const std::string text = to_json(value, more...);
+  const auto back = read(text);
+  ASSERT_TRUE(back) << back.error().describe();
+  EXPECT_EQ(to_json(*back, more...), text);
+}
+
+TEST(FleetJson, a_run_comes_back_whole) {
+  expect_round_trip(read_run, run_view());
+  engine::RunView bare;
+  bare.run.id = "x";
+  expect_round_trip(read_run, bare);
+  const engine::RunView back = *read_run(to_json(run_view()));
+  EXPECT_EQ(back.input.budget, run_view().input.budget);
+  EXPECT_EQ(back.input.args, run_view().input.args);
+  EXPECT_EQ(back.run.expires_at, at(6));
+  EXPECT_EQ(back.memo.ending, 5ms);
+}
+
+TEST(FleetJson, every_state_and_hold_comes_back) {
+  for (const RunState state : domain::kRunStates) {
+    engine::RunView view = run_view();
+    view.run.state = state;
+    EXPECT_EQ(read_run(to_json(view))->run.state, state);
+  }
+  for (const Hold hold : {Hold::none, Hold::session, Hold::delay, Hold::backoff, Hold::quota, Hold::person}) {
+    engine::RunView view = run_view();
+    view.run.hold = hold;
+    EXPECT_EQ(read_run(to_json(view))->run.hold, hold);
+  }
+}
+
+TEST(FleetJson, a_page_of_runs_says_where_the_next_begins) {
+  const std::string text = to_json(std::vector{run_view(), run_view()}, "17");
+  const auto page = read_runs(text);
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->next, "17");
+  EXPECT_EQ(to_json(page->runs, page->next), text);
+  EXPECT_EQ(read_runs(to_json(std::vector<engine::RunView>(), ""))->next, "");
+}
+
+TEST(FleetJson, events_come_back_with_their_notes) {
+  store::Event event;
+  event.run = "abcdefghijkl";
+  event.seq = 3;
+  event.fence = 2;
+  event.cause = "park";
+  event.state = RunState::parked;
+  event.hold = Hold::person;
+  event.worker = 4;
+  event.error = "login";
+  event.data = R"({"text":"x"})";
+  event.at = at(5);
+  const std::string text = to_json(std::vector{event, store::Event{}}, "cursor");
+  const auto page = read_events(text);
+  ASSERT_TRUE(page);
+  EXPECT_EQ(to_json(page->events, page->cursor), text);
+  EXPECT_EQ(page->events[0].data, event.data);
+}
+
+TEST(FleetJson, reasons_receipts_agents_limits_and_outputs_come_back) {
+  expect_round_trip(read_why, engine::WhyView{"x", RunState::queued, {{"delay", "d", at(3)}, {"place", "1", {}}}});
+  engine::Receipt receipt;
+  receipt.run = run_view();
+  receipt.reached = {"below"};
+  receipt.time = 12ms;
+  expect_round_trip(read_receipt, receipt);
+  engine::AgentView agent{"review", "Reviews", "claude", "review PR", "not trusted", 3, {{"gpu", 2}}, 0, 0};
+  expect_round_trip(read_agents, std::vector{agent, engine::AgentView{}});
+  expect_round_trip(read_limits, std::vector{limit_view(), engine::LimitView{}});
+  expect_round_trip(read_output, store::Output{"head", "tail", 100});
+  expect_round_trip(read_submitted, engine::Submitted{"x", false}, RunState::queued);
+  expect_round_trip(read_submitted, engine::Submitted{"x", true}, RunState::queued);
+  EXPECT_EQ(*read_resolved(resolved_to_json("x", RunState::succeeded)), RunState::succeeded);
+  EXPECT_EQ(*read_resumed(resumed_to_json(3)), 3U);
+}
+
+TEST(FleetJson, the_pool_and_the_fleet_come_back) {
+  expect_round_trip(read_health, pool_health());
+  expect_round_trip(read_health, PoolHealth{});
+  engine::FleetStatus status;
+  for (const engine::Phase phase : {engine::Phase::starting, engine::Phase::serving, engine::Phase::finishing,
+                                    engine::Phase::handing_back, engine::Phase::stopped}) {
+    status.phase = phase;
+    expect_round_trip(read_status, status);
+  }
+  status.version = "1";
+  status.store = "somewhere";
+  status.pool = pool_health();
+  status.stats.runs = {{RunState::queued, 3}, {RunState::in_doubt, 1}};
+  status.stats.ready = 2;
+  status.stats.workers = 1;
+  status.queue_capacity = 200;
+  status.limits = {limit_view()};
+  status.running = {run_view()};
+  status.held_up = "no memory";
+  status.money_micros_today = 5;
+  status.tokens_today = 6;
+  status.money_micros_per_day = 7;
+  expect_round_trip(read_status, status);
+}
+
+TEST(FleetJson, what_is_no_answer_is_refused) {
+  for (const std::string text : {"", "<html>", "[]", "{}", R"({"id":1})", R"({"id":"x","state":"flying"})"}) {
+    EXPECT_FALSE(read_run(text)) << text;
+    EXPECT_FALSE(read_runs(text)) << text;
+    EXPECT_FALSE(read_events(text)) << text;
+    EXPECT_FALSE(read_why(text)) << text;
+    EXPECT_FALSE(read_receipt(text)) << text;
+    EXPECT_FALSE(read_agents(text)) << text;
+    EXPECT_FALSE(read_limits(text)) << text;
+    EXPECT_FALSE(read_health(text)) << text;
+    EXPECT_FALSE(read_status(text)) << text;
+  }
+  EXPECT_FALSE(read_submitted("{}"));
+  EXPECT_EQ(read_problem(R"({"detail":"no","title":"t"})"), "no");
+  EXPECT_EQ(read_problem("<html>"), "");
+}
+
+TEST(FleetJson, a_wish_arrives_as_it_was_sent) {
+  engine::Submission wish;
+  wish.agent = "review";
+  wish.words = {"42", "focus=x"};
+  wish.session = "s";
+  wish.parent = "p";
+  wish.priority = -3;
+  wish.budget = {.time = 1h, .attempts = 2, .tokens = 3, .money_micros = 4};
+  wish.deadline = 5s;
+  wish.delay = 6s;
+  wish.driver = "codex";
+  wish.model = "m";
+  const auto read = read_submit(submit_to_json(wish));
+  ASSERT_TRUE(read) << read.error().describe();
+  EXPECT_EQ(read->wish.agent, "review");
+  EXPECT_EQ(read->wish.words, wish.words);
+  EXPECT_EQ(read->wish.session, "s");
+  EXPECT_EQ(read->wish.parent, "p");
+  EXPECT_EQ(read->wish.priority, -3);
+  EXPECT_EQ(read->wish.budget, wish.budget);
+  EXPECT_EQ(read->wish.deadline, Duration(5s));
+  EXPECT_EQ(read->wish.delay, Duration(6s));
+  EXPECT_EQ(read->wish.driver, "codex");
+  EXPECT_EQ(read->wish.model, "m");
+  engine::Submission named;
+  named.agent = "review";
+  named.args = {{"pr", {"1"}}, {"tags", {"a", "b"}}};
+  EXPECT_EQ(read_submit(submit_to_json(named))->wish.args, named.args);
+  engine::Submission prompt;
+  prompt.prompt = "do";
+  EXPECT_EQ(read_submit(submit_to_json(prompt))->wish.prompt, "do");
+  EXPECT_FALSE(read_submit(R"({"agent":"a","words":[1]})"));
+  EXPECT_FALSE(read_submit(R"({"agent":"a","words":["x"],"args":{"y":"z"}})"));
+}
+
+TEST(FleetJson, other_requests_arrive_as_they_were_sent) {
+  for (const domain::Resolution how : domain::kResolutions) EXPECT_EQ(*read_resolve(resolve_to_json(how)), how);
+  const auto scale = read_scale(scale_to_json({.workers = 3, .min = 1, .max = 9}));
+  ASSERT_TRUE(scale);
+  EXPECT_EQ(scale->workers, 3U);
+  EXPECT_EQ(scale->min, 1U);
+  EXPECT_EQ(scale->max, 9U);
+  EXPECT_EQ(*read_capacity(capacity_to_json(4)), 4U);
+  EXPECT_EQ(*read_length(pause_to_json(3s), "for_ms"), std::optional<Duration>(3s));
+  EXPECT_EQ(*read_length(drain_to_json(std::nullopt), "timeout_ms"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace stint::wire

@@ -79,10 +79,8 @@ def idle():
 
 def at_least(group, label, peer, share):
     def judge(results):
-        ours, theirs = (results.median(group, row, "requests.rate") for row in (label, peer))
-        if ours is None or theirs is None:
-            return None
-        return Verdict(f"{ours / theirs:.2f}× {peer}", ours >= share * theirs, f"{share * theirs / ours:.2f}× too slow")
+        ratio = results.ratio(group, "requests.rate", label, peer)
+        return None if ratio is None else Verdict(f"{ratio:.2f}× {peer}", ratio >= share, f"{share / ratio:.2f}× too slow")
 
     return judge
 

@@ -121,7 +121,7 @@ class Usage(unittest.TestCase):
         done = run()
         self.assertEqual(done.returncode, 0)
         self.assertIn("demo", done.stdout)
-        self.assertIn("not built yet", done.stdout)
+        self.assertIn("docs/fleet.md", done.stdout)
 
     def test_version(self):
         self.assertRegex(run("--version").stdout, r"^stint \d+\.\d+\.\d+\n$")

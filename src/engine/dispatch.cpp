@@ -51,7 +51,9 @@ Task<> Engine::dispatch() {
       co_await stirred_.hear(stirred);
       continue;
     }
-    auto first = co_await race(parts_.store.wait(seen, options_.look_every), stir(stirred));
+    const auto since = parts_.executor.now().time_since_epoch();
+    const Duration rest = options_.look_every - since % options_.look_every;  // when everything else looks, too
+    auto first = co_await race(parts_.store.wait(seen, rest), stir(stirred));
     if (auto* const waited = std::get_if<0>(&first)) {
       if (*waited) {
         seen = **waited;

@@ -13,8 +13,7 @@ TEST(FileTime, what_was_said_is_read_to_the_millisecond) {
   const std::string path = folder / "x";
   EXPECT_FALSE(written_at(path));
   const Fd file = open_shared_file(path, 0600).value();
-  for (const std::int64_t ms :
-       {std::int64_t{1'800'000'000'123}, std::int64_t{999}, std::int64_t{0}, std::int64_t{-1}}) {
+  for (const std::int64_t ms : {1'800'000'000'123L, 999L, 0L, -1L}) {
     const WallTime said{std::chrono::milliseconds(ms)};
     say_written(file.get(), said);
     EXPECT_EQ(written_at(path), said);

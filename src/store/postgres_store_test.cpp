@@ -4,6 +4,8 @@
 #include "store/postgres_world.hpp"
 #include "store_sql_postgres_test.hpp"
 
+#include <array>
+
 namespace stint::store {
 namespace {
 
@@ -301,6 +303,36 @@ TEST_F(PostgresStoreTest, owned_sees_a_claim_that_is_still_under_way_when_its_as
   }
   world().script(query::owned_without_round);
   EXPECT_TRUE(found_after_loss().empty()) << "must fail: nobody knows of it";
+}
+
+// ---- what was spent ------------------------------------------------------------------------------------------------
+
+TEST_F(PostgresStoreTest, what_workers_spent_on_a_day_that_is_over_becomes_one_row) {
+  define("a");
+  const auto carry = [&](std::int64_t tokens) {
+    submit("a");
+    const WorkerNumber worker = get(store().enrol("w"));
+    const std::vector<Claim> claims = get(store().claim(worker, "a", 1));
+    Settlement end;
+    end.run = claims.at(0).run;
+    end.fence = claims[0].fence;
+    end.tokens = tokens;
+    EXPECT_TRUE(get(store().settle(worker, {end})).at(0));
+  };
+  const auto rows = [&] {
+    const PostgresRows found = world().sql(query::count_spent);
+    return std::array{found.number(0, 0), found.number(0, 1), found.number(0, 2)};
+  };
+  using Rows = std::array<std::int64_t, 3>;
+  for (const std::int64_t tokens : {1, 20, 300}) carry(tokens);
+  get(store().prune(world().now(), 100));
+  EXPECT_EQ(rows(), (Rows{3, 3, 321})) << "the day is not over";
+  world().advance(24h);
+  carry(4000);
+  for (int i = 0; i < 2; ++i) {
+    get(store().prune(world().now(), 100));
+    EXPECT_EQ(rows(), (Rows{2, 4, 4321})) << "what is one already stays";
+  }
 }
 
 // ---- opening -------------------------------------------------------------------------------------------------------

@@ -503,7 +503,7 @@ Result<> SqliteRows::write_events(std::size_t from, std::size_t count) {
 }
 
 Result<> SqliteRows::add_spent(AgentNumber agent, WallTime now, const Spending& spending) {
-  Spent& spent = spent_[{day_of(now), agent}];
+  Spent& spent = spent_[{std::chrono::floor<std::chrono::days>(now), agent}];
   ++spent.runs;
   spent.tokens += spending.tokens;
   spent.money_micros += spending.money_micros;
@@ -513,7 +513,11 @@ Result<> SqliteRows::add_spent(AgentNumber agent, WallTime now, const Spending& 
 Result<> SqliteRows::write_spent() {
   for (const auto& [key, spent] : spent_) {
     Query query(database_, query::add_spent);
-    query.bind(1, key.first).bind(2, key.second).bind(3, spent.runs).bind(4, spent.tokens).bind(5, spent.money_micros);
+    query.bind(1, day_of(key.first))
+        .bind(2, key.second)
+        .bind(3, spent.runs)
+        .bind(4, spent.tokens)
+        .bind(5, spent.money_micros);
     STINT_CHECK(query.run());
   }
   spent_.clear();

@@ -97,8 +97,8 @@ class SqliteRows final : public Rows {
 
   Database& database_;
   std::string leases_;
-  std::vector<std::pair<RunNumber, Event>> events_;             // kept back, to be written together
-  std::map<std::pair<std::string, AgentNumber>, Spent> spent_;  // by day and agent; kept back, too
+  std::vector<std::pair<RunNumber, Event>> events_;                       // kept back, to be written together
+  std::map<std::pair<std::chrono::sys_days, AgentNumber>, Spent> spent_;  // by day and agent; kept back, too
   std::map<AgentNumber, AgentRow> agents_;          // as read in this transaction: who ends a batch reads them often
   std::set<SetNumber> steady_;                      // sets of which no gate is ramping up, in this transaction
   std::map<WorkerNumber, os::Fd> own_;              // locks of the workers of this process

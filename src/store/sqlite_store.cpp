@@ -222,11 +222,17 @@ Task<Result<Ticked>> SqliteStore::tick() {
 
 /// In this process the bell tells; of others, only that the content of the file is another.
 Task<Result<std::uint64_t>> SqliteStore::wait(std::uint64_t seen, Duration most) {
-  for (Duration left = most; left > Duration::zero(); left -= kLookEvery) {
+  for (Duration left = most; left > Duration::zero();) {
     STINT_CO_TRY(const std::int64_t version,
                  co_await read([](Reader& reader) { return ask(reader.database, query::data_version); }));
     if (std::exchange(version_, version) != version) bell_.ring();
-    if (co_await bell_.hear(seen, std::min(left, kLookEvery)) != seen) break;
+    const Duration pause = std::min(left, look_every_);
+    if (co_await bell_.hear(seen, pause) != seen) {
+      look_every_ = kLookEvery;
+      break;
+    }
+    left -= pause;
+    look_every_ = std::min(2 * look_every_, kLookSeldom);
   }
   co_return bell_.rings();
 }

@@ -14,7 +14,8 @@ namespace stint::store {
 
 class SqliteStore final : public Store {
  public:
-  static constexpr Duration kLookEvery = std::chrono::milliseconds(20);  // what other processes do is not told to us
+  /// What other processes do is not told to us: we look, ever more seldom while nothing happens.
+  static constexpr Duration kLookEvery = std::chrono::milliseconds(20), kLookSeldom = std::chrono::seconds(1);
 
   /// Makes the file and its tables, or brings them up to date. Blocks: before the reactor runs. `ambient` is asked on
   /// other threads, and must outlive the store.
@@ -91,7 +92,8 @@ class SqliteStore final : public Store {
   std::unique_ptr<SqliteWriter> writer_;  // used on the writing thread …
   std::unique_ptr<Reader> reader_;        // … and on the reading one
   Bell bell_;
-  std::int64_t version_ = -1;     // of the file's content, when wait() looked last
+  std::int64_t version_ = -1;  // of the file's content, when wait() looked last
+  Duration look_every_ = kLookEvery;
   SideThread writing_, reading_;  // end before what they use
 };
 

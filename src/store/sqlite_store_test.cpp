@@ -433,7 +433,8 @@ TEST(SqliteFile, a_file_of_the_version_before_is_brought_up_to_date_and_its_prog
     old = opened.submit(1)->id;
   }
   run_sql(path,
-          "DROP TABLE spent; DROP INDEX run_doubt; ALTER TABLE run DROP COLUMN tokens; ALTER TABLE run DROP COLUMN "
+          "DROP TABLE spent; DROP INDEX run_parked; CREATE INDEX run_parked ON run (parked_on) WHERE state = 'parked'; "
+          "ALTER TABLE run DROP COLUMN tokens; ALTER TABLE run DROP COLUMN "
           "money_micros;"
           "PRAGMA user_version = 1");
   Opened opened(path);

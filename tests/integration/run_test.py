@@ -315,6 +315,8 @@ class Claude(Case):
         self.assertEqual(status, 0, events[-1])
         self.assertEqual(events[-1]["attempts"], 2)
         status, events = self.run_json(*self.ask("@provider: fault=401\nSay it."), "--attempts", "3", timeout=60)
+        self.assertEqual((status, events[-1]["state"], events[-1]["attempts"]), (6, "parked", 0), "an expired login waits for a person")
+        status, events = self.run_json(*self.ask("@provider: fault=400\nSay it."), "--attempts", "3", timeout=60)
         self.assertEqual((status, events[-1]["attempts"]), (1, 1), "what can't help is not repeated")
 
     def test_cancel_in_mid_stream_is_seen_by_the_provider(self):

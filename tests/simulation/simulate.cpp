@@ -65,7 +65,7 @@ int simulate(const Options& options, const char* program) {
       fmt::print("{} was found after {} seeds\n", to_string(options.sabotage), lived + 1);
       return 0;
     }
-    fmt::print("again: {} --seed {}\n", program, seed);
+    fmt::print("again: ./dev simulate --seed {}, or {} --seed {}\n", seed, program, seed);
     return 1;
   }
   fmt::print("{} seeds, nothing found, {:.1f} s\n", lived, elapsed());

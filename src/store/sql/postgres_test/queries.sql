@@ -31,6 +31,8 @@ SELECT * FROM stint_v2.claim($1, 0, $2, 1, NULL)
 SELECT run_id, fence, input FROM stint_v1.claim($1, 0, $2, 9)
 -- name: settle_as_before
 SELECT state FROM stint_v1.settle($1, ARRAY[$2::bigint], ARRAY[$3::bigint], '{succeeded}', '{""}', '{""}', '{0}', '{""}', '{NULL}')
+-- name: count_spent
+SELECT count(*), sum(runs), sum(tokens) FROM stint.spent
 -- name: enqueue_one
 SELECT * FROM stint_v1.enqueue(ARRAY[$1], ARRAY[$2], ARRAY[$3], '{""}', '{""}', '{0}', '{0}', '{NULL}', '{NULL}', '{rerun}', '{""}')
 -- name: lock_gate

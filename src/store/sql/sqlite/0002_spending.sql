@@ -6,5 +6,6 @@ CREATE TABLE spent (
   day TEXT NOT NULL, agent_id INT NOT NULL, runs INT NOT NULL, tokens INT NOT NULL, money_micros INT NOT NULL,
   PRIMARY KEY (day, agent_id)) STRICT, WITHOUT ROWID;  -- the day in UTC
 
--- For lists: nearly always empty.
-CREATE INDEX run_doubt ON run (run_id) WHERE state = 'in_doubt';
+-- For lists, runs in doubt share an index with the parked: each index more is opened by each change of a run.
+DROP INDEX run_parked;
+CREATE INDEX run_parked ON run (state, parked_on) WHERE state = 'parked' OR state = 'in_doubt';

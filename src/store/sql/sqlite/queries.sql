@@ -204,7 +204,7 @@ SELECT @run@ FROM run WHERE parent_id = ?6 AND parent_id IS NOT NULL AND (?1 IS 
 SELECT @run@ FROM (
   SELECT run_id AS n FROM run INDEXED BY run_owned WHERE state = 'running' AND instr(?1, ',running,') > 0
   UNION ALL SELECT run_id FROM run INDEXED BY run_parked WHERE state = 'parked' AND instr(?1, ',parked,') > 0
-  UNION ALL SELECT run_id FROM run INDEXED BY run_doubt WHERE state = 'in_doubt' AND instr(?1, ',in_doubt,') > 0
+  UNION ALL SELECT run_id FROM run INDEXED BY run_parked WHERE state = 'in_doubt' AND instr(?1, ',in_doubt,') > 0
   UNION ALL SELECT run_id FROM run INDEXED BY run_ready WHERE state = 'queued' AND hold IS NULL AND instr(?1, ',queued,') > 0
   UNION ALL SELECT run_id FROM run INDEXED BY run_asleep
     WHERE not_before IS NOT NULL AND hold IS NOT NULL AND hold <> 'session' AND state = 'queued' AND instr(?1, ',queued,') > 0

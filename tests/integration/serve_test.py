@@ -1,0 +1,468 @@
+#!/usr/bin/env python3
+"""`stint serve` with real processes: its API, its drain, its death. `serve_test.py STINT [CLASS…]`"""
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+from host_support import Bench, alive, read, wait_for, write
+
+STINT = ""
+END_STATES = {"succeeded", "failed", "cancelled", "expired"}
+
+
+class Daemon:
+    """One `stint serve`, and a client of it."""
+
+    def __init__(self, bench, project, *words, env=None):
+        self.process = subprocess.Popen([STINT, "serve", "--listen", "127.0.0.1:0", "--json", *words], cwd=project,
+                                        env={**bench.env, **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(self.process.stderr.read())
+        said = json.loads(line)
+        self.host, self.port = said["url"].removeprefix("http://").rsplit(":", 1)
+        self.token = said.get("token", "")
+        self.errors = []
+        self.reader = threading.Thread(target=lambda: self.errors.extend(self.process.stderr), daemon=True)
+        self.reader.start()
+
+    def ask(self, method, path, body=None, headers=None, timeout=30):
+        connection = http.client.HTTPConnection(self.host, int(self.port), timeout=timeout)
+        try:
+            all_headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+            all_headers.update(headers or {})
+            connection.request(method, path, None if body is None else json.dumps(body), all_headers)
+            answer = connection.getresponse()
+            text = answer.read().decode()
+            is_json = "json" in (answer.getheader("Content-Type") or "")
+            return answer.status, json.loads(text) if is_json and text else text, dict(answer.getheaders())
+        finally:
+            connection.close()
+
+    def get(self, path):
+        status, body, _ = self.ask("GET", path)
+        assert status == 200, (path, status, body)
+        return body
+
+    def submit(self, agent, headers=None, **more):
+        status, body, _ = self.ask("POST", "/v1/runs", {"agent": agent, **more}, headers)
+        assert status in (200, 201), (status, body)
+        return body["id"]
+
+    def run(self, run):
+        return self.get(f"/v1/runs/{run}")
+
+    def wait(self, run, seconds=20):
+        return wait_for(lambda: (lambda seen: seen if seen["state"] in END_STATES | {"in_doubt"} else None)(self.run(run)), seconds, f"{run} to end")
+
+    def states(self):
+        found = {}
+        before = ""
+        while True:
+            page = self.get(f"/v1/runs?limit=1000{before}")
+            for run in page["runs"]:
+                found[run["id"]] = run["state"]
+            if not page["next"]:
+                return found
+            before = f"&before={page['next']}"
+
+    def events(self, path, headers=None, most=1000, seconds=10):
+        """Of a stream, until it ends."""
+        connection = http.client.HTTPConnection(self.host, int(self.port), timeout=seconds)
+        connection.request("GET", path, None, {"Authorization": f"Bearer {self.token}", "Accept": "text/event-stream", **(headers or {})})
+        answer = connection.getresponse()
+        assert answer.status == 200, answer.status
+        events, event = [], {}
+        with contextlib.suppress(TimeoutError):
+            for raw in answer:
+                line = raw.decode().rstrip("\n")
+                if line.startswith(":"):
+                    continue
+                if line:
+                    name, _, value = line.partition(": ")
+                    event[name] = value
+                elif event:
+                    events.append(event)
+                    event = {}
+                    if len(events) == most:
+                        break
+        connection.close()
+        return events
+
+    def end(self, seconds=30):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(seconds)
+        self.reader.join(5)
+        return code
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+        self.reader.join(5)
+        self.process.stderr.close()
+
+
+class Case(unittest.TestCase):
+    settings = ""
+
+    def setUp(self):
+        self.b = Bench(STINT)
+        self.addCleanup(self.b.close)
+        self.project = f"{self.b.home}/project"
+        os.makedirs(f"{self.project}/.stint/agents")
+        subprocess.run(["git", "init", "-q", self.project], check=True)
+        write(f"{self.project}/stint.toml", self.settings)
+        self.b.env["XDG_STATE_HOME"] = self.b.home
+        self.b.env["HOME"] = self.b.home
+        self.agent("quick", 'command: [sh, -c, "echo said $0", "{{what}}"]\nargs:\n  - {name: what, default: nothing}\n')
+        self.agent("slow", 'command: [sleep, "{{seconds}}"]\nargs:\n  - {name: seconds, default: "60"}\n')
+
+    def agent(self, name, more, on_crash="rerun"):
+        write(f"{self.project}/.stint/agents/{name}.md", f"---\ndescription: {name}\ndriver: command\non_crash: {on_crash}\n{more}---\n")
+
+    def stint(self, *words, status=0):
+        done = subprocess.run([STINT, *words], cwd=self.project, env=self.b.env, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout
+
+    def serve(self, *words, **options):
+        self.stint("trust")
+        daemon = Daemon(self.b, self.project, *words, **options)
+        self.addCleanup(daemon.close)
+        return daemon
+
+    def marked(self):
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                environment = read(f"/proc/{pid}/environ", "rb").split(b"\0")
+                ours = f"XDG_STATE_HOME={self.b.home}".encode() in environment
+                if ours and any(e.startswith(b"STINT_RUN=") for e in environment) and alive(pid):
+                    found.append(int(pid))
+        return found
+
+
+class Api(Case):
+    settings = 'default_agent = "assistant"\n[pool]\nworkers = 2\nautoscale = false\nqueue = 4\n'
+
+    def setUp(self):
+        super().setUp()
+        self.agent("assistant", 'command: [sh, -c, "echo you asked $0; sleep ${1:-0}", "{{query}}"]\nargs:\n  - {name: query, required: true}\n')
+        self.agent("broken", 'command: [sh, -c, "echo why >&2; exit 3"]\n')
+        self.d = self.serve()
+
+    def test_a_run_from_its_submit_to_its_end(self):
+        status, body, headers = self.d.ask("POST", "/v1/runs", {"agent": "quick", "args": {"what": "hello"}})
+        self.assertEqual((status, headers["Location"], body["created"]), (201, f"/v1/runs/{body['id']}", True))
+        run = self.d.wait(body["id"])
+        self.assertEqual((run["state"], run["result"], run["args"]), ("succeeded", "said hello", {"what": "hello"}))
+        self.assertEqual(self.d.get(f"/v1/runs/{run['id'][:8]}")["id"], run["id"], "a prefix is enough")
+        self.assertEqual(self.d.get(f"/v1/runs/{run['id']}/output")["head"], "said hello\n")
+        causes = [event["cause"] for event in self.d.get(f"/v1/runs/{run['id']}/events")["events"]]
+        self.assertEqual(causes, ["enqueued", "claimed", "succeeded"])
+        stream = self.d.events(f"/v1/runs/{run['id']}/events")
+        self.assertEqual([event["event"] for event in stream], causes)
+        resumed = self.d.events(f"/v1/runs/{run['id']}/events", {"Last-Event-ID": "2"})
+        self.assertEqual([json.loads(event["data"])["seq"] for event in resumed], [3])
+        self.assertEqual(self.d.ask("GET", f"/v1/runs/{run['id']}/events", None, {"Accept": "text/event-stream", "Last-Event-ID": "3"})[0], 204)
+        self.assertEqual(self.stint("show", run["id"], "--json") and json.loads(self.stint("show", run["id"], "--json"))["state"], "succeeded")
+
+    def test_waiting_for_the_end_and_what_went_wrong(self):
+        status, body, _ = self.d.ask("POST", "/v1/runs", {"agent": "broken", "wait": True})
+        self.assertEqual((status, body["state"], body["outcome"]), (200, "failed", "agent_error"))
+        self.assertIn("exit status 3: why", body["error"])
+        status, body, _ = self.d.ask("POST", f"/v1/runs/{body['id']}/retry")
+        self.assertEqual(status, 201)
+        again = self.d.wait(body["id"])
+        self.assertEqual((again["state"], again["retry_of"] != again["id"]), ("failed", True))
+
+    def test_refusals(self):
+        for body, status, text in (({"agent": "nobody"}, 404, "nobody"), ({"agent": "assistant"}, 422, "query"), ({"agent": "assistant", "args": {"query": {}}}, 422, "query"),
+                                   ({"agent": "assistant", "args": {"query": "x", "wrong": 1}}, 422, "wrong"), ({}, 422, "agent"), ({"agent": "quick", "prioritty": 1}, 422, "prioritty"),
+                                   ({"agent": "quick", "budget": {"attempts": 0}}, 422, "attempts"), ([], 422, "object")):
+            answer = self.d.ask("POST", "/v1/runs", body)
+            self.assertEqual(answer[0], status, answer)
+            self.assertEqual((answer[1]["status"], text in answer[1]["detail"]), (status, True), answer)
+            self.assertEqual(answer[2]["Content-Type"], "application/problem+json")
+        self.assertEqual(self.d.ask("GET", "/v1/runs/aaaaaaaaaaaa")[0], 404)
+        self.assertEqual(self.d.ask("DELETE", "/v1/runs")[0], 405)
+        self.assertEqual(self.d.ask("GET", "/nothing")[0], 404)
+        run = self.d.submit("quick")
+        self.d.wait(run)
+        self.assertEqual(self.d.ask("POST", f"/v1/runs/{run}/resolve", {"as": "done"})[0], 409)
+        self.assertEqual(self.d.ask("POST", f"/v1/runs/{run}/resolve", {"as": "gone"})[0], 422)
+        self.assertEqual(self.d.ask("POST", f"/v1/runs/{self.d.submit('slow')}/retry")[0], 409)
+
+    def test_nobody_without_the_token(self):
+        token, self.d.token = self.d.token, ""
+        for path in ("/v1/runs", "/metrics", "/openapi.json", "/api/agent/health", "/v1/status"):
+            self.assertEqual(self.d.ask("GET", path)[0], 401, path)
+        self.assertEqual(self.d.ask("GET", "/healthz")[0], 200)
+        self.d.token = "x" * len(token)
+        self.assertEqual(self.d.ask("GET", "/v1/runs")[0], 401)
+        self.d.token = token
+        self.assertEqual(self.d.ask("GET", "/v1/runs", None, {"Host": "evil.example"})[0], 421)
+        self.assertEqual(self.d.ask("GET", "/v1/runs", None, {"Origin": "http://evil.example"})[0], 403)
+        self.assertEqual(os.stat(f"{self.project}/.git/stint/token").st_mode & 0o777, 0o600)
+        self.assertNotIn(token, "".join(self.d.errors))
+        for name in ("environ", "cmdline"):
+            self.assertNotIn(token, read(f"/proc/{self.d.process.pid}/{name}"))
+
+    def test_a_full_queue_says_when_to_come_again(self):
+        ids = [self.d.submit("slow") for _ in range(2)]
+        wait_for(lambda: all(self.d.run(run)["state"] == "running" for run in ids), 10, "both workers to be busy")
+        for _ in range(4):
+            self.d.submit("slow")
+        status, body, headers = self.d.ask("POST", "/v1/runs", {"agent": "slow"})
+        self.assertEqual((status, int(headers["Retry-After"]) >= 1), (503, True), body)
+        for _ in range(4):
+            self.d.submit("assistant", args={"query": "x"})
+        status, body, headers = self.d.ask("POST", "/api/agent/run?session_id=s&query=x")
+        self.assertEqual((status, body, "Retry-After" in headers), (503, {"detail": "Agent pool at capacity. Retry later."}, True))
+        why = self.d.get(f"/v1/runs/{self.d.get('/v1/runs?state=queued')['runs'][0]['id']}/why")
+        self.assertTrue(any(reason["reason"] == "workers" for reason in why["reasons"]), why)
+
+    def test_the_short_form(self):
+        self.assertEqual(self.d.ask("POST", "/api/agent/run?session_id=s&query=hi+there")[:2], (200, {"status": "success", "result": "you asked hi there"}))
+        for query in ("", "?session_id=s", "?query=x", "?session_id=&query=x"):
+            self.assertEqual(self.d.ask("POST", f"/api/agent/run{query}")[0], 422, query)
+        health = self.d.get("/api/agent/health")
+        for name in ("pool_size", "queue_size", "queue_capacity", "utilization", "total_completed", "total_failed", "stale_workers"):
+            self.assertIn(name, health)
+        self.assertEqual(len(health["workers"]), 2)
+        for name in ("id", "state", "completed", "failed", "avg_time", "last_heartbeat_ago", "current_run"):
+            self.assertIn(name, health["workers"][0])
+
+    def test_cancel_answers_when_the_work_is_gone(self):
+        run = self.d.submit("slow")
+        wait_for(lambda: self.d.run(run)["state"] == "running" and self.marked(), 10, "it to run")
+        status, receipt, _ = self.d.ask("POST", f"/v1/runs/{run}/cancel")
+        self.assertEqual(self.marked(), [], "nothing is left when the answer comes")
+        self.assertEqual((status, receipt["state"], receipt["processes_ended"]), (200, "cancelled", 1))
+        waiting = [self.d.submit("slow", session="s") for _ in range(2)]
+        self.assertEqual(self.d.ask("POST", f"/v1/runs/{waiting[1]}/cancel")[1]["state"], "cancelled")
+
+    def test_who_waits_and_goes_away_cancels_unless_it_has_a_key(self):
+        for headers, end in (({}, "cancelled"), ({"Idempotency-Key": "k1"}, "running")):
+            connection = http.client.HTTPConnection(self.d.host, int(self.d.port), timeout=20)
+            connection.request("POST", "/v1/runs", json.dumps({"agent": "slow", "wait": True}), {"Authorization": f"Bearer {self.d.token}", **headers})
+            run = wait_for(lambda: next((run["id"] for run in self.d.get("/v1/runs?state=running")["runs"]), None), 10, "it to run")
+            connection.close()
+            time.sleep(0.5)
+            wait_for(lambda: self.d.run(run)["state"] == end, 10, f"it to be {end}")
+        self.assertEqual(self.d.submit("slow", {"Idempotency-Key": "k1"}), run, "the same key is the same run")
+
+    def test_the_document_describes_the_server(self):
+        document = self.d.get("/openapi.json")
+        schemas = document["components"]["schemas"]
+        run = self.d.submit("quick")
+        self.d.wait(run)
+        doubt = self.d.submit("slow")
+        asked = {"get": {}, "post": {"/v1/runs": {"agent": "quick"}, "/v1/runs/{id}/resolve": {"as": "done"}}, "put": {"/v1/limits/{name}": {"capacity": 3}, "/v1/pool": {"workers": 2}}}
+        wait_for(lambda: self.d.run(doubt)["state"] == "running", 10, "one to run")
+        for path, methods in sorted(document["paths"].items(), key=lambda each: "drain" in each[0]):
+            for method, operation in methods.items():
+                target = path.replace("{id}", doubt if "cancel" in path else run).replace("{name}", "agent:quick")
+                if path == "/api/agent/run":
+                    target += "?session_id=s&query=x"
+                status, body, headers = self.d.ask(method.upper(), target, asked[method].get(path))
+                responses = operation["responses"]
+                described = responses.get(str(status), responses["default"])
+                kind = headers.get("Content-Type", "").split(";")[0]
+                self.assertIn(kind, described["content"], (method, path, status, body))
+                problems = list(mismatches(body, described["content"][kind]["schema"], schemas))
+                self.assertEqual(problems, [], (method, path, status, body))
+
+    def test_metrics_follow_the_rules(self):
+        self.d.wait(self.d.submit("quick"))
+        text = self.d.get("/metrics")
+        kinds = dict(line.split()[2:4] for line in text.splitlines() if line.startswith("# TYPE"))
+        for line in text.splitlines():
+            if line.startswith("#") or not line:
+                continue
+            name, value = line.split("{")[0].split()[0], line.rsplit(" ", 1)[1]
+            float(value)
+            self.assertIn(name, kinds, line)
+            self.assertTrue(name.startswith("stint_"), name)
+            self.assertEqual(kinds[name] == "counter", name.endswith("_total"), name)
+        self.assertIn('stint_runs{state="succeeded"} 1', text)
+        documented = set(part for part in read(pathlib.Path(__file__).parents[2] / "docs" / "operations.md").split("`") if part.startswith("stint_"))
+        self.assertEqual(set(kinds) - documented, set(), "docs/operations.md lists them all")
+
+    def test_the_pool_is_resized(self):
+        self.assertEqual(self.d.ask("PUT", "/v1/pool", {"workers": 5})[1]["target_size"], 5)
+        wait_for(lambda: self.d.get("/v1/pool")["pool_size"] == 5, 5, "five workers")
+        self.assertEqual(self.d.ask("PUT", "/v1/pool", {"min": 1})[0], 422, "it has a fixed size")
+        self.assertEqual(self.d.ask("PUT", "/v1/pool", {})[0], 422)
+        self.d.ask("PUT", "/v1/pool", {"workers": 0})
+        run = self.d.submit("quick")
+        time.sleep(0.5)
+        self.assertEqual(self.d.run(run)["state"], "queued")
+        self.d.ask("PUT", "/v1/pool", {"workers": 1})
+        self.assertEqual(self.d.wait(run)["state"], "succeeded")
+
+    def test_pause_and_resume(self):
+        self.assertEqual(self.d.ask("POST", "/v1/limits/agent:quick/pause")[0], 200)
+        run = self.d.submit("quick")
+        time.sleep(1.2)
+        self.assertEqual(self.d.run(run)["state"], "queued")
+        self.assertTrue(any(reason["reason"] == "paused" for reason in self.d.get(f"/v1/runs/{run}/why")["reasons"]))
+        self.assertEqual(self.d.ask("POST", "/v1/limits/agent:quick/resume")[0], 200)
+        self.assertEqual(self.d.wait(run)["state"], "succeeded")
+
+    def test_a_session_keeps_its_order(self):
+        runs = [self.d.submit("quick", session="s", args={"what": str(i)}) for i in range(4)]
+        ends = [self.d.wait(run)["finished_at"] for run in runs]
+        starts = [self.d.run(run)["started_at"] for run in runs]
+        self.assertEqual(sorted(ends), ends)
+        self.assertTrue(all(start >= end for start, end in zip(starts[1:], ends)), (starts, ends))
+
+    def test_clients_that_misbehave_do_not_keep_others_out(self):
+        address = (self.d.host, int(self.d.port))
+        held = [socket.create_connection(address) for _ in range(300)]
+        for connection in held[:100]:
+            connection.sendall(b"GET /v1/runs HTTP/1.1\r\nHost: x")
+        for junk in (b"\0" * 1000, b"GET / HTTP/1.1\r\n" + b"a: " + b"b" * 100_000 + b"\r\n\r\n", b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999\r\n\r\n"):
+            with socket.create_connection(address) as connection, contextlib.suppress(OSError):
+                connection.sendall(junk)
+                connection.settimeout(5)
+                self.assertRegex(connection.recv(20), rb"HTTP/1.1 4")
+        self.assertEqual(self.d.wait(self.d.submit("quick"))["state"], "succeeded")
+        for connection in held:
+            connection.close()
+
+
+def mismatches(value, schema, schemas, where="$"):
+    """What of `value` is not as `schema` says: the part of JSON Schema that the document uses."""
+    if "$ref" in schema:
+        schema = schemas[schema["$ref"].rsplit("/", 1)[1]]
+    if "anyOf" in schema:
+        if all(list(mismatches(value, each, schemas, where)) for each in schema["anyOf"]):
+            yield f"{where}: none of the shapes fits"
+        return
+    kinds = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "object": dict, "array": list, "null": type(None)}
+    wanted = schema.get("type")
+    if wanted:
+        wanted = wanted if isinstance(wanted, list) else [wanted]
+        if not any(isinstance(value, kinds[each]) and (each == "boolean" or not isinstance(value, bool)) for each in wanted):
+            yield f"{where}: {value!r} is no {wanted}"
+            return
+    if "enum" in schema and value not in schema["enum"]:
+        yield f"{where}: {value!r} is not in {schema['enum']}"
+    if isinstance(value, dict):
+        for name in schema.get("required", []):
+            if name not in value:
+                yield f"{where}: {name} is missing"
+        for name, each in value.items():
+            if name in schema.get("properties", {}):
+                yield from mismatches(each, schema["properties"][name], schemas, f"{where}.{name}")
+            elif schema.get("additionalProperties", True) is False:
+                yield f"{where}: {name} is not described"
+    if isinstance(value, list):
+        for i, each in enumerate(value):
+            yield from mismatches(each, schema.get("items", {}), schemas, f"{where}[{i}]")
+
+
+class Drain(Case):
+    settings = "[pool]\nworkers = 6\nautoscale = false\ndrain = \"1s\"\n"
+
+    def test_what_runs_may_finish_and_the_rest_is_handed_back(self):
+        self.agent("careful", 'command: [sleep, "60"]\n', on_crash="doubt")
+        d = self.serve()
+        short, long, doubtful = d.submit("slow", args={"seconds": "1"}), d.submit("slow"), d.submit("careful")
+        wait_for(lambda: all(d.run(run)["state"] == "running" for run in (short, long, doubtful)), 10, "all to run")
+        d.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: d.ask("GET", "/readyz")[0] == 503, 5, "it to say so")
+        status, body, headers = d.ask("POST", "/v1/runs", {"agent": "quick"})
+        self.assertEqual((status, "Retry-After" in headers, "draining" in body["detail"]), (503, True, True))
+        self.assertEqual(d.process.wait(20), 0)
+        d.reader.join(5)
+        self.assertIn("1 runs ended, 1 handed back, 1 in doubt", "".join(d.errors))
+        self.assertEqual(self.marked(), [])
+        self.assertFalse(os.path.exists(f"{self.project}/.git/stint/daemon.json"))
+        d = self.serve()
+        self.assertEqual(d.run(short)["state"], "succeeded")
+        self.assertEqual(d.run(doubtful)["state"], "in_doubt")
+        wait_for(lambda: d.run(long)["state"] == "running", 5, "it to be carried on")
+        self.assertEqual(d.run(long)["attempt"], 1, "it cost no attempt")
+        self.assertEqual(d.ask("POST", f"/v1/runs/{doubtful}/resolve", {"as": "done"})[1]["state"], "succeeded")
+
+    def test_a_second_signal_hurries_and_a_third_leaves_at_once(self):
+        write(f"{self.project}/stint.toml", "[pool]\ndrain = \"60s\"\n")
+        self.agent("stubborn", 'command: [sh, -c, "trap : TERM INT; while :; do sleep 1; done"]\n')
+        for signals, most in ((2, 8), (3, 4)):
+            d = self.serve()
+            run = d.submit("slow" if signals == 2 else "stubborn")
+            wait_for(lambda: d.run(run)["state"] == "running" and self.marked(), 10, "it to run")
+            time.sleep(0.3)
+            since = time.monotonic()
+            for _ in range(signals):
+                d.process.send_signal(signal.SIGINT)
+                time.sleep(0.2)
+            self.assertEqual(d.process.wait(20), 0 if signals == 2 else 130)
+            self.assertLess(time.monotonic() - since, most)
+            wait_for(lambda: not self.marked(), 8, "its processes to be gone")
+
+    def test_a_reload_loses_nothing(self):
+        d = self.serve()
+        run = d.submit("slow", args={"seconds": "2"})
+        wait_for(lambda: d.run(run)["state"] == "running", 10, "it to run")
+        self.agent("fresh", 'command: [echo, new]\n')
+        self.assertEqual(d.ask("POST", "/v1/runs", {"agent": "fresh"})[0], 404)
+        write(f"{self.project}/.stint/agents/wrong.md", "---\nmax_concurrency: 0\n---\n")
+        d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: d.ask("POST", "/v1/runs", {"agent": "fresh"})[0] == 201, 5, "the new agent")
+        self.assertEqual(d.wait(run)["state"], "succeeded")
+        write(f"{self.project}/stint.toml", "[pool\n")
+        d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: any("not reloaded" in line for line in d.errors), 5, "it to say what is wrong")
+        self.assertEqual(d.wait(d.submit("quick"))["state"], "succeeded")
+
+
+class Death(Case):
+    settings = "[pool]\nworkers = 50\nautoscale = false\n"
+
+    def test_fifty_runs_survive_the_death_of_their_daemon(self):
+        """No agent process survives a second, and after the restart every run is where `on_crash` says."""
+        self.agent("again", 'command: [sh, -c, "sleep 300 & setsid sleep 300 & wait"]\n')
+        self.agent("doubtful", 'command: [sleep, "300"]\n', on_crash="doubt")
+        d = self.serve()
+        runs = {d.submit(agent): agent for agent in ("again", "doubtful") for _ in range(25)}
+        wait_for(lambda: list(d.states().values()).count("running") == 50, 40, "all to run")
+        wait_for(lambda: len(self.marked()) >= 25 * 3 + 25, 20, "all their processes")
+        d.process.kill()
+        since = time.monotonic()
+        wait_for(lambda: not self.marked(), 10, "the last process to be gone")
+        self.assertLess(time.monotonic() - since, 6 if "asan" in STINT else 1.5)
+        d = self.serve("--workers", "0")
+        wait_for(lambda: "running" not in d.states().values(), 5, "them to be taken back")
+        for run, state in d.states().items():
+            self.assertEqual(state, "queued" if runs[run] == "again" else "in_doubt")
+
+    def test_a_stint_run_is_found_by_the_daemon_that_comes_after(self):
+        self.stint("trust")
+        self.b.folder = self.project
+        run = self.b.start("run", "slow", stdout=subprocess.DEVNULL)
+        wait_for(self.marked, 10, "it to run")
+        run.kill()
+        run.wait()
+        wait_for(lambda: not self.marked(), 10, "its process to be gone")
+        d = self.serve()
+        wait_for(lambda: list(d.states().values()) == ["running"], 10, "the daemon to carry it on")
+
+
+if __name__ == "__main__":
+    STINT = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)

@@ -132,6 +132,19 @@ class Fleet(unittest.TestCase):
         for words in (("ls",), ("submit", "review", "1")):
             self.assertIn('the store is "memory"', self.stint(*words, status=1, STINT_STORE="memory"))
 
+    def test_what_a_run_submits_is_cancelled_with_it(self):
+        (self.folder / ".stint/agents/parent.md").write_text(
+            '---\ndescription: Submits\ndriver: command\ncommand: ["sh", "-c", "$0 submit review 1 && echo done && sleep 60", "' + STINT + '"]\n---\n', encoding="utf-8")
+        self.stint("trust")
+        parent = self.start("run", "parent")
+        child = parent.stdout.readline().strip()
+        seen = self.ask("show", child)
+        self.assertEqual((seen["state"], seen["agent"]), ("queued", "review"))
+        receipt = self.ask("cancel", seen["parent"])
+        self.assertEqual((receipt["state"], receipt["reached"]), ("cancelled", [child]))
+        self.assertEqual(self.ask("show", child)["state"], "cancelled")
+        self.assertEqual(parent.wait(20), 5)
+
     # ---- submit --each ---------------------------------------------------------------------------------------------
     def test_each_line_is_a_run_and_a_bad_one_does_not_stop_the_others(self):
         lines = 'one\n{"pr": 5, "focus": "x"}\n{"pr": \n\na=b c\n{"nosuch": 1}\n' + "x" * (1 << 20) + "y\nlast"

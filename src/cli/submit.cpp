@@ -7,6 +7,7 @@
 #include "cli/output_printer.hpp"
 #include "cli/printable.hpp"
 #include "cli/submit_each.hpp"
+#include "os/process.hpp"
 #include "wire/fleet.hpp"
 
 #include <fmt/format.h>
@@ -101,15 +102,28 @@ Task<Result<int>> submit_one(FleetAccess& access, const SubmitOptions& options, 
   co_return kExitDone;
 }
 
+/// The run in whose process this is called: what cancels it reaches the new one, too. A daemon knows it by the token.
+Task<std::string> running_parent(FleetAccess& access) {
+  const auto mark = access.around.environment.find(os::kMarkVariable);
+  if (mark == access.around.environment.end()) co_return {};
+  const std::vector<std::string> parts = os::mark_parts(mark->second);
+  if (parts.empty()) co_return {};
+  const std::string id = parts.back().substr(0, parts.back().find(':'));
+  const auto found = co_await access.fleet.find(id);
+  const bool runs = found && *found && (*found)->run.id == id && (*found)->run.state == domain::RunState::running;
+  co_return runs ? id : std::string();
+}
+
 Task<Result<int>> submit(FleetAccess& access, const SubmitOptions& options, engine::Submission wish) {
   STINT_CO_TRY(const bool carried, co_await is_carried(access));
   if (options.wait && !carried) {
-    fmt::print(stderr,
-               "stint: nothing was submitted: there is nothing to wait for. {} `stint run` carries its run itself\n",
-               "No process carries runs here: `stint serve` starts one that does;");
+    fmt::print(
+        stderr,
+        "stint: nothing was submitted, for it would be waited for in vain: {}. `stint run` carries its run itself\n",
+        kNobodyCarries);
     co_return kExitRefused;
   }
-  std::fflush(stdout);
+  if (!access.daemon) wish.parent = co_await running_parent(access);
   int exit = kExitDone;
   if (options.each.empty()) {
     STINT_CO_TRY(exit, co_await submit_one(access, options, std::move(wish)));

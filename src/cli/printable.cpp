@@ -122,7 +122,7 @@ std::size_t CleanText::take(std::string_view text, bool last, std::string& out) 
   return size;
 }
 
-std::string CleanText::run(std::string text, bool last) {
+std::string CleanText::run(const std::string& text, bool last) {
   std::string out;
   std::string_view rest = text;
   while (!rest.empty()) {

@@ -26,7 +26,7 @@ class CleanText {
  private:
   std::size_t take(std::string_view text, bool last, std::string& out);
   std::size_t take_escape(std::string_view text, bool last, std::string& out);
-  std::string run(std::string text, bool last);
+  std::string run(const std::string& text, bool last);
 
   const bool colour_;
   std::string held_;

@@ -31,15 +31,18 @@ Result<std::optional<wire::DaemonPlace>> blocking_read_place(const Surroundings&
   }
   const auto text = agent::blocking_read_file(folder / "daemon.json", kFileMax);
   if (!text) return std::nullopt;
-  const auto place = wire::read_daemon_place(*text);
+  auto place = wire::read_daemon_place(*text);
   if (!place) return std::nullopt;
+  // Whoever could write the file must not make us send another one to an address of theirs.
+  if (std::filesystem::path(place->token_file).parent_path() != folder) place->token_file.clear();
   const auto process = os::read_process(static_cast<pid_t>(place->pid));
   if (!process || process->is_zombie()) return std::nullopt;
   return *place;
 }
 
 std::string blocking_read_token(const std::string& file) {
-  if (file.empty()) return {};
+  std::error_code error;
+  if (file.empty() || !std::filesystem::is_regular_file(std::filesystem::symlink_status(file, error))) return {};
   auto text = agent::blocking_read_file(file, kFileMax);
   if (!text) return {};
   while (text->ends_with('\n')) text->pop_back();

@@ -12,8 +12,9 @@ struct DaemonPlace {
   std::string url;    ///< without a slash at its end
   std::string token;  ///< empty: none is known
 };
-/// None: there is none. A file whose process is gone is passed over. The token of a file goes to its own address only,
-/// never to another that `STINT_URL` names. Fails if `STINT_URL` is none, or the project can't be found.
+/// None: there is none. A file whose process is gone is passed over. Its token is a file beside it and no link, and
+/// goes to its own address only, never to another that `STINT_URL` names. Fails if `STINT_URL` is none, or the project
+/// can't be found.
 [[nodiscard]] Result<std::optional<DaemonPlace>> blocking_find_daemon(const Surroundings& around);
 
 }  // namespace stint::cli

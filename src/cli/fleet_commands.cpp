@@ -14,7 +14,11 @@ FleetCommands::FleetCommands(CLI::App& app)
       inbox_(app),
       answer_(app),
       pause_(app),
-      resume_(app) {}
+      resume_(app),
+      status_(app),
+      top_(app),
+      scale_(app),
+      drain_(app) {}
 
 std::optional<int> FleetCommands::run(const domain::Ambient& ambient) {
   std::optional<int> status;
@@ -33,6 +37,10 @@ std::optional<int> FleetCommands::run(const domain::Ambient& ambient) {
   attempt(answer_);
   attempt(pause_);
   attempt(resume_);
+  attempt(status_);
+  attempt(top_);
+  attempt(scale_);
+  attempt(drain_);
   return status;
 }
 

@@ -5,9 +5,12 @@
 #include "cli/logs.hpp"
 #include "cli/ls.hpp"
 #include "cli/pause.hpp"
+#include "cli/scale.hpp"
 #include "cli/settle.hpp"
 #include "cli/show.hpp"
+#include "cli/status.hpp"
 #include "cli/submit.hpp"
+#include "cli/top.hpp"
 
 #include <optional>
 
@@ -32,6 +35,10 @@ class FleetCommands {
   AnswerCommand answer_;
   PauseCommand pause_;
   ResumeCommand resume_;
+  StatusCommand status_;
+  TopCommand top_;
+  ScaleCommand scale_;
+  DrainCommand drain_;
 };
 
 }  // namespace stint::cli

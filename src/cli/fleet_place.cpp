@@ -73,6 +73,7 @@ class Road {
 
   [[nodiscard]] FleetAccess access() {
     return {.fleet = *fleet_,
+            .reactor = reactor_,
             .around = around_,
             .ambient = ambient_,
             .daemon = daemon_.has_value(),

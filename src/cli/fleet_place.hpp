@@ -13,11 +13,16 @@
 #include <string>
 #include <vector>
 
+namespace stint {
+class Reactor;
+}
+
 namespace stint::cli {
 
 /// What a command has to do with.
 struct FleetAccess {
   engine::Fleet& fleet;
+  Reactor& reactor;
   const Surroundings& around;
   const domain::Ambient& ambient;
   bool daemon = false;  ///< another process answers, and carries runs

@@ -32,6 +32,11 @@ store::Filter filter_of(const ListOptions& options) {
   return filter;
 }
 
+void say_none(const store::Filter& filter) {
+  const bool filtered = !filter.states.empty() || !filter.agent.empty() || !filter.session.empty();
+  fmt::print("No runs{}. `stint submit AGENT` makes one.\n", filtered ? " like that" : " yet");
+}
+
 /// Page by page, so that the first is seen at once; JSON is one object.
 Task<Result<int>> list_all(FleetAccess& access, const ListOptions& options, store::Filter filter) {
   std::vector<engine::RunView> whole;
@@ -43,6 +48,8 @@ Task<Result<int>> list_all(FleetAccess& access, const ListOptions& options, stor
       std::ranges::move(page, std::back_inserter(whole));
     } else if (!page.empty()) {
       print(page, access, first);
+    } else if (first) {
+      say_none(filter);
     }
     if (last) break;
   }
@@ -57,8 +64,7 @@ Task<Result<int>> list(FleetAccess& access, const ListOptions& options) {
   if (options.json) {
     fmt::print("{}\n", wire::to_json(runs, {}));
   } else if (runs.empty()) {
-    const bool filtered = !filter.states.empty() || !filter.agent.empty() || !filter.session.empty();
-    fmt::print("No runs{}. `stint submit AGENT` makes one.\n", filtered ? " like that" : " yet");
+    say_none(filter);
   } else {
     print(runs, access, true);
     if (runs.size() == options.limit) {

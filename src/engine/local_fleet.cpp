@@ -187,6 +187,9 @@ RunView LocalFleet::view(store::Run run) const {
   if (parts_.engine != nullptr) {
     if (const pool::Carried* const carried = parts_.engine->worker().find(run.id)) {
       view.memo.usage = carried->usage;
+      const PoolHealth pool = parts_.engine->health();
+      const auto worker = std::ranges::find(pool.workers, run.id, &WorkerHealth::job_label);
+      if (worker != pool.workers.end()) view.carried_by = to_string(worker->id);
     }
   }
   view.run = std::move(run);
@@ -225,7 +228,11 @@ Task<Result<store::Output>> LocalFleet::output(std::string id) { return parts_.s
 
 Task<std::uint64_t> LocalFleet::changed(std::string id, std::uint64_t seen, Duration most) {
   if (parts_.engine == nullptr) {
-    if (most > Duration::zero()) co_await sleep_for(std::min(most, kLookAgain));
+    // Whoever carries what is waited for may have died: somebody has to notice.
+    if (most > Duration::zero()) {
+      co_await sleep_for(std::min(most, kLookAgain));
+      (void)co_await parts_.store.tick();
+    }
     co_return seen + 1;
   }
   events::Changes& changes = parts_.engine->changes();

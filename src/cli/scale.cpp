@@ -1,0 +1,122 @@
+#include "cli/scale.hpp"
+
+#include "agent/quantity.hpp"
+#include "cli/fleet_place.hpp"
+#include "cli/fleet_text.hpp"
+#include "stint/scope.hpp"
+#include "wire/fleet.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+namespace stint::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kWorkersMax = 10'000;
+constexpr Duration kLookEvery = 300ms;
+
+std::optional<std::size_t> size_of(const std::optional<std::int64_t>& number) {
+  if (!number) return std::nullopt;
+  return static_cast<std::size_t>(*number);
+}
+
+Task<Result<int>> scale(FleetAccess& access, engine::Fleet::Scale wanted, bool json) {
+  STINT_CO_TRY(const PoolHealth health, co_await access.fleet.scale(wanted));
+  if (json) {
+    fmt::print("{}\n", wire::to_json(health));
+    co_return kExitDone;
+  }
+  std::string text = some(health.pool_size, "worker");
+  if (health.target_size != health.pool_size) text += fmt::format(", on the way to {}", health.target_size);
+  if (health.bounds) text += fmt::format("; from {} to {} by itself", health.bounds->first, health.bounds->second);
+  fmt::print("{}\n", text);
+  co_return kExitDone;
+}
+
+/// Until the daemon is gone: it answers no more, or is stopped.
+Task<Result<>> wait_for_end(FleetAccess& access, bool json) {
+  std::size_t told = 0;
+  while (true) {
+    const auto status = co_await access.fleet.status();
+    if (!status) {
+      if (status.error() == Errc::unavailable || status.error() == Errc::full) co_return Result<>();
+      co_return fail(status.error());
+    }
+    if (status->phase == engine::Phase::stopped) co_return Result<>();
+    if (!json && status->running.size() != told) {
+      told = status->running.size();
+      fmt::print(stderr, "stint: {} still going\n", some(told, "run"));
+    }
+    co_await sleep_for(kLookEvery);
+  }
+}
+
+Task<Result<int>> drain(FleetAccess& access, std::optional<Duration> timeout, bool wait, bool json) {
+  STINT_CO_CHECK(co_await access.fleet.drain(timeout));
+  if (!json) fmt::print("{} drains: nothing new is begun. What runs may finish; then it ends.\n", access.where);
+  std::fflush(stdout);
+  if (wait) STINT_CO_CHECK(co_await wait_for_end(access, json));
+  if (wait && !json) fmt::print("Drained.\n");
+  if (json) {
+    const auto health = wait ? Result<PoolHealth>(PoolHealth{}) : co_await access.fleet.health();
+    fmt::print("{}\n", wire::to_json(health ? *health : PoolHealth{}));
+  }
+  co_return kExitDone;
+}
+
+}  // namespace
+
+ScaleCommand::ScaleCommand(CLI::App& app) : command_(app, "scale", "How many workers the daemon has") {
+  command_.footer(
+      "`stint scale 8` sets it now; --min and --max are the bounds within which the pool adapts by itself.");
+  command_.option("N", workers_, "Workers").whole(0, kWorkersMax).value("");
+  command_.option("--min", min_, "At least").whole(0, kWorkersMax);
+  command_.option("--max", max_, "At most").whole(1, kWorkersMax);
+  command_.flag("--json", json_, "One JSON object: the pool");
+}
+
+bool ScaleCommand::chosen() const { return command_.chosen(); }
+
+int ScaleCommand::run(const domain::Ambient& ambient) {
+  if (!workers_ && !min_ && !max_) {
+    complain({Errc::invalid, "how many? stint scale N, or --min N --max N"});
+    return kExitUsage;
+  }
+  if (min_ && max_ && *min_ > *max_) {
+    complain({Errc::invalid, "--min is more than --max"});
+    return kExitUsage;
+  }
+  return run_on_fleet(ambient, {}, [this](FleetAccess& access) {
+    return scale(access, {.workers = size_of(workers_), .min = size_of(min_), .max = size_of(max_)}, json_);
+  });
+}
+
+DrainCommand::DrainCommand(CLI::App& app) : command_(app, "drain", "The daemon takes nothing new, finishes, and ends") {
+  command_.footer(
+      "What has not finished by the timeout is ended and handed back to the queue, or in doubt if it may not be "
+      "repeated;\n"
+      "no attempt is used up. To ask again hurries.");
+  command_.option("--timeout", timeout_, "For what runs; default: pool.drain").value("DURATION");
+  command_.flag("--wait", wait_, "Until the daemon is gone");
+  command_.flag("--json", json_, "One JSON object: the pool");
+}
+
+bool DrainCommand::chosen() const { return command_.chosen(); }
+
+int DrainCommand::run(const domain::Ambient& ambient) {
+  std::optional<Duration> timeout;
+  if (!timeout_.empty()) {
+    const auto parsed = agent::parse_duration(timeout_);
+    if (!parsed) {
+      complain(parsed.error());
+      return kExitUsage;
+    }
+    timeout = *parsed;
+  }
+  return run_on_fleet(ambient, {}, [&, this](FleetAccess& access) { return drain(access, timeout, wait_, json_); });
+}
+
+}  // namespace stint::cli

@@ -1,0 +1,38 @@
+/// `stint scale` and `stint drain`: how many workers the daemon has, and its orderly end.
+#pragma once
+
+#include "cli/command.hpp"
+#include "domain/ambient.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace stint::cli {
+
+class ScaleCommand {
+ public:
+  explicit ScaleCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const;
+  int run(const domain::Ambient& ambient);
+
+ private:
+  Command command_;
+  std::optional<std::int64_t> workers_, min_, max_;
+  bool json_ = false;
+};
+
+class DrainCommand {
+ public:
+  explicit DrainCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const;
+  int run(const domain::Ambient& ambient);
+
+ private:
+  Command command_;
+  std::string timeout_;
+  bool wait_ = false;
+  bool json_ = false;
+};
+
+}  // namespace stint::cli

@@ -1,0 +1,20 @@
+/// `stint status`: the fleet on one screen.
+#pragma once
+
+#include "cli/command.hpp"
+#include "domain/ambient.hpp"
+
+namespace stint::cli {
+
+class StatusCommand {
+ public:
+  explicit StatusCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const;
+  int run(const domain::Ambient& ambient);
+
+ private:
+  Command command_;
+  bool json_ = false;
+};
+
+}  // namespace stint::cli

@@ -1,0 +1,165 @@
+#include "cli/top.hpp"
+
+#include "cli/fleet_place.hpp"
+#include "cli/fleet_text.hpp"
+#include "cli/printable.hpp"
+#include "cli/top_view.hpp"
+#include "os/terminal.hpp"
+#include "stint/asio.hpp"
+#include "stint/bell.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <unistd.h>
+
+namespace stint::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kLookEvery = 500ms, kDrawEvery = 1s;
+constexpr std::uint32_t kWaitingShown = 200;
+constexpr os::TerminalSize kPaper{80, 24};
+
+/// The other screen of a terminal, without a cursor. Gives both back when it goes, also when a signal ends the command.
+class Screen {
+ public:
+  Screen() { put("\033[?1049h\033[?25l\033[2J"); }
+  ~Screen() { put("\033[?25h\033[?1049l"); }
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+  void show(const std::vector<Line>& lines, bool colour) {
+    std::string out = "\033[H";
+    for (std::size_t i = 0; i < lines.size(); ++i) out += (i > 0 ? "\r\n" : "") + lines[i].str(colour) + "\033[K";
+    put(out + "\033[J");
+  }
+
+ private:
+  static void put(std::string_view text) noexcept {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  }
+};
+
+Task<Result<TopFrame>> look(FleetAccess& access) {
+  TopFrame frame;
+  frame.where = access.where;
+  frame.daemon = access.daemon;
+  STINT_CO_TRY(frame.status, co_await access.fleet.status());
+  store::Filter filter;
+  filter.states = {domain::RunState::queued, domain::RunState::parked, domain::RunState::in_doubt};
+  filter.most = kWaitingShown;
+  STINT_CO_TRY(frame.waiting, co_await access.fleet.list(std::move(filter)));
+  co_return frame;
+}
+
+class Top {
+ public:
+  Top(FleetAccess& access, os::RawTerminal& terminal)
+      : access_(access), keyboard_(access.reactor.io(), terminal.release_input()) {}
+
+  Task<Result<int>> run() {
+    auto body = [&](Scope& scope) -> Task<> {
+      scope_ = &scope;
+      scope.spawn(hear_keys());
+      scope.spawn(keep_looking());
+      co_await draw_until_quit();
+      scope.cancel();
+    };
+    (void)co_await with_scope(std::ref(body));
+    co_return kExitDone;
+  }
+
+ private:
+  Task<> hear_keys() {
+    std::array<char, 64> bytes{};
+    KeyReader reader;
+    while (true) {
+      const auto [error, size] = co_await keyboard_.async_read_some(asio::buffer(bytes), use_task);
+      if (error) co_return;  // it is shown on, and ended by a signal
+      for (const Key key : reader.add({bytes.data(), size})) act(view_.press(key));
+      changed_.ring();
+    }
+  }
+  void act(TopView::Action action) {
+    switch (action.act) {
+      case TopView::Act::none: break;
+      case TopView::Act::quit: quit_ = true; break;
+      case TopView::Act::cancel: scope_->spawn(cancel(std::move(action.run))); break;
+      case TopView::Act::drain: scope_->spawn(drain()); break;
+    }
+  }
+  Task<> cancel(std::string id) {
+    view_.say("Cancelling " + printable(id) + " …");
+    const auto receipt = co_await access_.fleet.cancel(std::move(id));
+    view_.say(receipt ? receipt_text(*receipt) : printable(receipt.error().describe()));
+    changed_.ring();
+  }
+  Task<> drain() {
+    const auto done = co_await access_.fleet.drain(std::nullopt);
+    view_.say(done ? "It drains." : printable(done.error().describe()));
+    changed_.ring();
+  }
+  Task<> keep_looking() {
+    while (true) {
+      auto frame = co_await look(access_);
+      if (frame) {
+        view_.update(std::move(*frame));
+      } else {
+        view_.say(printable(frame.error().describe()));
+      }
+      changed_.ring();
+      co_await sleep_for(kLookEvery);
+    }
+  }
+  Task<> draw_until_quit() {
+    while (!quit_) {
+      const std::uint64_t seen = changed_.rings();
+      const os::TerminalSize size = os::terminal_size(STDOUT_FILENO).value_or(kPaper);
+      screen_.show(view_.draw(size.columns, size.rows, access_.ambient.wall_now()), access_.around.colour);
+      co_await changed_.hear(seen, kDrawEvery);
+    }
+  }
+
+  FleetAccess& access_;
+  asio::posix::stream_descriptor keyboard_;
+  Screen screen_;
+  TopView view_;
+  Bell changed_;
+  Scope* scope_ = nullptr;
+  bool quit_ = false;
+};
+
+Task<Result<int>> show_top(FleetAccess& access) {
+  auto terminal = os::RawTerminal::open();
+  if (access.around.terminal && terminal) {
+    Top top(access, *terminal);
+    co_return co_await top.run();
+  }
+  STINT_CO_TRY(TopFrame frame, co_await look(access));
+  TopView view;
+  view.update(std::move(frame));
+  for (const Line& line : view.draw(kPaper.columns, kPaper.rows, access.ambient.wall_now())) {
+    fmt::print("{}\n", line.str(access.around.colour));
+  }
+  co_return kExitDone;
+}
+
+}  // namespace
+
+TopCommand::TopCommand(CLI::App& app) : command_(app, "top", "The fleet, live: workers, queue, limits, runs, cost") {
+  command_.footer(
+      "Keys: ↑ ↓ select a run · c cancels it · d drains the daemon · q quits. Both are asked for again. Without a "
+      "terminal it\nprints one picture.");
+}
+
+bool TopCommand::chosen() const { return command_.chosen(); }
+
+int TopCommand::run(const domain::Ambient& ambient) { return run_on_fleet(ambient, {}, show_top); }
+
+}  // namespace stint::cli

@@ -1,0 +1,19 @@
+/// `stint top`: the fleet, live on a terminal.
+#pragma once
+
+#include "cli/command.hpp"
+#include "domain/ambient.hpp"
+
+namespace stint::cli {
+
+class TopCommand {
+ public:
+  explicit TopCommand(CLI::App& app);
+  [[nodiscard]] bool chosen() const;
+  int run(const domain::Ambient& ambient);
+
+ private:
+  Command command_;
+};
+
+}  // namespace stint::cli

@@ -1,0 +1,66 @@
+/// What `stint top` shows, and what its keys do: a picture of the fleet, a selection, a question. Pure.
+#pragma once
+
+#include "cli/demo_text.hpp"
+#include "engine/fleet.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stint::cli {
+
+enum class Key : std::uint8_t { up, down, page_up, page_down, cancel, drain, yes, quit, other };
+
+/// Bytes of a terminal become keys. A sequence that comes in pieces is put together; one that is none is `other`.
+class KeyReader {
+ public:
+  [[nodiscard]] std::vector<Key> add(std::string_view bytes);
+
+ private:
+  std::string held_;
+};
+
+/// What the fleet said last.
+struct TopFrame {
+  engine::FleetStatus status;
+  std::vector<engine::RunView> waiting;  ///< queued, parked, in doubt
+  std::string where;
+  bool daemon = false;
+};
+
+class TopView {
+ public:
+  enum class Act : std::uint8_t { none, quit, cancel, drain };
+  struct Action {
+    Act act = Act::none;
+    std::string run;  ///< of a cancel
+  };
+
+  /// The selection stays with its run as long as it is there.
+  void update(TopFrame frame);
+  /// Said below the runs until something else is.
+  void say(std::string message) { message_ = std::move(message); }
+  [[nodiscard]] Action press(Key key);
+  /// At most `rows` lines of `columns`.
+  [[nodiscard]] std::vector<Line> draw(int columns, int rows, WallTime now);
+
+ private:
+  [[nodiscard]] std::vector<engine::RunView> runs() const;
+  void move(std::int64_t by);
+  [[nodiscard]] Line foot() const;
+  [[nodiscard]] std::vector<Line> worker_lines() const;
+
+  TopFrame frame_;
+  std::string selected_;      // id; empty: the first
+  std::size_t at_ = 0;        // where it stood
+  std::size_t first_ = 0;     // of the runs that are drawn
+  std::size_t visible_ = 10;  // of the runs, when drawn last
+  Act asked_ = Act::none;     // a question waits for y
+  std::string asked_run_;
+  std::string message_;
+};
+
+}  // namespace stint::cli

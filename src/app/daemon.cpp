@@ -1,5 +1,6 @@
 #include "app/daemon.hpp"
 
+#include "agent/quantity.hpp"
 #include "limit/listing.hpp"
 #include "os/resources.hpp"
 
@@ -193,20 +194,27 @@ Task<> Daemon::reload() {
   log(fmt::format("reloaded: {} agents", reading_->catalogue.agents.size()));
 }
 
-/// A run that can't be given a pipe, or pushes the host into swapping, is better begun later.
+/// A run that can't be given a pipe, or pushes the host into swapping, or costs more than a day may, is better begun
+/// later.
+Task<std::string> Daemon::why_held_up() {
+  const std::uint64_t memory = os::memory_available();
+  if (memory != 0 && memory < kMemoryLeast) co_return fmt::format("only {} MiB of memory are free", memory >> 20);
+  const auto [used, most] = os::descriptors();
+  if (used + kDescriptorsPerRun > most) co_return fmt::format("{} of {} file descriptors are in use", used, most);
+  const auto per_day = reading_->place.settings.money_micros_per_day;
+  if (!per_day) co_return {};
+  const auto today = co_await fleet_->spent_today();
+  if (!today || today->money_micros < *per_day) co_return {};
+  co_return fmt::format("the fleet has spent {} of {} today (budget.cost_per_day)",
+                        agent::format_money(today->money_micros), agent::format_money(*per_day));
+}
+
 Task<> Daemon::watch_resources() {
   std::string before;
   while (true) {
-    std::string why;
-    const std::uint64_t memory = os::memory_available();
-    const auto [used, most] = os::descriptors();
-    if (memory != 0 && memory < kMemoryLeast) {
-      why = fmt::format("only {} MiB of memory are free", memory >> 20);
-    } else if (used + kDescriptorsPerRun > most) {
-      why = fmt::format("{} of {} file descriptors are in use", used, most);
-    }
+    const std::string why = co_await why_held_up();
     if (why != before) {
-      if (!why.empty()) log("no run is begun: " + why);
+      log(why.empty() ? "runs are begun again" : "no run is begun: " + why);
       engine_->hold_up(why);
       before = why;
     }

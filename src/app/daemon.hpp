@@ -55,6 +55,7 @@ class Daemon {
   Task<> hear_signals();
   Task<> reload();
   Task<> watch_resources();
+  Task<std::string> why_held_up();
   std::vector<std::string> environment_of(const domain::WorkOrder& order);
   std::vector<engine::LimitView> look_at_limits() const;
   Result<bool> resize_limit(const std::string& name, std::uint32_t capacity) const;

@@ -1,6 +1,10 @@
 #include "cli/run.hpp"
 
+#include "cli/daemon_place.hpp"
+#include "cli/exit_status.hpp"
+#include "cli/follow.hpp"
 #include "cli/host_parts.hpp"
+#include "cli/remote_fleet.hpp"
 #include "cli/run_display.hpp"
 #include "cli/run_wish.hpp"
 #include "cli/store_place.hpp"
@@ -26,64 +30,31 @@ namespace {
 using namespace std::chrono_literals;
 using domain::RunState;
 
-constexpr int kExitRefused = 3, kExitExpired = 4, kExitCancelled = 5, kExitInDoubt = 6, kExitBySignal = 128;
 constexpr Duration kRefresh = 250ms;
 constexpr std::uint32_t kEventsPage = 200;
 
-int exit_status(const store::Run& run) {
-  switch (run.state) {
-    case RunState::succeeded: return kExitDone;
-    case RunState::expired: return kExitExpired;
-    case RunState::cancelled: return kExitCancelled;
-    case RunState::in_doubt:
-    case RunState::parked: return kExitInDoubt;
-    case RunState::failed:
-    case RunState::queued:
-    case RunState::running: break;
-  }
-  return kExitFailed;
-}
-
-/// One call: the run, an engine that carries it and nothing else, the signals that end it, and what is shown of it.
-class FollowedRun {
+/// Follows one run to its end: shows what happens to it, and ends it on a signal.
+class Follower {
  public:
-  FollowedRun(Reactor& reactor, const domain::Ambient& ambient, std::shared_ptr<const Reading> reading,
-              store::Store& store, bool lasting_lease, const Surroundings& around, const RunOptions& options)
+  Follower(Reactor& reactor, const domain::Ambient& ambient, const Surroundings& around, const RunOptions& options)
       : ambient_(ambient),
         options_(options),
-        reading_(std::move(reading)),
-        store_(store),
-        reactor_(reactor),
-        lasting_lease_(lasting_lease),
         display_(around, options.quiet || options.json),
-        signals_(reactor.io(), SIGINT, SIGTERM, SIGHUP),
-        permits_(reactor, ambient, [this] { return reading_; }),
-        driver_(reactor, [this] { return reading_; }, {}) {}
+        signals_(reactor.io(), SIGINT, SIGTERM, SIGHUP) {}
 
-  /// Fails if it could not be submitted.
-  Task<Result<>> carry(engine::Submission wish) {
-    make_fleet(nullptr);
-    STINT_CO_CHECK(co_await define());
-    wish.parent = co_await running_parent();
-    const std::string agent = wish.agent.empty() ? std::string(engine::kPromptAgent) : wish.agent;
-    std::vector<engine::Submission> wishes;
-    wishes.push_back(std::move(wish));
-    STINT_CO_TRY(auto submitted, co_await fleet_->submit(std::move(wishes)));
-    if (!submitted.front()) co_return fail(std::move(submitted.front()).error());
-    id_ = submitted.front()->id;
-    make_engine(agent);
-    auto body = [&](Scope& scope) -> Task<> {
-      scope.spawn(hear_signals());
-      scope.spawn(serve());
-      co_await follow();
-      engine_->drain(Duration::zero());
-      while (!served_) co_await sleep_for(1ms);
+  /// `carrier`: the engine of this process that carries it; null: another process does.
+  Task<> follow(engine::Fleet& fleet, std::string id, engine::Engine* carrier) {
+    fleet_ = &fleet;
+    id_ = std::move(id);
+    carrier_ = carrier;
+    auto body = [this](Scope& scope) -> Task<> {
+      scope.spawn(hear_signals(scope));
+      co_await watch();
       scope.cancel();
     };
     (void)co_await with_scope(std::ref(body));
-    co_return Result<>();
   }
-
+  void say(const std::string& text) { display_.say(text); }
   void show_end() {
     if (options_.json) {
       fmt::print("{}\n", wire::result_line(view_, refused_));
@@ -98,16 +69,162 @@ class FollowedRun {
   }
 
  private:
+  Task<> watch() {
+    std::uint64_t seen = 0;
+    while (true) {
+      seen = co_await fleet_->changed(id_, seen, kRefresh);
+      const auto view = co_await fleet_->find(id_);
+      if (!view || !*view) continue;  // it will answer again
+      co_await tell_events();
+      co_await tell_output();
+      view_ = std::move(**view);
+      if (engine::is_at_rest(view_.run)) break;
+      if (view_.run.state == RunState::queued) co_await tell_wait();
+      if (display_.live()) display_.refresh(view_, ambient_.wall_now());
+    }
+    co_await tell_events();
+    co_await tell_output();
+  }
+
+  Task<> tell_events() {
+    while (true) {
+      const auto page = co_await fleet_->events(id_, after_, kEventsPage);
+      if (!page) co_return;
+      for (const store::Event& event : *page) {
+        after_ = event.seq;
+        if (event.cause == "claimed") ++attempt_;
+        if (event.cause == "park" || event.cause == "hand_back" || event.cause == "lost") --attempt_;
+        if (options_.json) {
+          print_line(wire::event_line(event, attempt_));
+        } else {
+          display_.show(event, scribe_.read_note(event.data));
+        }
+      }
+      if (page->size() < kEventsPage) co_return;
+    }
+  }
+
+  Task<> tell_output() {
+    const auto output = co_await fleet_->output(id_);
+    if (!output) co_return;
+    for (const OutputReader::Piece& piece : reader_.take(*output)) {
+      const std::string text = (piece.left_out > 0 ? left_out_text(piece.left_out) + "\n" : "") + piece.text;
+      if (options_.json) {
+        print_line(wire::text_line(id_, text));
+      } else {
+        display_.print(text);
+      }
+    }
+  }
+
+  /// Why it does not begin.
+  Task<> tell_wait() {
+    std::string why;
+    if (carrier_ != nullptr) {
+      for (const auto& [agent, each] : carrier_->waits()) why = each;
+    }
+    if (why.empty()) {
+      const auto reasons = co_await fleet_->why(id_);
+      if (!reasons) co_return;
+      for (const store::Why& each : reasons->reasons) {
+        if (each.reason != "place" && each.reason != "delay") why = each.reason + ": " + each.detail;
+      }
+    }
+    if (why.empty() || why == told_wait_) co_return;
+    told_wait_ = why;
+    if (options_.json) {
+      print_line(wire::waiting_line(id_, why));
+    } else {
+      display_.show_wait(why);
+    }
+    if (!options_.no_wait) co_return;
+    refused_ = true;
+    (void)co_await fleet_->cancel(id_);
+  }
+
+  static void print_line(const std::string& line) {
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  }
+
+  Task<> hear_signals(Scope& scope) {
+    while (true) {
+      const auto [error, signal] = co_await signals_.async_wait(use_task);
+      if (error) co_return;
+      const bool again = std::exchange(last_signal_, signal) != 0;
+      if (again && carrier_ != nullptr) {
+        carrier_->stop_here(id_, pool::Carried::Stop::cancelled, "cancelled by the keyboard");
+      } else if (!again) {
+        if (display_.live()) display_.say("ending it; once more to hurry");
+        scope.spawn(cancel());
+      }
+    }
+  }
+
+  Task<> cancel() { (void)co_await fleet_->cancel(id_); }
+
+  const domain::Ambient& ambient_;
+  const RunOptions& options_;
+  RunDisplay display_;
+  asio::signal_set signals_;
+  wire::Scribe scribe_;
+  engine::Fleet* fleet_ = nullptr;
+  engine::Engine* carrier_ = nullptr;
+  std::string id_;
+  engine::RunView view_;
+  bool refused_ = false;
+  int last_signal_ = 0;
+  std::int64_t after_ = 0;
+  std::uint32_t attempt_ = 0;
+  OutputReader reader_;
+  std::string told_wait_;
+};
+
+/// Carries one run, and nothing else, with an engine of this process.
+class OwnRun {
+ public:
+  OwnRun(Reactor& reactor, const domain::Ambient& ambient, std::shared_ptr<const Reading> reading, store::Store& store,
+         bool lasting_lease)
+      : reactor_(reactor),
+        ambient_(ambient),
+        reading_(std::move(reading)),
+        store_(store),
+        lasting_lease_(lasting_lease),
+        permits_(reactor, ambient, [this] { return reading_; }),
+        driver_(reactor, [this] { return reading_; }, {}) {}
+
+  /// Fails if it could not be submitted.
+  Task<Result<>> carry(engine::Submission wish, Follower& follower) {
+    make_fleet(nullptr);
+    STINT_CO_CHECK(co_await define());
+    wish.parent = co_await running_parent();
+    const std::string agent = wish.agent.empty() ? std::string(engine::kPromptAgent) : wish.agent;
+    std::vector<engine::Submission> wishes;
+    wishes.push_back(std::move(wish));
+    STINT_CO_TRY(auto submitted, co_await fleet_->submit(std::move(wishes)));
+    if (!submitted.front()) co_return fail(std::move(submitted.front()).error());
+    const std::string id = submitted.front()->id;
+    make_engine(agent, id);
+    auto body = [&](Scope& scope) -> Task<> {
+      scope.spawn(serve(follower));
+      co_await follower.follow(*fleet_, id, engine_.get());
+      engine_->drain(Duration::zero());
+    };
+    (void)co_await with_scope(std::ref(body));
+    co_return Result<>();
+  }
+
+ private:
   void make_fleet(engine::Engine* engine) {
     engine::LocalFleet::Parts parts{
         reactor_, store_, scribe_, ambient_, [this]() -> const engine::Book& { return reading_->book; }, engine};
     fleet_ = std::make_unique<engine::LocalFleet>(std::move(parts), engine::LocalFleet::Options());
   }
-  void make_engine(const std::string& agent) {
+  void make_engine(const std::string& agent, const std::string& id) {
     engine::EngineOptions options;
     options.label = fmt::format("{}:{} run", os::host_name(), ::getpid());
     options.pool.workers = 1;
-    options.only = id_;
+    options.only = id;
     options.only_agent = agent;
     if (lasting_lease_) options.lease = Duration::max();
     engine_ =
@@ -138,129 +255,49 @@ class FollowedRun {
     co_return runs ? id : std::string();
   }
 
-  Task<> serve() {
+  Task<> serve(Follower& follower) {
     const auto ended = co_await engine_->run();
-    if (!ended) display_.say(ended.error().describe());
-    served_ = true;
+    if (!ended) follower.say(ended.error().describe());
   }
 
-  Task<> follow() {
-    std::uint64_t seen = 0;
-    while (true) {
-      seen = co_await fleet_->changed(id_, seen, kRefresh);
-      const auto view = co_await fleet_->find(id_);
-      if (!view || !*view) continue;  // the store will answer again
-      co_await tell_events();
-      co_await tell_output();
-      view_ = std::move(**view);
-      if (engine::is_at_rest(view_.run)) break;
-      if (view_.run.state == RunState::queued) co_await tell_wait();
-      if (display_.live()) display_.refresh(view_, ambient_.wall_now());
-    }
-    co_await tell_events();
-    co_await tell_output();
-  }
-
-  Task<> tell_events() {
-    while (true) {
-      const auto page = co_await store_.events(id_, after_, kEventsPage);
-      if (!page) co_return;
-      for (const store::Event& event : *page) {
-        after_ = event.seq;
-        if (event.cause == "claimed") ++attempt_;
-        if (event.cause == "park" || event.cause == "hand_back" || event.cause == "lost") --attempt_;
-        if (options_.json) {
-          print_line(wire::event_line(event, attempt_));
-        } else {
-          display_.show(event, scribe_.read_note(event.data));
-        }
-      }
-      if (page->size() < kEventsPage) co_return;
-    }
-  }
-
-  Task<> tell_output() {
-    const auto output = co_await store_.output(id_);
-    if (!output || output->bytes == printed_) co_return;
-    const std::string all = output->head + output->tail;
-    const std::uint64_t kept = all.size(), fresh = output->bytes - printed_;
-    const std::string text = all.substr(kept - std::min<std::uint64_t>(kept, fresh));
-    printed_ = output->bytes;
-    if (options_.json) {
-      print_line(wire::text_line(id_, text));
-    } else {
-      display_.print(text);
-    }
-  }
-
-  /// Why it does not begin.
-  Task<> tell_wait() {
-    std::string why;
-    for (const auto& [agent, each] : engine_->waits()) why = each;
-    if (why.empty()) {
-      const auto reasons = co_await fleet_->why(id_);
-      if (!reasons) co_return;
-      for (const store::Why& each : reasons->reasons) {
-        if (each.reason != "place" && each.reason != "delay") why = each.reason + ": " + each.detail;
-      }
-    }
-    if (why.empty() || why == told_wait_) co_return;
-    told_wait_ = why;
-    if (options_.json) {
-      print_line(wire::waiting_line(id_, why));
-    } else {
-      display_.show_wait(why);
-    }
-    if (!options_.no_wait) co_return;
-    refused_ = true;
-    (void)co_await fleet_->cancel(id_);
-  }
-
-  static void print_line(const std::string& line) {
-    fmt::print("{}\n", line);
-    std::fflush(stdout);
-  }
-
-  Task<> hear_signals() {
-    while (true) {
-      const auto [error, signal] = co_await signals_.async_wait(use_task);
-      if (error) co_return;
-      const bool again = std::exchange(last_signal_, signal) != 0;
-      if (again) {
-        engine_->stop_here(id_, pool::Carried::Stop::cancelled, "cancelled by the keyboard");
-        continue;
-      }
-      if (display_.live()) display_.say("ending it; once more to hurry");
-      const auto reached = co_await store_.cancel(id_);
-      (void)reached;
-      engine_->stop_here(id_, pool::Carried::Stop::cancelled,
-                         signal == SIGINT ? "cancelled by the keyboard" : "cancelled by a signal");
-      engine_->changes().tell(id_);
-    }
-  }
-
+  Reactor& reactor_;
   const domain::Ambient& ambient_;
-  const RunOptions& options_;
   std::shared_ptr<const Reading> reading_;
   store::Store& store_;
-  Reactor& reactor_;
   const bool lasting_lease_;
-  RunDisplay display_;
-  asio::signal_set signals_;
   wire::Scribe scribe_;
   HostPermits permits_;
   ProcessDriver driver_;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<engine::LocalFleet> fleet_;
-  std::string id_;
-  engine::RunView view_;
-  bool served_ = false, refused_ = false;
-  int last_signal_ = 0;
-  std::int64_t after_ = 0;
-  std::uint32_t attempt_ = 0;
-  std::uint64_t printed_ = 0;
-  std::string told_wait_;
 };
+
+/// A daemon carries it.
+Task<Result<>> follow_daemon(Reactor& reactor, const domain::Ambient& ambient, const DaemonPlace& daemon,
+                             engine::Submission wish, Follower& follower) {
+  RemoteFleet fleet(reactor, daemon, ambient);
+  std::vector<engine::Submission> wishes;
+  wishes.push_back(std::move(wish));
+  STINT_CO_TRY(auto submitted, co_await fleet.submit(std::move(wishes)));
+  if (!submitted.front()) co_return fail(std::move(submitted.front()).error());
+  co_await follower.follow(fleet, submitted.front()->id, nullptr);
+  co_return Result<>();
+}
+
+/// This process does.
+Task<Result<>> carry_here(Reactor& reactor, const domain::Ambient& ambient, std::shared_ptr<const Reading> reading,
+                          const std::optional<StorePlace>& place, engine::Submission wish, Follower& follower) {
+  std::unique_ptr<store::Store> store;
+  if (place) {
+    STINT_CO_TRY(store, co_await open_store(reactor, *place, ambient));
+  } else {
+    store = std::make_unique<store::MemoryStore>(ambient);
+  }
+  os::become_subreaper();
+  const bool lasting_lease = place && !place->path.empty();
+  OwnRun own(reactor, ambient, std::move(reading), *store, lasting_lease);
+  co_return co_await own.carry(std::move(wish), follower);
+}
 
 }  // namespace
 
@@ -322,34 +359,31 @@ int RunCommand::run(const domain::Ambient& ambient) {
     reading = blocking_read_project(around, cluster);
     if (!reading) return complain(reading.error());
   }
+  const auto daemon = blocking_find_daemon(around);
+  if (!daemon) return complain(daemon.error());
+  // From within a run: its permits are known to be held by who asks only if that one carries the run itself. And a
+  // program of our own choice is nothing to ask of others.
+  const bool nested = !os::environment(os::kMarkVariable).empty();
+  const bool here = !*daemon || ((nested || !options_.program.empty()) && !memory);
   Reactor reactor;
-  std::unique_ptr<store::Store> store;
-  std::optional<FollowedRun> followed;
-  std::optional<Error> error;
+  Follower follower(reactor, ambient, around, options_);
+  Result<> done;
   auto body = [&]() -> Task<> {
-    if (memory) {
-      store = std::make_unique<store::MemoryStore>(ambient);
+    if (here) {
+      done = co_await carry_here(reactor, ambient, *reading, memory ? std::nullopt : std::optional(place), *wish,
+                                 follower);
     } else {
-      auto opened = co_await open_store(reactor, place, ambient);
-      if (!opened) {
-        error = opened.error();
-        co_return;
-      }
-      store = std::move(*opened);
+      done = co_await follow_daemon(reactor, ambient, **daemon, *wish, follower);
     }
-    os::become_subreaper();
-    followed.emplace(reactor, ambient, *reading, *store, !memory && !cluster, around, options_);
-    const auto done = co_await followed->carry(*wish);
-    if (!done) error = done.error();
   };
   {
     RootScope scope(reactor);
     scope.spawn(body());
     reactor.run(scope);
   }
-  if (error) return complain_as(*error);
-  followed->show_end();
-  return followed->status();
+  if (!done) return complain_as(done.error());
+  follower.show_end();
+  return follower.status();
 }
 
 }  // namespace stint::cli

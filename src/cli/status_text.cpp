@@ -55,7 +55,7 @@ Line queue_line(const engine::FleetStatus& status) {
   Line line = field("queue");
   line.add(fmt::format("{} queued, {} could start now", queued, status.stats.ready));
   if (status.queue_capacity > 0)
-    line.add(fmt::format("  (room for {} of an agent)", status.queue_capacity), Style::dim);
+    line.add(fmt::format("  (room for {})", status.queue_capacity), Style::dim);
   return line;
 }
 

@@ -402,16 +402,27 @@ Task<Result<FleetStatus>> LocalFleet::status() {
   }
   STINT_CO_TRY(status.stats, co_await parts_.store.stats());
   STINT_CO_TRY(status.limits, co_await limits());
-  STINT_CO_TRY(const std::vector<store::Spent> today, co_await parts_.store.spent(parts_.ambient.wall_now()));
-  for (const store::Spent& spent : today) {
-    status.tokens_today += spent.tokens;
-    status.money_micros_today += spent.money_micros;
-  }
+  STINT_CO_TRY(const store::Spent today, co_await spent_today());
+  status.money_micros_today = today.money_micros;
+  status.tokens_today = today.tokens;
   store::Filter filter;
   filter.states = {RunState::running};
   filter.most = kShownRunning;
   STINT_CO_TRY(status.running, co_await list(std::move(filter)));
   co_return status;
+}
+
+Task<Result<store::Spent>> LocalFleet::spent_today() {
+  const WallTime today = std::chrono::floor<std::chrono::days>(parts_.ambient.wall_now());
+  STINT_CO_TRY(const std::vector<store::Spent> all, co_await parts_.store.spent(today));
+  store::Spent sum;
+  for (const store::Spent& each : all) {
+    sum.day = std::max(sum.day, each.day);
+    sum.runs += each.runs;
+    sum.tokens += each.tokens;
+    sum.money_micros += each.money_micros;
+  }
+  co_return sum;
 }
 
 Phase LocalFleet::phase() const { return parts_.engine == nullptr ? Phase::stopped : parts_.engine->phase(); }

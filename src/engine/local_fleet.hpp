@@ -50,6 +50,8 @@ class LocalFleet final : public Fleet {
   Task<Result<std::uint64_t>> resume(std::string limit) override;
   Task<Result<FleetStatus>> status() override;
   Task<Result<PoolHealth>> health() override;
+  /// Of all processes, since midnight (UTC, by the store's clock).
+  Task<Result<store::Spent>> spent_today();
   [[nodiscard]] Phase phase() const override;
   Task<Result<PoolHealth>> scale(Scale scale) override;
   Task<Result<>> drain(std::optional<Duration> timeout) override;

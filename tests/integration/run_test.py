@@ -316,6 +316,7 @@ class Claude(Case):
         self.assertEqual(events[-1]["attempts"], 2)
         status, events = self.run_json(*self.ask("@provider: fault=401\nSay it."), "--attempts", "3", timeout=60)
         self.assertEqual((status, events[-1]["state"], events[-1]["attempts"]), (6, "parked", 0), "an expired login waits for a person")
+        self.assertEqual(self.b.run("resume", "account:anthropic").returncode, 0, "nothing begins before somebody says so")
         status, events = self.run_json(*self.ask("@provider: fault=400\nSay it."), "--attempts", "3", timeout=60)
         self.assertEqual((status, events[-1]["attempts"]), (1, 1), "what can't help is not repeated")
 

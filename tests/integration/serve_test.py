@@ -329,6 +329,26 @@ class Api(Case):
         self.assertEqual(sorted(ends), ends)
         self.assertTrue(all(start >= end for start, end in zip(starts[1:], ends)), (starts, ends))
 
+    def test_a_run_in_the_foreground_is_carried_by_the_daemon(self):
+        done = subprocess.run([STINT, "run", "quick", "you"], cwd=self.project, env=self.b.env, capture_output=True, text=True, timeout=30)
+        self.assertEqual((done.returncode, done.stdout), (0, "said you\n"), done.stderr)
+        self.assertIn("succeeded after", done.stderr)
+        self.assertEqual(self.d.get("/v1/runs")["runs"][0]["state"], "succeeded")
+        self.assertEqual(self.d.get("/v1/pool")["total_completed"], 1, "by the daemon's own pool")
+        run = subprocess.Popen([STINT, "run", "slow", "-q"], cwd=self.project, env=self.b.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(self.marked, 10, "it to run")
+        run.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(15), 5)
+        self.assertEqual(self.marked(), [])
+
+    def test_a_run_within_a_run_is_its_child_and_does_not_wait_for_its_permit(self):
+        self.agent("outer", f'max_concurrency: 1\ncommand: [sh, -c, "[ $0 = deep ] && exec echo deep; exec {STINT} run outer deep -q", "{{{{depth}}}}"]\nargs:\n  - {{name: depth, default: top}}\n')
+        self.d.process.send_signal(signal.SIGHUP)
+        run = wait_for(lambda: self.d.ask("POST", "/v1/runs", {"agent": "outer"})[1].get("id"), 5, "the new agent")
+        ended = self.d.wait(run)
+        self.assertEqual((ended["state"], ended["result"]), ("succeeded", "deep"), ended)
+        self.assertEqual([each.get("parent") for each in self.d.get("/v1/runs")["runs"]], [run, None])
+
     def test_clients_that_misbehave_do_not_keep_others_out(self):
         address = (self.d.host, int(self.d.port))
         held = [socket.create_connection(address) for _ in range(300)]

@@ -6,6 +6,14 @@
 #include <algorithm>
 
 namespace stint::engine {
+namespace {
+
+/// One that lasts as long as the process has no end that could be added up.
+TimePoint end_of(TimePoint asked_at, Duration lease) {
+  return lease == Duration::max() ? TimePoint::max() : asked_at + lease;
+}
+
+}  // namespace
 
 using pool::Carried;
 using pool::Patience;
@@ -44,7 +52,7 @@ Task<Result<>> Engine::enlist() {
   STINT_CO_CHECK(co_await parts_.store.define(std::move(entries)));
   const TimePoint asked_at = parts_.executor.now();
   STINT_CO_TRY(owner_, co_await parts_.store.enrol(options_.label));
-  leased_until_ = asked_at + options_.lease;
+  leased_until_ = end_of(asked_at, options_.lease);
   co_return Result<>();
 }
 
@@ -138,7 +146,7 @@ Task<> Engine::beat() {
       co_await fence("others have taken its runs");
       continue;
     }
-    leased_until_ = asked_at + options_.lease;
+    leased_until_ = end_of(asked_at, options_.lease);
     for (const store::StopAsked& stop : beat->stops) hear_stop(stop);
   }
 }
@@ -181,7 +189,7 @@ Task<> Engine::fence(std::string why) {
     const auto owner = co_await parts_.store.enrol(options_.label);
     if (owner) {
       owner_ = *owner;
-      leased_until_ = asked_at + options_.lease;
+      leased_until_ = end_of(asked_at, options_.lease);
       break;
     }
     co_await patience.wait();

@@ -54,8 +54,7 @@ Line queue_line(const engine::FleetStatus& status) {
   const std::uint64_t queued = count(status, RunState::queued);
   Line line = field("queue");
   line.add(fmt::format("{} queued, {} could start now", queued, status.stats.ready));
-  if (status.queue_capacity > 0)
-    line.add(fmt::format("  (room for {})", status.queue_capacity), Style::dim);
+  if (status.queue_capacity > 0) line.add(fmt::format("  (room for {})", status.queue_capacity), Style::dim);
   return line;
 }
 

@@ -193,17 +193,18 @@ Task<Response> Api::submit(Call call) {
   }
   const bool keep = !wish.key.empty();
   const std::string agent = wish.agent;
-  if (!agent.empty()) {
-    const auto known = co_await fleet_.agents();
-    if (known && std::ranges::find(*known, agent, &engine::AgentView::name) == known->end()) {
-      co_return problem_response(404, "there is no agent '" + agent + "'; GET /v1/agents lists them");
-    }
-  }
   std::vector<engine::Submission> wishes;
   wishes.push_back(std::move(wish));
   auto answers = co_await fleet_.submit(std::move(wishes));
   if (!answers) co_return problem(answers.error());
-  if (!answers->front()) co_return problem(answers->front().error());
+  if (!answers->front()) {
+    const Error& error = answers->front().error();
+    const auto known = co_await fleet_.agents();
+    const bool unknown = error == Errc::invalid && !agent.empty() && known &&
+                         std::ranges::find(*known, agent, &engine::AgentView::name) == known->end();
+    if (unknown) co_return problem_response(404, "there is no agent '" + agent + "'; GET /v1/agents lists them");
+    co_return problem(error);
+  }
   const engine::Submitted submitted = *answers->front();
   if (request->wait) {
     const auto run = co_await wait_for(submitted.id, keep, call.exchange);
@@ -351,7 +352,8 @@ Task<Response> Api::all_events(Call call) {
   if (call.wants_stream()) {
     if (const auto last = call.request.header("Last-Event-ID")) cursor = *last;
     EventStream events(call.exchange);
-    co_return co_await events.run(tell_all(events, std::move(cursor)));
+    const bool from_now = cursor.empty() && !call.request.parameter("after");
+    co_return co_await events.run(tell_all(events, std::move(cursor), from_now));
   }
   const auto most = call.number<std::uint32_t>("limit", kPage, kPageMax);
   if (!most) co_return problem(most.error());
@@ -359,8 +361,14 @@ Task<Response> Api::all_events(Call call) {
   co_return page ? json(wire::to_json(page->events, page->cursor)) : problem(page.error());
 }
 
-Task<> Api::tell_all(EventStream& events, std::string cursor) {
+Task<> Api::tell_all(EventStream& events, std::string cursor, bool from_now) {
   std::uint64_t seen = co_await fleet_.changed("", 0, Duration::zero());
+  while (from_now) {  // past what there is
+    const auto page = co_await fleet_.feed(cursor, kPageMax);
+    if (!page) co_return;
+    cursor = page->cursor;
+    from_now = !page->events.empty();
+  }
   while (true) {
     const auto page = co_await fleet_.feed(cursor, kStreamPage);
     if (!page) co_return;

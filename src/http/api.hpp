@@ -69,7 +69,7 @@ class Api final : public Handler {
 
   Task<Result<engine::RunView>> wait_for(std::string id, bool keep, Exchange& exchange);
   Task<> tell_run(class EventStream& events, std::string id, std::int64_t after);
-  Task<> tell_all(class EventStream& events, std::string cursor);
+  Task<> tell_all(class EventStream& events, std::string cursor, bool from_now);
 
   engine::Fleet& fleet_;
   ApiOptions options_;

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Several daemons on one PostgreSQL: they share the work, the caps and the rescue. `daemons_test.py STINT [CLASS…]`
+
+`STINT_MANY_RUNS=5000` makes the rolling restart as long as it is meant to be by hand."""
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import serve_test
+from host_support import alive, read, wait_for, write
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../chaos"))
+from ground import Postgres
+
+RESCUE_S = 20
+MANY = int(os.environ.get("STINT_MANY_RUNS", "600"))
+
+
+class Wire:
+    """The way of one daemon to the server, which can be cut: nothing goes through, and nobody is told."""
+
+    def __init__(self, path):
+        self.path, self.cut, self.pairs = path, False, []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                server = socket.socket(socket.AF_UNIX)
+                server.connect(self.path)
+                self.pairs.append((client, server))
+                for source, sink in ((client, server), (server, client)):
+                    threading.Thread(target=self.carry, args=(source, sink), daemon=True).start()
+
+    def carry(self, source, sink):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                while self.cut:
+                    time.sleep(0.05)
+                sink.sendall(data)
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        self.cut = False
+        self.listener.close()
+        for pair in self.pairs:
+            for end in pair:
+                end.close()
+
+
+class Case(serve_test.Case):
+    settings = '[pool]\nworkers = 8\nautoscale = false\nqueue = 100000\n'
+
+    def setUp(self):
+        super().setUp()
+        self.server = Postgres()
+        self.addCleanup(lambda: self.server.close(False))
+        wait_for(lambda: subprocess.run(["psql", "-X", "-c", "select 1", self.server.address], capture_output=True).returncode == 0, 20, "the server")
+        self.journal = f"{self.project}/journal"
+        write(self.journal, "")
+        work = f'echo "begin $STINT_RUN" >> {self.journal}; sleep $0; echo "end $STINT_RUN" >> {self.journal}'
+        for name, more, on_crash in (("again", "", "rerun"), ("once", "", "doubt"), ("capped", "max_concurrency: 3\n", "rerun")):
+            self.agent(name, f"{more}args:\n  - {{name: seconds, default: \"0.3\"}}\ncommand: [sh, -c, '{work}', \"{{{{seconds}}}}\"]\n", on_crash)
+
+    def daemon(self):
+        wire = Wire(f"{self.server.folder}/.s.PGSQL.5432")
+        self.addCleanup(wire.close)
+        d = self.serve(env={"STINT_STORE": f"postgres://postgres@127.0.0.1:{wire.port}/postgres"})
+        d.wire = wire
+        return d
+
+    def alive_of(self, runs):
+        """Ids of those that have a living process."""
+        found = set()
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                for entry in read(f"/proc/{pid}/environ", "rb").split(b"\0"):
+                    if entry.startswith(b"STINT_RUN=") and alive(pid):
+                        run = entry.decode().split("=")[1].split(",")[-1].split(":")[0]
+                        if run in runs:
+                            found.add(run)
+        return found
+
+    def begun(self):
+        """How often each was begun."""
+        counts = {}
+        for line in read(self.journal).splitlines():
+            word, mark = line.split()
+            if word == "begin":
+                run = mark.split(",")[-1].split(":")[0]
+                counts[run] = counts.get(run, 0) + 1
+        return counts
+
+
+class Several(Case):
+    def test_one_is_killed_one_is_frozen_one_is_cut_off(self):
+        killed, frozen, cut = (self.daemon() for _ in range(3))
+        kinds = {}
+        for agent in ("again", "once", "capped"):
+            for i in range(60):
+                kinds[(killed, frozen, cut)[i % 3].submit(agent, args={"seconds": "0.5"})] = agent
+        capped = {run for run, agent in kinds.items() if agent == "capped"}
+        most, stop = [0], threading.Event()
+
+        def watch():
+            while not stop.is_set():
+                most[0] = max(most[0], len(self.alive_of(capped)))
+                time.sleep(0.02)
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        self.addCleanup(watcher.join)
+        self.addCleanup(stop.set)
+        wait_for(lambda: len(self.begun()) > 10, 20, "work to be under way")
+        lost = [run["id"] for run in cut.get("/v1/runs?state=running")["runs"]]
+        killed.process.kill()
+        killed.process.wait()
+        since = time.monotonic()
+        os.kill(frozen.process.pid, signal.SIGSTOP)
+        self.addCleanup(lambda: os.kill(frozen.process.pid, signal.SIGCONT) if frozen.process.poll() is None else None)
+        cut.wire.cut = True
+        fresh = self.daemon()
+        wait_for(lambda: not {state for run, state in fresh.states().items() if run in lost} & {"running"}
+                 or all(fresh.run(run)["state"] != "running" or fresh.run(run)["fence"] > 1 for run in lost), RESCUE_S + 5, "their runs to be taken back")
+        self.assertLess(time.monotonic() - since, RESCUE_S)
+        time.sleep(2)
+        os.kill(frozen.process.pid, signal.SIGCONT)
+        cut.wire.cut = False
+        ended = serve_test.END_STATES | {"in_doubt"}
+        wait_for(lambda: set(fresh.states().values()) <= ended, 90, "all to end")
+        stop.set()
+        watcher.join()
+        states, begun = fresh.states(), self.begun()
+        self.assertEqual(set(states), set(kinds), "nothing is lost")
+        self.assertLessEqual(most[0], 3, "never more at once than allowed, over all daemons")
+        self.assertGreater(most[0], 1)
+        for run, agent in kinds.items():
+            if agent == "once":
+                self.assertLessEqual(begun.get(run, 0), 1, "what may not be repeated is not")
+                self.assertIn(states[run], ("succeeded", "in_doubt"))
+            else:
+                self.assertEqual(states[run], "succeeded", run)
+        self.assertEqual(cut.run(next(iter(kinds)))["state"], states[next(iter(kinds))], "any of them answers for any run")
+        self.assertEqual(cut.wait(cut.submit("again"))["state"], "succeeded", "who was cut off carries on")
+        self.assertEqual(self.marked(), [])
+
+
+class Rolling(Case):
+    def test_a_rolling_restart_loses_and_fails_none(self):
+        write(f"{self.project}/lines", "".join("0.01\n" for _ in range(MANY)))
+        daemons = [self.daemon(), self.daemon()]
+        said = subprocess.run([serve_test.STINT, "submit", "again", "--each", "lines"], cwd=self.project, capture_output=True, text=True, timeout=300,
+                              env={**self.b.env, "STINT_STORE": f"postgres://postgres@127.0.0.1:{daemons[0].wire.port}/postgres"})
+        self.assertEqual(said.returncode, 0, said.stderr)
+        for i in (0, 1, 0, 1):
+            time.sleep(1)
+            self.assertEqual(daemons[i].end(60), 0)
+            daemons[i] = self.daemon()
+        def left():
+            pool = daemons[0].get("/v1/status")["runs"]
+            return pool["queued"] + pool["running"] == 0
+        wait_for(left, 30 + MANY / 10, "all to end")
+        runs = daemons[0].get("/v1/status")["runs"]
+        self.assertEqual({state: count for state, count in runs.items() if count}, {"succeeded": MANY})
+        self.assertEqual(set(self.begun().values()), {1}, "and none was begun twice")
+
+
+if __name__ == "__main__":
+    serve_test.STINT = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)

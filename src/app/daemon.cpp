@@ -1,7 +1,7 @@
 #include "app/daemon.hpp"
 
 #include "agent/quantity.hpp"
-#include "limit/listing.hpp"
+#include "cli/host_views.hpp"
 #include "os/resources.hpp"
 
 #include <fmt/format.h>
@@ -23,22 +23,6 @@ constexpr Duration kLook = 1s;
 void log(const std::string& text) {
   fmt::print(stderr, "stint: {}\n", text);
   std::fflush(stderr);
-}
-
-engine::LimitView limit_view(const limit::Listing& listing) {
-  engine::LimitView view;
-  view.name = listing.name;
-  view.home = "host";
-  view.capacity = listing.capacity;
-  view.held = static_cast<std::int64_t>(listing.holders.size());
-  const auto named = [](const os::SlotRecord& record) {
-    return fmt::format("{} (pid {})", record.label.empty() ? "-" : record.label, record.pid);
-  };
-  for (const auto& holder : listing.holders) {
-    view.holders.push_back(holder.record ? named(*holder.record) : "another tool");
-  }
-  for (const os::SlotRecord& waiter : listing.waiters) view.waiters.push_back(named(waiter));
-  return view;
 }
 
 }  // namespace
@@ -89,7 +73,8 @@ Daemon::Daemon(Reactor& reactor, const domain::Ambient& ambient, cli::Surroundin
       around_(std::move(around)),
       cluster_(cluster),
       reading_(std::move(reading)),
-      signals_(reactor_.io(), SIGINT, SIGTERM, SIGHUP) {}
+      signals_(reactor_.io(), SIGINT, SIGTERM, SIGHUP),
+      run_tokens_(ambient, [this](std::string_view run) { return engine_->worker().find(run) != nullptr; }) {}
 
 Daemon::~Daemon() = default;
 
@@ -109,7 +94,9 @@ void Daemon::open(std::unique_ptr<store::Store> store, engine::EngineOptions opt
   fleet.store = std::move(shown);
   fleet.queue_max = queue * std::max<std::uint64_t>(1, reading_->catalogue.agents.size());
   fleet.money_micros_per_day = reading_->place.settings.money_micros_per_day;
-  fleet.host_limits = [this] { return look_at_limits(); };
+  fleet.host_limits = [this] {
+    return cli::blocking_host_limits(reading_->place, ambient_.wall_now(), &reading_->permits);
+  };
   fleet.resize_host_limit = [this](const std::string& name, std::uint32_t capacity) {
     return resize_limit(name, capacity);
   };
@@ -121,7 +108,7 @@ void Daemon::open(std::unique_ptr<store::Store> store, engine::EngineOptions opt
 
 Result<> Daemon::listen(const Listen& where, const std::string& token, std::vector<std::string> hosts) {
   http::ApiOptions api;
-  api.default_agent = reading_->place.settings.default_agent;
+  api.default_agent = [this] { return reading_->place.settings.default_agent; };
   api.run_of_token = [this](std::string_view given) { return run_tokens_.run_of(given); };
   api.server = [this] { return server_ ? &server_->stats() : nullptr; };
   api_ = std::make_unique<http::Api>(*fleet_, std::move(api));
@@ -225,23 +212,6 @@ Task<> Daemon::watch_resources() {
 
 std::vector<std::string> Daemon::environment_of(const domain::WorkOrder& order) {
   return {"STINT_URL=" + url_, "STINT_TOKEN=" + run_tokens_.token_of(order.run)};
-}
-
-std::vector<engine::LimitView> Daemon::look_at_limits() const {
-  std::vector<engine::LimitView> views;
-  for (const limit::HostLimit& limit : cli::blocking_all_limits(reading_->place.homes, reading_->place.settings)) {
-    views.push_back(limit_view(limit::list(limit)));
-  }
-  for (const auto& [agent, requests] : reading_->permits) {
-    for (const limit::HostRequest& request : requests) {
-      const auto same = [&](const engine::LimitView& view) {
-        return view.name == request.limit.name || view.name == request.limit.stem();
-      };
-      std::erase_if(views, same);
-      views.push_back(limit_view(limit::list(request.limit)));
-    }
-  }
-  return views;
 }
 
 Result<bool> Daemon::resize_limit(const std::string& name, std::uint32_t capacity) const {

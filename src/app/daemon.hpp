@@ -57,7 +57,6 @@ class Daemon {
   Task<> watch_resources();
   Task<std::string> why_held_up();
   std::vector<std::string> environment_of(const domain::WorkOrder& order);
-  std::vector<engine::LimitView> look_at_limits() const;
   Result<bool> resize_limit(const std::string& name, std::uint32_t capacity) const;
 
   Reactor& reactor_;
@@ -67,7 +66,7 @@ class Daemon {
   std::shared_ptr<const cli::Reading> reading_;  // shared with runs that were begun under it
   asio::signal_set signals_;
   wire::Scribe scribe_;
-  RunTokens run_tokens_{ambient_};
+  RunTokens run_tokens_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<cli::HostPermits> permits_;
   std::unique_ptr<cli::ProcessDriver> driver_;
@@ -77,16 +76,5 @@ class Daemon {
   std::unique_ptr<http::Server> server_;
   std::string url_;
 };
-
-/// Runs a task to its end before there is anything else to do.
-template <class T>
-Result<T> run_first(Reactor& reactor, Task<Result<T>> task) {
-  std::optional<Result<T>> result;
-  auto body = [&]() -> Task<> { result.emplace(co_await std::move(task)); };
-  RootScope scope(reactor);
-  scope.spawn(body());
-  reactor.run(scope);
-  return std::move(*result);
-}
 
 }  // namespace stint::app

@@ -1,10 +1,12 @@
 #include "app/daemon_files.hpp"
 
+#include "http/guard.hpp"
 #include "os/fd.hpp"
 #include "wire/daemon.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,6 +16,7 @@ namespace stint::app {
 namespace {
 
 constexpr int kTokenWords = 4;  // of 64 bits
+constexpr std::string_view kRunToken = "run-";
 
 std::string random_text(const domain::Ambient& ambient) {
   std::string text;
@@ -81,34 +84,45 @@ DaemonFile::~DaemonFile() {
 
 void announce(const std::string& url, const std::string& token, const cli::Reading& reading, const std::string& store,
               bool json) {
+  const std::size_t agents = reading.catalogue.agents.size();
   if (json) {
-    fmt::print("{}\n", wire::to_json(wire::Serving{url, token, store, reading.catalogue.agents.size()}));
-  } else {
-    fmt::print("Serving {} agents from {} on {}\n", reading.catalogue.agents.size(),
-               reading.place.project.root.string(), url);
-    fmt::print("  store  {}\n", store);
-    if (!token.empty()) fmt::print("  token  {}\n", token);
-    fmt::print("  try    stint submit AGENT …   stint ls   stint top   (Ctrl-C drains)\n");
+    fmt::print("{}\n", wire::to_json(wire::Serving{url, token, store, agents}));
+    std::fflush(stdout);
+    return;
   }
+  fmt::print("Serving {} agent{} from {} on {}\n", agents, agents == 1 ? "" : "s", reading.place.project.root.string(),
+             url);
+  fmt::print("  store  {}\n", store);
+  if (!token.empty()) fmt::print("  token  {}\n", token);
+  for (const domain::Agent& agent : reading.catalogue.agents) {
+    const auto& refused = reading.book.at(agent.name).refused;
+    if (refused) fmt::print("  {} can't run: {}\n", agent.name, refused->describe());
+  }
+  if (agents == 0) {
+    fmt::print("  There is no agent yet: `stint init` makes one, then `kill -HUP {}` reads it.\n", ::getpid());
+  }
+  fmt::print("  try    stint submit AGENT …   stint ls   stint top   (Ctrl-C drains)\n");
   std::fflush(stdout);
 }
 
 std::string RunTokens::token_of(const std::string& run) {
-  const auto found = tokens_.find(run);
-  if (found != tokens_.end()) return found->second;
-  if (tokens_.size() >= kMost) {
-    runs_.erase(tokens_.begin()->second);
-    tokens_.erase(tokens_.begin());
+  if (secrets_.size() >= tidy_at_) {
+    std::erase_if(secrets_, [this](const auto& each) { return !is_carried_(each.first); });
+    tidy_at_ = std::max<std::size_t>(64, 2 * secrets_.size());
   }
-  std::string token = "run-" + random_text(ambient_);
-  runs_[token] = run;
-  tokens_[run] = token;
-  return token;
+  std::string& secret = secrets_[run];
+  if (secret.empty()) secret = random_text(ambient_);
+  return std::string(kRunToken) + run + "-" + secret;
 }
 
 std::string RunTokens::run_of(std::string_view token) const {
-  const auto found = runs_.find(token);
-  return found == runs_.end() ? std::string() : found->second;
+  if (!token.starts_with(kRunToken)) return {};
+  token.remove_prefix(kRunToken.size());
+  const std::size_t dash = token.find('-');
+  if (dash == std::string_view::npos) return {};
+  const auto found = secrets_.find(token.substr(0, dash));
+  if (found == secrets_.end() || !http::same_secret(token.substr(dash + 1), found->second)) return {};
+  return is_carried_(found->first) ? found->first : std::string();
 }
 
 }  // namespace stint::app

@@ -8,6 +8,7 @@
 #include "domain/ambient.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -37,23 +38,26 @@ class DaemonFile {
   const std::string text_;
 };
 
+/// For people, or as JSON for programs.
 void announce(const std::string& url, const std::string& token, const cli::Reading& reading, const std::string& store,
               bool json);
 
-/// A key for each run, good for submitting its children.
+/// A key for each run that is carried here, `run-<id>-<secret>`, good as long as it is.
 class RunTokens {
  public:
-  static constexpr std::size_t kMost = 10'000;  // the oldest go first
+  using IsCarried = std::function<bool(std::string_view run)>;
+  RunTokens(const domain::Ambient& ambient, IsCarried is_carried)
+      : ambient_(ambient), is_carried_(std::move(is_carried)) {}
 
-  explicit RunTokens(const domain::Ambient& ambient) : ambient_(ambient) {}
   [[nodiscard]] std::string token_of(const std::string& run);
-  /// Empty: it is nobody's.
+  /// Empty: it is nobody's. What it takes to say so does not depend on how much of a secret was right.
   [[nodiscard]] std::string run_of(std::string_view token) const;
 
  private:
   const domain::Ambient& ambient_;
-  std::map<std::string, std::string, std::less<>> runs_;  // by token
-  std::map<std::string, std::string, std::less<>> tokens_;
+  const IsCarried is_carried_;
+  std::map<std::string, std::string, std::less<>> secrets_;  // by run
+  std::size_t tidy_at_ = 64;
 };
 
 }  // namespace stint::app

@@ -2,6 +2,7 @@
 
 #include "app/daemon.hpp"
 #include "cli/store_place.hpp"
+#include "os/blocking_run.hpp"
 #include "os/process.hpp"
 #include "os/resources.hpp"
 #include "store/memory_store.hpp"
@@ -64,7 +65,7 @@ int ServeCommand::run(const domain::Ambient& ambient) {
   if (memory) {
     store = std::make_unique<store::MemoryStore>(ambient);
   } else {
-    auto opened = run_first(reactor, cli::open_store(reactor, place, ambient));
+    auto opened = os::blocking_run(reactor, cli::open_store(reactor, place, ambient));
     if (!opened) return cli::complain(opened.error());
     store = std::move(*opened);
   }

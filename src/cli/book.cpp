@@ -28,15 +28,6 @@ std::string account_of(const domain::Agent& agent, DriverKind driver, const agen
   return {};
 }
 
-domain::BudgetSpec budget_of(const domain::Agent& agent, const agent::Settings& settings) {
-  domain::BudgetSpec budget = agent.budget;
-  if (!budget.time) budget.time = settings.budget.time;
-  if (!budget.attempts) budget.attempts = settings.budget.attempts;
-  if (!budget.tokens) budget.tokens = settings.budget.tokens;
-  if (!budget.money_micros) budget.money_micros = settings.budget.money_micros;
-  return budget;
-}
-
 /// Fills in one agent.
 class AgentReader {
  public:
@@ -54,7 +45,7 @@ class AgentReader {
     if (agent.retry.base) spec.entry.backoff_base = *agent.retry.base;
     if (agent.retry.cap) spec.entry.backoff_cap = *agent.retry.cap;
     spec.account = account_of(agent, driver, settings);
-    spec.budget = budget_of(agent, settings);
+    spec.budget = agent.budget.or_else(settings.budget);
     const bool talks = driver != DriverKind::command;
     spec.on_crash = agent.on_crash.value_or(talks ? OnCrash::resume : OnCrash::doubt);
     spec.refused = why_refused(spec.agent);

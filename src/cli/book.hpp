@@ -14,13 +14,16 @@
 
 namespace stint::cli {
 
+/// What the runs of an agent need of this host, by agent.
+using HostRequests = std::map<std::string, std::vector<limit::HostRequest>, std::less<>>;
+
 /// One reading of the project. Shared by who began a run under it and who reads the next.
 struct Reading {
   HostPlace place;
   agent::Catalogue catalogue;
   engine::Book book;
-  std::map<std::string, std::vector<limit::HostRequest>, std::less<>> permits;  ///< of this host, by agent
-  std::map<std::string, std::uint32_t, std::less<>> cluster_limits;             ///< that the store counts
+  HostRequests permits;
+  std::map<std::string, std::uint32_t, std::less<>> cluster_limits;  ///< that the store counts
 };
 /// `cluster`: the store is shared between machines, and counts limits itself. Fails if a setting is wrong.
 [[nodiscard]] Result<std::shared_ptr<const Reading>> blocking_read_project(const Surroundings& around, bool cluster);

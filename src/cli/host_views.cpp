@@ -13,22 +13,32 @@ std::string owner(const os::SlotRecord& record, WallTime now) {
   return fmt::format("{} (pid {}, {})", record.label.empty() ? "-" : record.label, record.pid, age_text(now - since));
 }
 
+engine::LimitView view_of(const limit::Listing& listing, WallTime now) {
+  engine::LimitView view;
+  view.name = listing.name;
+  view.home = "host";
+  view.capacity = listing.capacity;
+  view.held = static_cast<std::int64_t>(listing.holders.size());
+  for (const limit::Slots::Holder& holder : listing.holders) {
+    view.holders.push_back(holder.record ? owner(*holder.record, now) : "another tool, by flock");
+  }
+  for (const os::SlotRecord& waiter : listing.waiters) view.waiters.push_back(owner(waiter, now));
+  return view;
+}
+
 }  // namespace
 
-std::vector<engine::LimitView> blocking_host_limits(const HostPlace& place, WallTime now) {
-  std::vector<engine::LimitView> views;
-  for (const limit::HostLimit& each : blocking_all_limits(place.homes, place.settings)) {
-    const limit::Listing listing = limit::list(each);
-    engine::LimitView& view = views.emplace_back();
-    view.name = listing.name;
-    view.home = "host";
-    view.capacity = listing.capacity;
-    view.held = static_cast<std::int64_t>(listing.holders.size());
-    for (const limit::Slots::Holder& holder : listing.holders) {
-      view.holders.push_back(holder.record ? owner(*holder.record, now) : "another tool, by flock");
+std::vector<engine::LimitView> blocking_host_limits(const HostPlace& place, WallTime now,
+                                                    const HostRequests* requests) {
+  std::map<std::string, limit::HostLimit> limits;  // what an agent asks for knows its capacity, its files may not
+  for (limit::HostLimit& each : blocking_all_limits(place.homes, place.settings)) limits[each.stem()] = std::move(each);
+  if (requests != nullptr) {
+    for (const auto& [agent, wanted] : *requests) {
+      for (const limit::HostRequest& request : wanted) limits[request.limit.stem()] = request.limit;
     }
-    for (const os::SlotRecord& waiter : listing.waiters) view.waiters.push_back(owner(waiter, now));
   }
+  std::vector<engine::LimitView> views;
+  for (const auto& [stem, each] : limits) views.push_back(view_of(limit::list(each), now));
   return views;
 }
 

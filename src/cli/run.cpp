@@ -8,6 +8,7 @@
 #include "cli/run_display.hpp"
 #include "cli/run_wish.hpp"
 #include "cli/store_place.hpp"
+#include "domain/run_id.hpp"
 #include "engine/local_fleet.hpp"
 #include "os/process.hpp"
 #include "os/resources.hpp"
@@ -195,16 +196,17 @@ class OwnRun {
 
   /// Fails if it could not be submitted.
   Task<Result<>> carry(engine::Submission wish, Follower& follower) {
-    make_fleet(nullptr);
-    STINT_CO_CHECK(co_await define());
+    const std::string id = domain::new_run_id(ambient_);
+    make_engine(wish.agent.empty() ? std::string(engine::kPromptAgent) : wish.agent, id);
+    STINT_CO_CHECK(co_await engine_->enlist());
+    wish.id = id;
+    wish.kept = true;  // a daemon that took it would wait for the permits of the run that we are a part of
     wish.parent = co_await running_parent();
-    const std::string agent = wish.agent.empty() ? std::string(engine::kPromptAgent) : wish.agent;
-    std::vector<engine::Submission> wishes;
-    wishes.push_back(std::move(wish));
-    STINT_CO_TRY(auto submitted, co_await fleet_->submit(std::move(wishes)));
-    if (!submitted.front()) co_return fail(std::move(submitted.front()).error());
-    const std::string id = submitted.front()->id;
-    make_engine(agent, id);
+    const auto submitted = co_await submit(std::move(wish));
+    if (!submitted) {
+      (void)co_await store_.leave(*engine_->owner());
+      co_return submitted;
+    }
     auto body = [&](Scope& scope) -> Task<> {
       scope.spawn(serve(follower));
       co_await follower.follow(*fleet_, id, engine_.get());
@@ -215,10 +217,13 @@ class OwnRun {
   }
 
  private:
-  void make_fleet(engine::Engine* engine) {
-    engine::LocalFleet::Parts parts{
-        reactor_, store_, scribe_, ambient_, [this]() -> const engine::Book& { return reading_->book; }, engine};
-    fleet_ = std::make_unique<engine::LocalFleet>(std::move(parts), engine::LocalFleet::Options());
+  Task<Result<>> submit(engine::Submission wish) {
+    STINT_CO_CHECK(co_await size_limits());
+    std::vector<engine::Submission> wishes;
+    wishes.push_back(std::move(wish));
+    STINT_CO_TRY(auto submitted, co_await fleet_->submit(std::move(wishes)));
+    if (!submitted.front()) co_return fail(std::move(submitted.front()).error());
+    co_return Result<>();
   }
   void make_engine(const std::string& agent, const std::string& id) {
     engine::EngineOptions options;
@@ -230,12 +235,12 @@ class OwnRun {
     engine_ =
         std::make_unique<engine::Engine>(engine::Engine::Parts{reactor_, store_, driver_, permits_, scribe_, ambient_},
                                          std::move(options), reading_->book);
-    make_fleet(engine_.get());
+    engine::LocalFleet::Parts parts{
+        reactor_, store_, scribe_, ambient_, [this]() -> const engine::Book& { return reading_->book; }, engine_.get()};
+    fleet_ = std::make_unique<engine::LocalFleet>(std::move(parts), engine::LocalFleet::Options());
   }
-  Task<Result<>> define() {
-    std::vector<store::AgentEntry> entries;
-    for (const auto& [name, spec] : reading_->book) entries.push_back(spec.entry);
-    STINT_CO_CHECK(co_await store_.define(std::move(entries)));
+  /// Those that nobody has sized.
+  Task<Result<>> size_limits() {
     STINT_CO_TRY(const auto known, co_await store_.limits());
     for (const auto& [name, capacity] : reading_->cluster_limits) {
       const auto limit = std::ranges::find(known, name, &store::LimitState::name);

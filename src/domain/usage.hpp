@@ -16,6 +16,16 @@ struct Usage {
   bool estimated = false;         ///< put together from parts, since no total came
 
   [[nodiscard]] constexpr std::int64_t tokens() const noexcept { return fresh_in + cache_read + cache_write + out; }
+  constexpr Usage& operator+=(const Usage& other) noexcept {
+    fresh_in += other.fresh_in;
+    cache_read += other.cache_read;
+    cache_write += other.cache_write;
+    out += other.out;
+    reasoning += other.reasoning;
+    money_micros += other.money_micros;
+    estimated = estimated || other.estimated;
+    return *this;
+  }
   friend constexpr bool operator==(const Usage&, const Usage&) = default;
 };
 

@@ -12,6 +12,7 @@ using namespace std::chrono_literals;
 constexpr Duration kAfterReset = 5s;      // clocks differ, and a window that opens is crowded
 constexpr Duration kUnknownWindow = 60s;  // a rate limit that does not say until when
 constexpr Duration kUnreachable = 15s;    // between two probes of a provider that can't be reached
+constexpr Duration kStarved = 5s;         // until the host may have descriptors or memory again
 
 Verdict ends(Settle settle, const Outcome& outcome) {
   Verdict verdict;
@@ -106,6 +107,12 @@ Verdict judge_handed_back(const Outcome& outcome, const VerdictFacts& facts) {
   if (facts.on_crash != OnCrash::rerun && !may_resume && !untouched) return doubt(outcome);
   Verdict verdict = ends(Settle::hand_back, outcome);
   verdict.resumes = may_resume;
+  return verdict;
+}
+
+Verdict judge_starved(const Outcome& outcome) {
+  Verdict verdict = ends(Settle::park, outcome);
+  verdict.park_for = kStarved;
   return verdict;
 }
 

@@ -96,12 +96,6 @@ Usage read_model_usage(const json::object& models) {
   }
   return out;
 }
-void add(Usage& sum, const Usage& part) {
-  sum.fresh_in += part.fresh_in;
-  sum.cache_read += part.cache_read;
-  sum.cache_write += part.cache_write;
-  sum.out += part.out;
-}
 
 class ClaudeDialect final : public Dialect {
  public:
@@ -320,7 +314,7 @@ void ClaudeDialect::count(std::string id, const Usage& usage) {
     return;
   }
   if (messages_.size() >= kMessagesMax) {
-    add(older_, messages_.front().usage);
+    older_ += messages_.front().usage;
     messages_.erase(messages_.begin());
   }
   messages_.push_back({std::move(id), usage});
@@ -328,7 +322,7 @@ void ClaudeDialect::count(std::string id, const Usage& usage) {
 
 Usage ClaudeDialect::counted() const {
   Usage sum = older_;
-  for (const Message& message : messages_) add(sum, message.usage);
+  for (const Message& message : messages_) sum += message.usage;
   sum.estimated = true;
   return sum;
 }

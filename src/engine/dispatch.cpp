@@ -36,9 +36,11 @@ std::uint32_t Engine::free_workers() const {
   return free > reserved_ ? free - reserved_ : 0;
 }
 
-std::uint32_t Engine::running(std::string_view agent) const {
-  return static_cast<std::uint32_t>(
-      std::ranges::count_if(worker_.carried(), [&](const auto& each) { return each.second->agent == agent; }));
+/// How many runs of each agent this process carries.
+std::map<std::string_view, std::uint32_t> Engine::running() const {
+  std::map<std::string_view, std::uint32_t> counts;
+  for (const auto& [key, carried] : worker_.carried()) ++counts[carried->agent];
+  return counts;
 }
 
 Task<> Engine::dispatch() {
@@ -86,12 +88,13 @@ Task<bool> Engine::dispatch_once() {
   leave_lines(*ready);
   std::vector<queue::Candidate> candidates;
   std::uint32_t startable = 0;
+  auto carried = running();
   for (const store::Ready& each : *ready) {
     if (!book_->contains(each.agent)) continue;  // somebody else's
     const std::uint32_t runs = std::min(each.runs, each.startable.value_or(each.runs));
     if (runs == 0) continue;
     if (!parts_.permits.needed(each.agent)) {
-      candidates.push_back({each.agent, runs, each.rank_ms, running(each.agent)});
+      candidates.push_back({each.agent, runs, each.rank_ms, carried[each.agent]});
       startable += runs;
     } else if (!feeding_.contains(each.agent)) {
       feeding_[each.agent] = nullptr;

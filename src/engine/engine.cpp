@@ -57,7 +57,7 @@ Task<Result<>> Engine::enlist() {
 }
 
 Task<Result<>> Engine::run() {
-  STINT_CO_CHECK(co_await enlist());
+  if (!owner_) STINT_CO_CHECK(co_await enlist());
   auto body = [&](Scope& scope) -> Task<Result<>> {
     scope_ = &scope;
     pool_.start(scope);

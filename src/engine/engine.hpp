@@ -67,6 +67,8 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
+  /// Makes this process known to the store: before run(), for who has to be known earlier.
+  Task<Result<>> enlist();
   /// Until drained. Fails if the store can't be used at the start.
   Task<Result<>> run();
 
@@ -96,7 +98,6 @@ class Engine {
   void hold_up(std::string why);
 
  private:
-  Task<Result<>> enlist();
   // The lease, and what is due.
   Task<> beat();
   void hear_stop(const store::StopAsked& stop);
@@ -117,7 +118,7 @@ class Engine {
   Task<> give_back(store::WorkerNumber owner, std::vector<store::Claim> claims);
   [[nodiscard]] std::uint32_t free_workers() const;
   [[nodiscard]] bool may_claim() const { return phase_ == Phase::serving && owner_ && !fencing_ && held_up_.empty(); }
-  [[nodiscard]] std::uint32_t running(std::string_view agent) const;
+  [[nodiscard]] std::map<std::string_view, std::uint32_t> running() const;
 
   Task<> carry_out_drain();
   void keep_a_worker();

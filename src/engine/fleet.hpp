@@ -16,6 +16,7 @@ namespace stint::engine {
 
 /// A wish for a run.
 struct Submission {
+  std::string id;                  ///< empty: one is made
   std::string agent;               ///< empty: `prompt` says all
   domain::ArgumentValues args;     ///< by name
   std::vector<std::string> words;  ///< as on a command line: values in order, `key=value`
@@ -27,6 +28,7 @@ struct Submission {
   Duration delay{};
   std::string driver, model, program;
   std::string retry_of;
+  bool kept = false;  ///< only this process may carry it, as long as it lives
 };
 struct Submitted {
   std::string id;
@@ -52,7 +54,6 @@ struct AgentView {
   std::string refused;  ///< why it can't run; empty: it can
   std::optional<std::uint32_t> max_concurrency;
   std::vector<store::LimitUse> limits;
-  std::uint64_t queued = 0, running = 0;
 };
 
 struct LimitView {
@@ -76,6 +77,8 @@ struct FleetStatus {
   std::string held_up;  ///< why nothing is begun although there is work
   std::int64_t money_micros_today = 0, tokens_today = 0;
   std::optional<std::int64_t> money_micros_per_day;
+  std::uint64_t output_left_out = 0;    ///< bytes that the store was too slow for, since this daemon began
+  std::uint64_t settlements_stale = 0;  ///< what this daemon said of runs too late: others had them
 };
 
 /// What was ended by a cancel, proven.

@@ -17,6 +17,7 @@ constexpr std::string_view kNoDaemon = "no daemon runs here. `stint serve` start
 constexpr Duration kComeAgain = 2s;
 constexpr Duration kLookAgain = 500ms;  // what other processes do is not told to us
 constexpr std::uint32_t kShownRunning = 200;
+constexpr std::uint32_t kChildrenCounted = 1000;  // of one run, the newest: for what is left of its budget
 constexpr std::size_t kTitleMax = 80;  // bytes, of one that is made from a prompt
 
 Error no_such_run(const std::string& id) {
@@ -30,6 +31,19 @@ std::string first_line(std::string_view text) {
   std::size_t end = kTitleMax;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   return std::string(text.substr(0, end)) + "…";
+}
+
+/// Fails if a template can't be filled.
+Result<std::string> title_of(const domain::Agent& agent, const std::string& prompt,
+                             const domain::ArgumentValues& args) {
+  if (prompt.empty()) {
+    STINT_TRY(const agent::RenderedAgent rendered, agent::render(agent, args));
+    return rendered.title.empty() ? agent.name : rendered.title;
+  }
+  domain::Agent filled = agent;
+  filled.prompt.text = agent::Template::escape(prompt);
+  STINT_TRY(const agent::RenderedAgent rendered, agent::render(filled, args));
+  return rendered.title.empty() ? first_line(prompt) : rendered.title;
 }
 
 }  // namespace
@@ -73,18 +87,16 @@ Result<store::NewRun> LocalFleet::prepare(const Submission& wish) const {
   } else {
     STINT_TRY(input.args, agent::bind_arguments(spec.agent, wish.words));
   }
-  domain::Agent rendered_from = spec.agent;
-  if (!wish.prompt.empty()) rendered_from.prompt.text = agent::Template::escape(wish.prompt);
-  STINT_TRY(const agent::RenderedAgent rendered, agent::render(rendered_from, input.args));
+  STINT_TRY(const std::string title, title_of(spec.agent, wish.prompt, input.args));
   input.prompt = wish.prompt;
   input.driver = wish.driver;
   input.model = wish.model;
   input.program = wish.program;
-  input.title = !rendered.title.empty() ? rendered.title : wish.prompt.empty() ? name : first_line(wish.prompt);
+  input.title = title;
   input.budget = wish.budget;
   input.retry_of = wish.retry_of;
   store::NewRun run;
-  run.id = domain::new_run_id(parts_.ambient);
+  run.id = wish.id.empty() ? domain::new_run_id(parts_.ambient) : wish.id;
   run.agent = name;
   run.session = wish.session;
   run.parent = wish.parent;
@@ -96,8 +108,39 @@ Result<store::NewRun> LocalFleet::prepare(const Submission& wish) const {
   }
   run.budget = wish.budget.time ? wish.budget.time : spec.budget.time;
   run.on_crash = spec.on_crash;
+  if (wish.kept && parts_.engine != nullptr) run.kept_for = parts_.engine->owner();
   run.input = parts_.scribe.write(input);
   return run;
+}
+
+/// What a run asks of others it pays from its own budget: they get no more than is left of it.
+Task<Result<>> LocalFleet::bound_by_parent(Submission& wish) {
+  STINT_CO_TRY(const RunView parent, co_await must_find(wish.parent));
+  if (parent.run.expires_at) {
+    const Duration left = *parent.run.expires_at - parts_.ambient.wall_now();
+    wish.deadline = std::min(wish.deadline.value_or(left), left);
+  }
+  const auto spec = parts_.book().find(parent.run.agent);
+  const domain::BudgetSpec whole =
+      spec == parts_.book().end() ? parent.input.budget : parent.input.budget.or_else(spec->second.budget);
+  if (!whole.tokens && !whole.money_micros) co_return Result<>();
+  std::int64_t tokens = parent.memo.usage.tokens(), money = parent.memo.usage.money_micros;
+  store::Filter filter;
+  filter.parent = parent.run.id;
+  filter.most = kChildrenCounted;
+  STINT_CO_TRY(const std::vector<store::Run> children, co_await parts_.store.list(std::move(filter)));
+  for (const store::Run& child : children) {
+    tokens += child.tokens;
+    money += child.money_micros;
+  }
+  if (whole.tokens) wish.budget.tokens = std::min(wish.budget.tokens.value_or(*whole.tokens), *whole.tokens - tokens);
+  if (whole.money_micros) {
+    const std::int64_t left = *whole.money_micros - money;
+    wish.budget.money_micros = std::min(wish.budget.money_micros.value_or(left), left);
+  }
+  const bool spent = wish.budget.tokens.value_or(1) <= 0 || wish.budget.money_micros.value_or(1) <= 0;
+  if (spent) co_return fail(Errc::exhausted, "the budget of the run that asks for it is used up");
+  co_return Result<>();
 }
 
 /// An engine has told the store of its agents. Without one, those that the store knows stay as they are: somebody else
@@ -119,8 +162,9 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
   std::vector<Result<Submitted>> answers;
   std::vector<store::NewRun> runs;
   std::vector<std::size_t> places;
-  for (const Submission& wish : wishes) {
-    Result<store::NewRun> run = prepare(wish);
+  for (Submission& wish : wishes) {
+    const Result<> bounded = wish.parent.empty() ? Result<>() : co_await bound_by_parent(wish);
+    Result<store::NewRun> run = bounded ? prepare(wish) : Result<store::NewRun>(fail(bounded.error()));
     if (run) {
       places.push_back(answers.size());
       runs.push_back(std::move(*run));
@@ -187,9 +231,7 @@ RunView LocalFleet::view(store::Run run) const {
   if (parts_.engine != nullptr) {
     if (const pool::Carried* const carried = parts_.engine->worker().find(run.id)) {
       view.memo.usage = carried->usage;
-      const PoolHealth pool = parts_.engine->health();
-      const auto worker = std::ranges::find(pool.workers, run.id, &WorkerHealth::job_label);
-      if (worker != pool.workers.end()) view.carried_by = to_string(worker->id);
+      if (!carried->worker.empty()) view.carried_by = carried->worker;
     }
   }
   view.run = std::move(run);
@@ -310,10 +352,20 @@ Task<Result<>> LocalFleet::answer(std::string id) {
   co_return Result<>();
 }
 
+/// One that the store can pause: a name that was mistyped must not make a new one.
+Task<Result<>> LocalFleet::must_know(const std::string& limit) {
+  STINT_CO_TRY(const auto known, co_await parts_.store.limits());
+  if (std::ranges::find(known, limit, &store::LimitState::name) != known.end()) co_return Result<>();
+  co_return fail(Errc::invalid, "there is no limit '" + limit + "' in the store. `stint limits` lists them");
+}
+
 Task<Result<>> LocalFleet::pause(std::string limit, std::optional<Duration> length) {
   std::optional<WallTime> until;
   if (length) until = parts_.ambient.wall_now() + std::chrono::ceil<std::chrono::milliseconds>(*length);
-  if (!limit.empty()) co_return co_await parts_.store.pause(std::move(limit), until);
+  if (!limit.empty()) {
+    STINT_CO_CHECK(co_await must_know(limit));
+    co_return co_await parts_.store.pause(std::move(limit), until);
+  }
   for (const auto& [name, spec] : parts_.book()) {
     STINT_CO_CHECK(co_await parts_.store.pause(domain::agent_limit(name), until));
   }
@@ -323,6 +375,7 @@ Task<Result<>> LocalFleet::pause(std::string limit, std::optional<Duration> leng
 Task<Result<std::uint64_t>> LocalFleet::resume(std::string limit) {
   std::uint64_t woken = 0;
   if (!limit.empty()) {
+    STINT_CO_CHECK(co_await must_know(limit));
     STINT_CO_TRY(woken, co_await parts_.store.resume(std::move(limit)));
   } else {
     STINT_CO_TRY(const auto limits, co_await parts_.store.limits());
@@ -380,10 +433,7 @@ Task<Result<>> LocalFleet::resize_limit(std::string name, std::uint32_t capacity
     STINT_CO_TRY(const bool done, options_.resize_host_limit(name, capacity));
     if (done) co_return Result<>();
   }
-  STINT_CO_TRY(const auto known, co_await parts_.store.limits());
-  const auto found = std::ranges::find(known, name, &store::LimitState::name);
-  if (found == known.end())
-    co_return fail(Errc::invalid, "there is no limit '" + name + "'. `stint limits` lists them");
+  STINT_CO_CHECK(co_await must_know(name));
   STINT_CO_CHECK(co_await parts_.store.resize(std::move(name), capacity));
   tell("");
   co_return Result<>();
@@ -399,6 +449,8 @@ Task<Result<FleetStatus>> LocalFleet::status() {
     status.phase = parts_.engine->phase();
     STINT_CO_TRY(status.pool, co_await health());
     status.held_up = parts_.engine->held_up();
+    status.output_left_out = parts_.engine->worker().counts().output_left_out;
+    status.settlements_stale = parts_.engine->worker().counts().stale;
   }
   STINT_CO_TRY(status.stats, co_await parts_.store.stats());
   STINT_CO_TRY(status.limits, co_await limits());

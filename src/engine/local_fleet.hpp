@@ -26,8 +26,6 @@ class LocalFleet final : public Fleet {
     /// Limits of this host, which the store does not know; blocking, but only a look at a few files.
     std::function<std::vector<LimitView>()> host_limits;
     std::function<Result<bool>(const std::string&, std::uint32_t)> resize_host_limit;  ///< false: none of the host's
-    /// Why an agent's runs wait for permits of this host.
-    std::function<std::string(const std::string&)> host_wait;
   };
   LocalFleet(Parts parts, Options options) : parts_(std::move(parts)), options_(std::move(options)) {}
 
@@ -59,8 +57,10 @@ class LocalFleet final : public Fleet {
  private:
   Result<store::NewRun> prepare(const Submission& wish) const;
   Result<> may_submit() const;
+  Task<Result<>> bound_by_parent(Submission& wish);
   Task<Result<>> define_missing(const std::vector<store::NewRun>& runs);
   Task<Result<RunView>> must_find(std::string id);
+  Task<Result<>> must_know(const std::string& limit);
   [[nodiscard]] RunView view(store::Run run) const;
   void tell(std::string_view id);
 

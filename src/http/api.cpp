@@ -14,6 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint32_t kPage = 100, kPageMax = 1000, kStreamPage = 200;
+constexpr int kLevelsMax = 64;    // of runs within runs
 constexpr Duration kFollow = 1s;  // what other processes do is looked for so often
 constexpr std::string_view kCapacity = "Agent pool at capacity. Retry later.";
 
@@ -35,6 +36,7 @@ Response problem(const Error& error) {
   unsigned status = 500;
   switch (error.code()) {
     case Errc::invalid: status = 422; break;
+    case Errc::exhausted:
     case Errc::conflict: status = 409; break;
     case Errc::denied: status = 403; break;
     case Errc::timed_out: status = 504; break;
@@ -42,7 +44,6 @@ Response problem(const Error& error) {
     case Errc::closed:
     case Errc::unavailable: return with_retry_after(problem_response(503, error.describe()), error);
     case Errc::cancelled:
-    case Errc::exhausted:
     case Errc::failed: break;
   }
   return problem_response(status, error.describe());
@@ -63,7 +64,8 @@ std::string text(std::optional<std::string_view> value) { return std::string(val
 struct Api::Call {
   const Request& request;
   Exchange& exchange;
-  std::string id;  // what stands in the path, or the name of a limit
+  std::string id;      // what stands in the path, or the name of a limit
+  std::string caller;  // the run that asks; empty: a person
 
   /// A number of the query.
   template <class Number>
@@ -81,25 +83,34 @@ struct Api::Call {
   }
 };
 
+/// What of it a run may ask, which has a token of its own.
+enum class ForRuns : std::uint8_t {
+  never,
+  always,
+  below,   // if the run in the path is itself or below it
+  strict,  // if the run in the path is below it
+};
+
 struct Api::Route {
   std::string_view method, path;  // {id} stands for one segment
   Task<Response> (Api::*handler)(Call);
+  ForRuns for_runs = ForRuns::never;
 };
 
 const std::vector<Api::Route>& Api::table() {
   static const std::vector<Route> routes = {
-      {"POST", "/v1/runs", &Api::submit},
-      {"GET", "/v1/runs", &Api::list},
-      {"GET", "/v1/runs/{id}", &Api::show},
-      {"POST", "/v1/runs/{id}/cancel", &Api::cancel},
+      {"POST", "/v1/runs", &Api::submit, ForRuns::always},
+      {"GET", "/v1/runs", &Api::list, ForRuns::always},
+      {"GET", "/v1/runs/{id}", &Api::show, ForRuns::below},
+      {"POST", "/v1/runs/{id}/cancel", &Api::cancel, ForRuns::strict},
       {"POST", "/v1/runs/{id}/retry", &Api::retry},
       {"POST", "/v1/runs/{id}/resolve", &Api::resolve},
       {"POST", "/v1/runs/{id}/answer", &Api::go_on},
-      {"GET", "/v1/runs/{id}/events", &Api::run_events},
-      {"GET", "/v1/runs/{id}/why", &Api::why},
-      {"GET", "/v1/runs/{id}/output", &Api::output},
+      {"GET", "/v1/runs/{id}/events", &Api::run_events, ForRuns::below},
+      {"GET", "/v1/runs/{id}/why", &Api::why, ForRuns::below},
+      {"GET", "/v1/runs/{id}/output", &Api::output, ForRuns::below},
       {"GET", "/v1/events", &Api::all_events},
-      {"GET", "/v1/agents", &Api::agents},
+      {"GET", "/v1/agents", &Api::agents, ForRuns::always},
       {"GET", "/v1/limits", &Api::limits},
       {"PUT", "/v1/limits/{name}", &Api::resize_limit},
       {"POST", "/v1/limits/{name}/pause", &Api::pause_limit},
@@ -112,11 +123,11 @@ const std::vector<Api::Route>& Api::table() {
       {"GET", "/v1/status", &Api::status},
       {"POST", "/api/agent/run", &Api::short_run},
       {"GET", "/api/agent/health", &Api::pool},
-      {"GET", "/healthz", &Api::health},
-      {"GET", "/readyz", &Api::ready},
+      {"GET", "/healthz", &Api::health, ForRuns::always},
+      {"GET", "/readyz", &Api::ready, ForRuns::always},
       {"GET", "/metrics", &Api::metrics},
-      {"GET", "/openapi.json", &Api::describe},
-      {"GET", "/", &Api::front},
+      {"GET", "/openapi.json", &Api::describe, ForRuns::always},
+      {"GET", "/", &Api::front, ForRuns::always},
   };
   return routes;
 }
@@ -160,7 +171,11 @@ Task<Response> Api::answer(const Request& request, Exchange& exchange) {
     std::string id;
     if (!matches(route.path, request.segments(), id)) continue;
     if (route.method == request.method || (head && route.method == "GET")) {
-      Call call{request, exchange, std::move(id)};
+      Call call{request, exchange, std::move(id), {}};
+      if (options_.run_of_token && request.bearer()) call.caller = options_.run_of_token(*request.bearer());
+      if (!call.caller.empty()) {
+        if (auto refusal = co_await refuse_run(route, call)) co_return std::move(*refusal);
+      }
       co_return co_await (this->*route.handler)(std::move(call));
     }
     allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
@@ -171,6 +186,23 @@ Task<Response> Api::answer(const Request& request, Exchange& exchange) {
   Response refusal = problem_response(405, fmt::format("{} can't be asked here", request.method));
   refusal.headers.emplace_back("Allow", allowed);
   co_return refusal;
+}
+
+/// What a run may not ask. Up from the run in the path: its own token must be good for all below it.
+Task<std::optional<Response>> Api::refuse_run(const Route& route, const Call& call) {
+  bool may = route.for_runs == ForRuns::always;
+  if (route.for_runs == ForRuns::below || route.for_runs == ForRuns::strict) {
+    std::string id = call.id;
+    for (int level = 0; level < kLevelsMax && !id.empty() && !may; ++level) {
+      const auto found = co_await fleet_.find(std::move(id));
+      if (!found) co_return problem(found.error());
+      if (!*found) break;
+      may = (*found)->run.id == call.caller && (level > 0 || route.for_runs == ForRuns::below);
+      id = (*found)->run.parent;
+    }
+  }
+  if (may) co_return std::nullopt;
+  co_return problem_response(403, "the token of a run is good for the runs below it, and for nothing else");
 }
 
 // ---- runs ----------------------------------------------------------------------------------------------------------
@@ -187,10 +219,7 @@ Task<Response> Api::submit(Call call) {
   if (!request) co_return problem(request.error());
   engine::Submission& wish = request->wish;
   wish.key = text(call.request.header("Idempotency-Key"));
-  if (options_.run_of_token && call.request.bearer()) {
-    const std::string parent = options_.run_of_token(*call.request.bearer());
-    if (!parent.empty()) wish.parent = parent;
-  }
+  if (!call.caller.empty()) wish.parent = call.caller;
   const bool keep = !wish.key.empty();
   const std::string agent = wish.agent;
   std::vector<engine::Submission> wishes;
@@ -229,6 +258,7 @@ Task<Response> Api::list(Call call) {
   }
   filter.agent = text(call.request.parameter("agent"));
   filter.session = text(call.request.parameter("session"));
+  filter.parent = call.caller;
   const auto before = call.number<std::int64_t>("before", 0, std::numeric_limits<std::int64_t>::max());
   if (!before) co_return problem(before.error());
   const auto most = call.number<std::uint32_t>("limit", kPage, kPageMax);
@@ -249,6 +279,15 @@ Task<std::expected<engine::RunView, Response>> look_up(engine::Fleet& fleet, std
   if (!found) co_return std::unexpected(problem(found.error()));
   if (!*found) co_return std::unexpected(problem_response(404, "there is no run '" + id + "'"));
   co_return std::move(**found);
+}
+
+/// The answer that there is no such limit; nothing if there is, or if none is named.
+Task<std::optional<Response>> look_up_limit(engine::Fleet& fleet, const std::string& name) {
+  if (name.empty()) co_return std::nullopt;
+  const auto known = co_await fleet.limits();
+  if (!known) co_return problem(known.error());
+  if (std::ranges::find(*known, name, &engine::LimitView::name) != known->end()) co_return std::nullopt;
+  co_return problem_response(404, "there is no limit '" + name + "'; GET /v1/limits lists them");
 }
 
 }  // namespace
@@ -400,10 +439,7 @@ Task<Response> Api::limits(Call) {
 Task<Response> Api::resize_limit(Call call) {
   const auto capacity = wire::read_capacity(call.request.body);
   if (!capacity) co_return problem(capacity.error());
-  const auto known = co_await fleet_.limits();
-  if (known && std::ranges::find(*known, call.id, &engine::LimitView::name) == known->end()) {
-    co_return problem_response(404, "there is no limit '" + call.id + "'; GET /v1/limits lists them");
-  }
+  if (auto missing = co_await look_up_limit(fleet_, call.id)) co_return std::move(*missing);
   const auto done = co_await fleet_.resize_limit(call.id, *capacity);
   if (!done) co_return problem(done.error());
   co_return co_await limits(std::move(call));
@@ -412,12 +448,14 @@ Task<Response> Api::resize_limit(Call call) {
 Task<Response> Api::pause_limit(Call call) {
   const auto length = wire::read_length(call.request.body, "for_ms");
   if (!length) co_return problem(length.error());
+  if (auto missing = co_await look_up_limit(fleet_, call.id)) co_return std::move(*missing);
   const auto done = co_await fleet_.pause(call.id, *length);
   if (!done) co_return problem(done.error());
   co_return co_await limits(std::move(call));
 }
 
 Task<Response> Api::resume_limit(Call call) {
+  if (auto missing = co_await look_up_limit(fleet_, call.id)) co_return std::move(*missing);
   const auto woken = co_await fleet_.resume(call.id);
   co_return woken ? json(wire::resumed_to_json(*woken)) : problem(woken.error());
 }
@@ -495,7 +533,7 @@ Task<Response> Api::short_run(Call call) {
     co_return problem(Error(Errc::invalid, "the parameter '" + missing + "' is missing"));
   }
   engine::Submission wish;
-  wish.agent = options_.default_agent;
+  if (options_.default_agent) wish.agent = options_.default_agent();
   wish.args["query"] = {std::string(*query)};
   wish.session = *session;
   wish.key = text(call.request.header("Idempotency-Key"));

@@ -14,11 +14,11 @@
 namespace stint::http {
 
 struct ApiOptions {
-  std::string default_agent;  ///< of the short form
-  /// The run that a caller is part of, by its token; empty: a person. What it submits is a child of that run.
+  std::function<std::string()> default_agent;  ///< of the short form
+  /// The run that a caller is part of, by its token; empty: a person. What it submits is a child of that run, and it
+  /// may look at itself and what is below it, and cancel that; nothing else.
   std::function<std::string(std::string_view token)> run_of_token;
   std::function<const ServerStats*()> server;  ///< for the metrics
-  std::string page;                            ///< of `/`; empty: none
 };
 
 class Api final : public Handler {
@@ -67,6 +67,7 @@ class Api final : public Handler {
   Task<Response> short_run(Call call);
   Task<Response> front(Call call);
 
+  Task<std::optional<Response>> refuse_run(const Route& route, const Call& call);
   Task<Result<engine::RunView>> wait_for(std::string id, bool keep, Exchange& exchange);
   Task<> tell_run(class EventStream& events, std::string id, std::int64_t after);
   Task<> tell_all(class EventStream& events, std::string cursor, bool from_now);

@@ -1,4 +1,4 @@
-/// For tests and benchmarks: runs one task to its end, on a reactor that does nothing else meanwhile.
+/// Runs one task to its end, on a reactor that does nothing else meanwhile: before a service begins, and in tests.
 #pragma once
 
 #include "stint/asio.hpp"

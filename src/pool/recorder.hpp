@@ -15,8 +15,7 @@
 
 namespace stint::pool {
 
-inline constexpr std::string_view kNoteTool = "tool", kNoteConversation = "conversation", kNoteText = "note",
-                                  kNoteWaits = "waits";
+inline constexpr std::string_view kNoteTool = "tool", kNoteConversation = "conversation", kNoteText = "note";
 
 class Recorder {
  public:

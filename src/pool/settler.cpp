@@ -50,6 +50,10 @@ Task<> Settler::settle_batch(std::vector<Entry*> batch) {
     } else if (patience.may_ask_again(states.error())) {
       co_await patience.wait();
       continue;
+    } else if (batch.size() > 1) {
+      // One that the store refuses must not take the others with it.
+      for (Entry* const entry : batch) co_await settle_batch({entry});
+      co_return;
     }
     for (Entry* const entry : batch) entry->done.ring();
     co_return;

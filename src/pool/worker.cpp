@@ -24,30 +24,17 @@ using domain::Settle;
 constexpr std::uint32_t kAttemptsDefault = 3;
 constexpr std::uint32_t kNotesPage = 500;
 
-void add(Usage& sum, const Usage& usage) {
-  sum.fresh_in += usage.fresh_in;
-  sum.cache_read += usage.cache_read;
-  sum.cache_write += usage.cache_write;
-  sum.out += usage.out;
-  sum.reasoning += usage.reasoning;
-  sum.money_micros += usage.money_micros;
-  sum.estimated = sum.estimated || usage.estimated;
-}
-
-domain::BudgetSpec combined(const domain::BudgetSpec& run, const domain::BudgetSpec& agent) {
-  domain::BudgetSpec budget = agent;
-  if (run.time) budget.time = run.time;
-  if (run.attempts) budget.attempts = run.attempts;
-  if (run.tokens) budget.tokens = run.tokens;
-  if (run.money_micros) budget.money_micros = run.money_micros;
-  return budget;
-}
-
 domain::WorkReport not_begun(OutcomeKind kind, std::string message) {
   domain::WorkReport report;
   report.begun = false;
   report.outcome.kind = kind;
   report.outcome.message = std::move(message);
+  return report;
+}
+
+domain::WorkReport not_begun(const Error& error) {
+  domain::WorkReport report = not_begun(OutcomeKind::agent_error, error.describe());
+  report.starved = error == Errc::exhausted && error.retry() == Retry::safe;
   return report;
 }
 
@@ -99,6 +86,7 @@ std::unique_ptr<Carried> Worker::take(store::WorkerNumber owner, const store::Cl
 
 Task<Result<>> Worker::carry(Assignment assignment, JobContext& job) {
   Carried& carried = *assignment.carried;
+  carried.worker = to_string(job.worker());
   parts_.changes.tell(carried.id);
   Attempted attempted = co_await attempt(assignment, carried, job);
   if (assignment.permits) assignment.permits->release();
@@ -143,7 +131,7 @@ Task<Worker::Attempted> Worker::attempt(Assignment& assignment, Carried& carried
       break;
     }
     if (!Patience::may_ask_again(memo.error()) || carried.stopped() != Carried::Stop::none) {
-      attempted.report = not_begun(OutcomeKind::agent_error, memo.error().describe());
+      attempted.report = not_begun(memo.error());
       co_return attempted;
     }
     co_await patience.wait();
@@ -151,7 +139,7 @@ Task<Worker::Attempted> Worker::attempt(Assignment& assignment, Carried& carried
   const domain::RunMemo& memo = attempted.memo;
   Result<domain::RunInput> input = parts_.scribe.read_input(assignment.claim.input);
   if (!input) {
-    attempted.report = not_begun(OutcomeKind::agent_error, input.error().describe());
+    attempted.report = not_begun(input.error());
     co_return attempted;
   }
   domain::WorkOrder order;
@@ -159,7 +147,7 @@ Task<Worker::Attempted> Worker::attempt(Assignment& assignment, Carried& carried
   order.fence = carried.fence;
   order.attempt = carried.attempt;
   order.agent = carried.agent;
-  assignment.budget = combined(input->budget, assignment.budget);
+  assignment.budget = input->budget.or_else(assignment.budget);
   order.input = std::move(*input);
   order.budget = assignment.budget;
   order.usage_before = memo.usage;
@@ -178,7 +166,7 @@ Task<domain::WorkReport> Worker::work(Assignment& assignment, Carried& carried, 
   if (assignment.permits) {
     const auto assigned =
         assignment.permits->assign(order.mark(), order.input.title.empty() ? carried.agent : order.input.title);
-    if (!assigned) co_return not_begun(OutcomeKind::agent_error, assigned.error().describe());
+    if (!assigned) co_return not_begun(assigned.error());
     order.descriptors = assignment.permits->entrust();
     order.slot = assignment.permits->slot_of(domain::agent_limit(carried.agent));
   }
@@ -189,7 +177,7 @@ Task<domain::WorkReport> Worker::work(Assignment& assignment, Carried& carried, 
     recorder.hear(news);
     if (news.kind != domain::WorkNews::Kind::usage) return;
     carried.usage = before;
-    add(carried.usage, news.usage);
+    carried.usage += news.usage;
     watch_budget(carried, carried.usage, assignment.budget);
   };
   const std::string conversation = order.conversation;
@@ -207,7 +195,7 @@ Task<domain::WorkReport> Worker::work(Assignment& assignment, Carried& carried, 
     recorder.on_conversation_kept(kept);
   }
   auto work = parts_.driver.begin(std::move(order), listener);
-  if (!work) co_return not_begun(OutcomeKind::agent_error, work.error().describe());
+  if (!work) co_return not_begun(work.error());
   auto body = [&](Scope& scope) -> Task<Result<domain::WorkReport>> {
     struct Reachable {
       Carried& carried;
@@ -228,9 +216,8 @@ Task<domain::WorkReport> Worker::work(Assignment& assignment, Carried& carried, 
   auto report = co_await with_scope(std::ref(body));
   counts_.output_left_out += recorder.left_out();
   if (!report) {
-    const bool stopped = carried.stopped() != Carried::Stop::none;
-    co_return not_begun(stopped ? outcome_of(carried.stopped()) : OutcomeKind::agent_error,
-                        stopped ? carried.stop_text_ : report.error().describe());
+    if (carried.stopped() == Carried::Stop::none) co_return not_begun(report.error());
+    co_return not_begun(outcome_of(carried.stopped()), carried.stop_text_);
   }
   std::string& last = report->outcome.conversation;
   if (last.empty()) last = recorder.conversation().empty() ? conversation : recorder.conversation();
@@ -283,10 +270,12 @@ Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, At
   if (!report.begun && handed_back) {
     verdict = {};
     verdict.settle = Settle::hand_back;
+  } else if (report.starved) {
+    verdict = domain::judge_starved(outcome);
   }
 
   domain::RunMemo memo = std::move(attempted.memo);
-  add(memo.usage, outcome.usage);
+  memo.usage += outcome.usage;
   memo.text = std::move(outcome.text);
   memo.conversation = outcome.conversation;
   memo.resumes = verdict.resumes;

@@ -40,7 +40,8 @@ class Carried {
   const store::RunNumber run;
   const std::int64_t fence;
   const std::uint32_t attempt;
-  Usage usage;  ///< of all attempts, as far as is known
+  Usage usage;         ///< of all attempts, as far as is known
+  std::string worker;  ///< of the pool; empty: it waits for one
 
  private:
   friend class Worker;

@@ -59,6 +59,8 @@ struct NewRun {
   std::optional<WallTime> deadline;
   std::optional<Duration> budget;  ///< of time, from the first start; stands still while parked
   domain::OnCrash on_crash = domain::OnCrash::doubt;
+  /// Who submits it also carries it: as long as this worker lives, no other may claim it. None: anyone.
+  std::optional<WorkerNumber> kept_for;
   std::string input;  ///< JSON; not looked into
 };
 struct Accepted {

@@ -159,7 +159,7 @@ TEST(FleetJson, reasons_receipts_agents_limits_and_outputs_come_back) {
   receipt.reached = {"below"};
   receipt.time = 12ms;
   expect_round_trip(read_receipt, receipt);
-  engine::AgentView agent{"review", "Reviews", "claude", "review PR", "not trusted", 3, {{"gpu", 2}}, 0, 0};
+  engine::AgentView agent{"review", "Reviews", "claude", "review PR", "not trusted", 3, {{"gpu", 2}}};
   expect_round_trip(read_agents, std::vector{agent, engine::AgentView{}});
   expect_round_trip(read_limits, std::vector{limit_view(), engine::LimitView{}});
   expect_round_trip(read_output, store::Output{"head", "tail", 100});

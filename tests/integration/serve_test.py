@@ -349,6 +349,39 @@ class Api(Case):
         self.assertEqual((ended["state"], ended["result"]), ("succeeded", "deep"), ended)
         self.assertEqual([each.get("parent") for each in self.d.get("/v1/runs")["runs"]], [run, None])
 
+    def test_the_token_of_a_run_is_good_for_what_is_below_it_and_nothing_else(self):
+        self.agent("asker", 'command: [sh, -c, "echo $STINT_TOKEN > token; sleep 60"]\nbudget: {time: 30s}\n')
+        self.d.process.send_signal(signal.SIGHUP)
+        person = self.d.token
+        stranger = self.d.submit("quick")
+        self.d.wait(stranger)
+        run = wait_for(lambda: self.d.ask("POST", "/v1/runs", {"agent": "asker"})[1].get("id"), 5, "the new agent")
+        token = wait_for(lambda: os.path.exists(f"{self.project}/token") and read(f"{self.project}/token").strip(), 5, "its token")
+        self.assertNotEqual(token, person)
+        self.d.token = token
+        child = self.d.submit("quick", parent="000000000000")
+        ended = self.d.wait(child)
+        self.assertEqual((ended["state"], ended["parent"]), ("succeeded", run), "whatever it says")
+        self.assertLessEqual(ended["expires_at"], self.d.run(run)["expires_at"], "within its budget")
+        self.assertEqual([each["id"] for each in self.d.get("/v1/runs")["runs"]], [child])
+        self.d.get(f"/v1/runs/{run}")
+        self.d.get(f"/v1/runs/{child}/output")
+        self.d.get("/v1/agents")
+        for method, path in (("GET", f"/v1/runs/{stranger}"), ("GET", f"/v1/runs/{stranger}/output"), ("GET", "/v1/events"), ("GET", "/v1/status"),
+                             ("GET", "/metrics"), ("POST", f"/v1/runs/{run}/cancel"), ("POST", f"/v1/runs/{stranger}/retry"), ("PUT", "/v1/pool"),
+                             ("POST", "/v1/pool/drain"), ("POST", "/v1/pause"), ("PUT", "/v1/limits/agent:quick"), ("POST", "/api/agent/run?session_id=1&query=x")):
+            self.assertEqual(self.d.ask(method, path, {})[0], 403, (method, path))
+        below = self.d.submit("slow")
+        self.assertEqual(self.d.ask("POST", f"/v1/runs/{below}/cancel")[1]["state"], "cancelled")
+        for wrong in (token[:-1] + ("0" if token[-1] != "0" else "1"), f"run-{stranger}-" + token.rsplit("-", 1)[1], f"run-{run}-", f"run-{run}", "run-"):
+            self.d.token = wrong
+            self.assertEqual(self.d.ask("GET", "/v1/agents")[0], 401, wrong)
+        self.d.token = person
+        self.d.ask("POST", f"/v1/runs/{run}/cancel")
+        self.d.token = token
+        self.assertEqual(self.d.ask("GET", "/v1/agents")[0], 401, "it has ended")
+        self.d.token = person
+
     def test_clients_that_misbehave_do_not_keep_others_out(self):
         address = (self.d.host, int(self.d.port))
         held = [socket.create_connection(address) for _ in range(300)]

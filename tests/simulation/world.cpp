@@ -127,7 +127,6 @@ std::shared_ptr<LiveWork> World::begin_work(const domain::WorkOrder& order, Proc
   }
   if (kind.on_crash == OnCrash::doubt) run.unclean = true;
   run.person_says_again = false;
-  ++run.begun;
   auto work = std::make_shared<LiveWork>();
   work->run = order.run;
   work->agent = order.agent;
@@ -185,7 +184,6 @@ void World::draw_outcome(Outcome& outcome, bool talks) {
 /// Its owner knows how it ended: what had no effects is clean again.
 void World::hear_report(const std::string& run, const domain::WorkReport& report) {
   RunStory& story = stories_[run];
-  if (report.outcome.kind == OutcomeKind::succeeded) ++story.succeeded;
   const bool refused = report.outcome.kind == OutcomeKind::api_error ||
                        report.outcome.kind == OutcomeKind::rate_limited ||
                        report.outcome.kind == OutcomeKind::not_logged_in;

@@ -54,9 +54,7 @@ struct LiveWork {
 /// What is known of a run besides the store.
 struct RunStory {
   std::string agent, session;
-  bool cancelled = false;
   std::int64_t fence = 0;
-  std::uint32_t begun = 0, succeeded = 0;
   bool unclean = false;  ///< the last attempt had effects, and how it ended is not known to be harmless
   bool person_says_again = false;
 };

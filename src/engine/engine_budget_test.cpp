@@ -1,0 +1,121 @@
+// What a run may use up, over all of its attempts.
+#include "engine/engine_world.hpp"
+#include "engine/local_fleet.hpp"
+
+namespace stint::engine {
+namespace {
+
+TEST_F(EngineTest, time_that_is_used_up_ends_the_work) {
+  add_agent("a", OnCrash::rerun);
+  decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}}; };
+  start();
+  const std::string id = submit("a", 5s);
+  sim_.advance(4900ms);
+  EXPECT_EQ(look(id).state, RunState::running);
+  sim_.advance(200ms);
+  EXPECT_EQ(look(id).state, RunState::expired) << "not at the next beat: then";
+  EXPECT_EQ(alive_, 0);
+}
+
+TEST_F(EngineTest, tokens_that_are_used_up_end_the_work) {
+  add_agent("a", OnCrash::rerun);
+  book_["a"].budget.tokens = 100;
+  decide_ = [](const domain::WorkOrder&) { return Script{.takes = 10s, .outcome = {}, .uses = 101}; };
+  start();
+  const std::string id = submit("a");
+  sim_.advance(11s);
+  EXPECT_EQ(look(id).state, RunState::expired);
+  EXPECT_NE(look(id).error.find("tokens"), std::string::npos) << look(id).error;
+  EXPECT_EQ(look(id).tokens, 101);
+  EXPECT_EQ(alive_, 0);
+}
+
+TEST_F(EngineTest, attempts_share_the_tokens_of_their_run) {
+  add_agent("a", OnCrash::rerun);
+  book_["a"].budget.tokens = 100;
+  book_["a"].budget.attempts = 10;
+  decide_ = [](const domain::WorkOrder&) {
+    Script script{.takes = 1s, .outcome = {}, .uses = 40};
+    script.outcome.kind = OutcomeKind::crashed;
+    return script;
+  };
+  start();
+  const std::string id = submit("a");
+  sim_.advance(5min);
+  EXPECT_EQ(look(id).state, RunState::expired);
+  EXPECT_EQ(begun_[id], 3U) << "the third goes over it";
+  EXPECT_EQ(look(id).tokens, 120);
+}
+
+TEST_F(EngineTest, children_get_what_is_left_of_their_parents_budget) {
+  add_agent("a", OnCrash::rerun);
+  book_["a"].budget.tokens = 100;
+  decide_ = [](const domain::WorkOrder& order) {
+    Script script{.takes = order.input.budget.tokens ? Duration(1s) : Duration(1h), .outcome = {}, .uses = 40};
+    script.outcome.kind = OutcomeKind::succeeded;
+    return script;
+  };
+  start();
+  LocalFleet fleet({sim_, store_, scribe_, ambient_, [this]() -> const Book& { return book_; }, engine_.get()}, {});
+  const std::string parent = submit("a", 5h);
+  sim_.advance(61min);
+  const auto child = [&](std::optional<Duration> deadline) {
+    Submission wish;
+    wish.agent = "a";
+    wish.parent = parent;
+    wish.deadline = deadline;
+    std::vector<Submission> wishes;
+    wishes.push_back(std::move(wish));
+    return get(fleet.submit(std::move(wishes))).front();
+  };
+  const auto first = child(10h);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(look(first->id).input, "60") << "the parent has used 40";
+  EXPECT_EQ(look(first->id).deadline, look(parent).expires_at);
+  sim_.advance(3s);
+  EXPECT_EQ(look(first->id).state, RunState::succeeded);
+  const auto second = child(1min);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(look(second->id).input, "20");
+  EXPECT_LT(look(second->id).deadline, look(parent).expires_at);
+  sim_.advance(3s);
+  EXPECT_EQ(look(second->id).state, RunState::expired) << "it would have used 40";
+  const auto third = child({});
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().code(), Errc::exhausted);
+}
+
+TEST_F(EngineTest, what_the_host_lacks_for_a_moment_costs_no_attempt) {
+  add_agent("a", OnCrash::doubt);
+  book_["a"].budget.attempts = 1;
+  int refused = 0;
+  decide_ = [&](const domain::WorkOrder&) {
+    Script script;
+    script.outcome.kind = OutcomeKind::succeeded;
+    if (refused++ < 5) script.does_not_begin = Error(Errc::exhausted, Retry::safe, "fork: no more processes");
+    return script;
+  };
+  start();
+  const std::string id = submit("a");
+  sim_.advance(1s);
+  EXPECT_EQ(look(id).state, RunState::parked);
+  EXPECT_EQ(look(id).error, "fork: no more processes");
+  sim_.advance(1min);
+  EXPECT_EQ(look(id).state, RunState::succeeded);
+  EXPECT_EQ(look(id).attempt, 1U);
+}
+
+TEST_F(EngineTest, what_can_never_begin_fails_at_once) {
+  add_agent("a", OnCrash::rerun);
+  decide_ = [](const domain::WorkOrder&) {
+    return Script{.outcome = {}, .does_not_begin = Error(Errc::invalid, "there is no such program")};
+  };
+  start();
+  const std::string id = submit("a");
+  sim_.advance(1s);
+  EXPECT_EQ(look(id).state, RunState::failed);
+  EXPECT_EQ(begun_[id], 1U);
+}
+
+}  // namespace
+}  // namespace stint::engine

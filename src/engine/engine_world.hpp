@@ -1,0 +1,226 @@
+/// An engine in virtual time, with agents that do what a test says.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "stint/semaphore.hpp"
+#include "stint/testing.hpp"
+#include "store/memory_store.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stint::engine {
+
+using namespace std::chrono_literals;
+using domain::OnCrash;
+using domain::RunState;
+
+class PlainScribe final : public pool::Scribe {
+ public:
+  [[nodiscard]] std::string write(const domain::RunInput& input) const override {
+    return std::to_string(input.budget.tokens.value_or(0));
+  }
+  [[nodiscard]] Result<domain::RunInput> read_input(std::string_view text) const override {
+    domain::RunInput input;
+    const std::int64_t tokens = std::stoll(std::string(text));
+    if (tokens > 0) input.budget.tokens = tokens;
+    return input;
+  }
+  [[nodiscard]] std::string write(const domain::RunMemo& memo) const override {
+    return std::to_string(memo.usage.out) + (memo.resumes ? " resumes " : " anew ") + memo.conversation;
+  }
+  [[nodiscard]] Result<domain::RunMemo> read_memo(std::string_view text) const override {
+    domain::RunMemo memo;
+    memo.usage.out = std::stoll(std::string(text));
+    memo.resumes = text.find(" resumes ") != std::string_view::npos;
+    memo.conversation = text.substr(text.rfind(' ') + 1);
+    return memo;
+  }
+  [[nodiscard]] std::string write_note(std::string_view text) const override { return std::string(text); }
+  [[nodiscard]] std::string read_note(std::string_view data) const override { return std::string(data); }
+};
+
+/// What an attempt of the test's agents does.
+struct Script {
+  Duration takes = 1s;
+  Outcome outcome;
+  bool tools = false;
+  std::int64_t uses = 0;                 ///< tokens, halfway
+  std::optional<Error> does_not_begin{};
+};
+using Decide = std::function<Script(const domain::WorkOrder&)>;
+
+class ScriptedWork final : public domain::Work {
+ public:
+  ScriptedWork(Script script, Listener listener, int& alive)
+      : script_(std::move(script)), listener_(std::move(listener)), alive_(alive) {}
+  Task<Result<domain::WorkReport>> run() override {
+    struct Alive {
+      int& count;
+      explicit Alive(int& counter) : count(counter) { ++count; }
+      ~Alive() { --count; }
+    };
+    const Alive alive(alive_);
+    if (!script_.outcome.conversation.empty()) {
+      domain::WorkNews news;
+      news.kind = domain::WorkNews::Kind::conversation;
+      news.text = script_.outcome.conversation;
+      listener_(news);
+    }
+    if (!ended_) co_await race(nap(), told());
+    if (script_.uses > 0) {
+      domain::WorkNews news;
+      news.kind = domain::WorkNews::Kind::usage;
+      news.usage.out = script_.uses;
+      listener_(news);
+      script_.outcome.usage.out = script_.uses;
+      if (!ended_) co_await race(nap(), told());
+    }
+    domain::WorkReport report;
+    report.outcome = script_.outcome;
+    report.tools_used = script_.tools;
+    if (ended_) report.outcome.kind = *ended_;
+    co_return report;
+  }
+  void end(OutcomeKind kind, std::string why) override {
+    if (!ended_) script_.outcome.message = std::move(why);
+    if (!ended_) ended_ = kind;
+    bell_.ring();
+  }
+
+ private:
+  Task<> nap() { co_await sleep_for(script_.takes); }
+  Task<> told() { co_await bell_.hear(bell_.rings()); }
+
+  Script script_;
+  Listener listener_;
+  int& alive_;
+  std::optional<OutcomeKind> ended_;
+  Bell bell_;
+};
+
+class EngineTest : public testing::Test, protected domain::Driver, protected domain::Permits {
+ protected:
+  EngineTest() {
+    decide_ = [](const domain::WorkOrder&) {
+      Script script;
+      script.outcome.kind = OutcomeKind::succeeded;
+      return script;
+    };
+  }
+  ~EngineTest() override {
+    scope_.cancel();
+    sim_.settle();
+  }
+
+  void add_agent(const std::string& name, OnCrash on_crash = OnCrash::resume, std::string account = {}) {
+    AgentSpec spec;
+    spec.agent.name = name;
+    spec.entry.name = name;
+    spec.entry.queued_max = 1000;
+    spec.entry.attempts_max = 1000;
+    spec.entry.limits.push_back({domain::agent_limit(name), 1});
+    if (!account.empty()) spec.entry.limits.push_back({account, 1});
+    spec.account = std::move(account);
+    spec.on_crash = on_crash;
+    book_[name] = std::move(spec);
+  }
+  void start(std::size_t workers = 10, const std::function<void(EngineOptions&)>& change = {}) {
+    EngineOptions options;
+    options.pool.workers = workers;
+    if (change) change(options);
+    engine_ = std::make_unique<Engine>(Engine::Parts{sim_, store_, *this, *this, scribe_, ambient_}, options, book_);
+    auto carry = [this]() -> Task<> { ended_ = (co_await engine_->run()).has_value(); };
+    scope_.spawn(carry());
+    sim_.advance(10ms);
+  }
+  template <class T>
+  T get(Task<Result<T>> task) {
+    std::optional<Result<T>> answer;
+    auto body = [&]() -> Task<> { answer.emplace(co_await std::move(task)); };
+    scope_.spawn(body());
+    EXPECT_TRUE(sim_.run_until([&] { return answer.has_value(); }));
+    EXPECT_TRUE(*answer) << answer->error().describe();
+    if constexpr (!std::is_void_v<T>) return std::move(**answer);
+  }
+  std::string submit(const std::string& agent, std::optional<Duration> budget = {}) {
+    store::NewRun run;
+    run.budget = budget;
+    run.id = domain_id();
+    run.agent = agent;
+    run.on_crash = book_[agent].on_crash;
+    run.input = "0";
+    std::vector<store::NewRun> runs;
+    runs.push_back(run);
+    const auto accepted = get(store_.enqueue(std::move(runs)));
+    EXPECT_TRUE(accepted.front());
+    return run.id;
+  }
+  store::Run look(const std::string& id) { return *get(store_.find(id)); }
+  std::size_t count(RunState state) {
+    store::Filter filter;
+    filter.states = {state};
+    filter.most = 1000;
+    return get(store_.list(filter)).size();
+  }
+
+  Simulator sim_{1};
+  domain::Ambient ambient_{.wall_now =
+                               [this] {
+                                 return WallTime(1'700'000'000'000ms) +
+                                        std::chrono::floor<std::chrono::milliseconds>(sim_.now().time_since_epoch());
+                               },
+                           .random = [this] { return sim_.random()(); }};
+  store::MemoryStore store_{ambient_};
+  PlainScribe scribe_;
+  Book book_;
+  Decide decide_;
+  int alive_ = 0;
+  std::map<std::string, std::uint32_t> begun_;
+  std::optional<Semaphore> limit_;  // of the host, for all agents
+  std::unique_ptr<Engine> engine_;
+  bool ended_ = false;
+  RootScope scope_{sim_};
+
+ private:
+  std::string domain_id() {
+    std::string id = "aaaaaaaaaaaa";
+    for (std::size_t i = 0, number = ++ids_; number > 0; number /= 26, ++i)
+      id[i] = static_cast<char>('a' + number % 26);
+    return id;
+  }
+  Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::Work::Listener listener) override {
+    ++begun_[order.run];
+    Script script = decide_(order);
+    if (script.does_not_begin) return fail(*script.does_not_begin);
+    return std::make_unique<ScriptedWork>(std::move(script), std::move(listener), alive_);
+  }
+  class Held final : public domain::HeldPermits {
+   public:
+    explicit Held(Permit permit) : permit_(std::move(permit)) {}
+    Result<> assign(const std::string&, const std::string&) override { return {}; }
+    void release() override { permit_.release(); }
+
+   private:
+    Permit permit_;
+  };
+  [[nodiscard]] bool needed(const std::string&) const override { return limit_.has_value(); }
+  Task<Result<std::unique_ptr<domain::HeldPermits>>> acquire(std::string,
+                                                             std::function<void(std::string)> waits) override {
+    waits("in line");
+    STINT_CO_TRY(Permit permit, co_await limit_->acquire());
+    waits("");
+    co_return std::unique_ptr<domain::HeldPermits>(std::make_unique<Held>(std::move(permit)));
+  }
+
+  std::size_t ids_ = 0;
+};
+
+}  // namespace stint::engine

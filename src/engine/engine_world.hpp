@@ -52,7 +52,7 @@ struct Script {
   Duration takes = 1s;
   Outcome outcome;
   bool tools = false;
-  std::int64_t uses = 0;                 ///< tokens, halfway
+  std::int64_t uses = 0;  ///< tokens, halfway
   std::optional<Error> does_not_begin{};
 };
 using Decide = std::function<Script(const domain::WorkOrder&)>;

@@ -18,7 +18,7 @@ constexpr Duration kComeAgain = 2s;
 constexpr Duration kLookAgain = 500ms;  // what other processes do is not told to us
 constexpr std::uint32_t kShownRunning = 200;
 constexpr std::uint32_t kChildrenCounted = 1000;  // of one run, the newest: for what is left of its budget
-constexpr std::size_t kTitleMax = 80;  // bytes, of one that is made from a prompt
+constexpr std::size_t kTitleMax = 80;             // bytes, of one that is made from a prompt
 
 Error no_such_run(const std::string& id) {
   return {Errc::invalid, "there is no run '" + id + "'. `stint ls` lists them"};

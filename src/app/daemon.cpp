@@ -8,22 +8,17 @@
 
 #include <charconv>
 #include <csignal>
-#include <cstdio>
 #include <unistd.h>
 
 namespace stint::app {
 namespace {
 
 using namespace std::chrono_literals;
+using domain::LogLevel;
 
 constexpr std::uint64_t kMemoryLeast = 256ULL << 20;  // below it no new run is begun
 constexpr std::size_t kDescriptorsPerRun = 16;        // pipes, slots, a control socket
 constexpr Duration kLook = 1s;
-
-void log(const std::string& text) {
-  fmt::print(stderr, "stint: {}\n", text);
-  std::fflush(stderr);
-}
 
 }  // namespace
 
@@ -67,28 +62,33 @@ engine::EngineOptions engine_options(const agent::Settings& settings, std::optio
 }
 
 Daemon::Daemon(Reactor& reactor, const domain::Ambient& ambient, cli::Surroundings around,
-               std::shared_ptr<const cli::Reading> reading, bool cluster)
+               std::shared_ptr<const cli::Reading> reading, bool cluster, domain::Log& log)
     : reactor_(reactor),
       ambient_(ambient),
       around_(std::move(around)),
       cluster_(cluster),
+      log_(log),
       reading_(std::move(reading)),
       signals_(reactor_.io(), SIGINT, SIGTERM, SIGHUP),
       run_tokens_(ambient, [this](std::string_view run) { return engine_->worker().find(run) != nullptr; }) {}
 
 Daemon::~Daemon() = default;
 
-void Daemon::open(std::unique_ptr<store::Store> store, engine::EngineOptions options, std::string shown) {
+void Daemon::open(std::unique_ptr<store::Store> store, engine::EngineOptions options, std::string shown,
+                  std::string token) {
   store_ = std::move(store);
+  token_ = std::move(token);
   const auto current = [this] { return reading_; };
   permits_ = std::make_unique<cli::HostPermits>(reactor_, ambient_, current);
   cli::ProcessDriver::Options driver;
+  driver.mask = driver::SecretMask::of_environment(around_.environment);
+  driver.mask.add(token_);
   driver.environment = [this](const domain::WorkOrder& order) { return environment_of(order); };
   driver_ = std::make_unique<cli::ProcessDriver>(reactor_, current, std::move(driver));
   const std::uint64_t queue = options.pool.queue_capacity;
-  engine_ =
-      std::make_unique<engine::Engine>(engine::Engine::Parts{reactor_, *store_, *driver_, *permits_, scribe_, ambient_},
-                                       std::move(options), reading_->book);
+  engine_ = std::make_unique<engine::Engine>(
+      engine::Engine::Parts{reactor_, *store_, *driver_, *permits_, scribe_, ambient_, &log_}, std::move(options),
+      reading_->book);
   engine::LocalFleet::Options fleet;
   fleet.version = STINT_VERSION;
   fleet.store = std::move(shown);
@@ -106,7 +106,7 @@ void Daemon::open(std::unique_ptr<store::Store> store, engine::EngineOptions opt
       std::move(fleet));
 }
 
-Result<> Daemon::listen(const Listen& where, const std::string& token, std::vector<std::string> hosts) {
+Result<> Daemon::listen(const Listen& where, std::vector<std::string> hosts) {
   http::ApiOptions api;
   api.default_agent = [this] { return reading_->place.settings.default_agent; };
   api.run_of_token = [this](std::string_view given) { return run_tokens_.run_of(given); };
@@ -115,7 +115,7 @@ Result<> Daemon::listen(const Listen& where, const std::string& token, std::vect
   http::ServerOptions options;
   options.address = where.address;
   options.port = where.port;
-  options.token = token;
+  options.token = token_;
   options.allowed_hosts = std::move(hosts);
   options.other_token = [this](std::string_view given) { return !run_tokens_.run_of(given).empty(); };
   options.is_open = [](const http::Request& request) { return http::Api::is_open(request); };
@@ -158,7 +158,9 @@ Task<> Daemon::hear_signals() {
       continue;
     }
     if (++asked >= 3) ::_exit(128 + signal);  // wardens end what is left
-    log(asked == 1 ? "draining: nothing new is begun; once more to hurry" : "hurrying; once more to leave at once");
+    log_.say(LogLevel::info,
+             asked == 1 ? "draining: nothing new is begun; once more to hurry" : "hurrying; once more to leave at once",
+             {});
     engine_->drain();
   }
 }
@@ -166,7 +168,7 @@ Task<> Daemon::hear_signals() {
 Task<> Daemon::reload() {
   auto fresh = cli::blocking_read_project(around_, cluster_);
   if (!fresh) {
-    log("not reloaded: " + fresh.error().describe());
+    log_.say(LogLevel::error, "not reloaded", {{"why", fresh.error().describe()}});
     co_return;
   }
   cli::print_problems((*fresh)->catalogue.problems, around_);
@@ -175,10 +177,10 @@ Task<> Daemon::reload() {
   if (done) done = co_await size_limits();
   if (!done) {
     reading_ = before;
-    log("not reloaded: " + done.error().describe());
+    log_.say(LogLevel::error, "not reloaded", {{"why", done.error().describe()}});
     co_return;
   }
-  log(fmt::format("reloaded: {} agents", reading_->catalogue.agents.size()));
+  log_.say(LogLevel::info, "reloaded", {{"agents", std::to_string(reading_->catalogue.agents.size())}});
 }
 
 /// A run that can't be given a pipe, or pushes the host into swapping, or costs more than a day may, is better begun
@@ -201,7 +203,8 @@ Task<> Daemon::watch_resources() {
   while (true) {
     const std::string why = co_await why_held_up();
     if (why != before) {
-      log(why.empty() ? "runs are begun again" : "no run is begun: " + why);
+      log_.say(why.empty() ? LogLevel::info : LogLevel::warning,
+               why.empty() ? "runs are begun again" : "no run is begun", {{"why", why}});
       engine_->hold_up(why);
       before = why;
     }

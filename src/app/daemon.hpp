@@ -35,14 +35,15 @@ class Daemon {
  public:
   /// `cluster`: the store is shared between machines, and counts limits.
   Daemon(Reactor& reactor, const domain::Ambient& ambient, cli::Surroundings around,
-         std::shared_ptr<const cli::Reading> reading, bool cluster);
+         std::shared_ptr<const cli::Reading> reading, bool cluster, domain::Log& log);
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  void open(std::unique_ptr<store::Store> store, engine::EngineOptions options, std::string shown);
-  /// After open(). `token` empty: none is asked for.
-  Result<> listen(const Listen& where, const std::string& token, std::vector<std::string> hosts);
+  /// `token` empty: none is asked for.
+  void open(std::unique_ptr<store::Store> store, engine::EngineOptions options, std::string shown, std::string token);
+  /// After open().
+  Result<> listen(const Listen& where, std::vector<std::string> hosts);
   /// After both, until it has drained: by a signal, or by whoever asks.
   Task<Result<>> serve();
 
@@ -63,6 +64,7 @@ class Daemon {
   const domain::Ambient& ambient_;
   const cli::Surroundings around_;
   const bool cluster_;
+  domain::Log& log_;
   std::shared_ptr<const cli::Reading> reading_;  // shared with runs that were begun under it
   asio::signal_set signals_;
   wire::Scribe scribe_;
@@ -74,7 +76,7 @@ class Daemon {
   std::unique_ptr<engine::LocalFleet> fleet_;
   std::unique_ptr<http::Api> api_;
   std::unique_ptr<http::Server> server_;
-  std::string url_;
+  std::string url_, token_;
 };
 
 }  // namespace stint::app

@@ -242,14 +242,18 @@ int DemoFleetCommand::run(const domain::Ambient& ambient) {
   if (const auto listening = provider.listen("127.0.0.1:0"); !listening) return cli::complain(listening.error());
   const auto reading = blocking_make_project(around, provider.address());
   if (!reading) return cli::complain(reading.error());
-  Daemon daemon(reactor, ambient, around, *reading, false);
-  daemon.open(std::make_unique<store::MemoryStore>(ambient), engine_options((*reading)->place.settings, {}), "memory");
   const auto where = parse_listen(listen_);
   if (!where) return cli::complain(where.error());
   const auto token = blocking_token(scratch.path() / "token", ambient);
   if (!token) return cli::complain(token.error());
-  if (const auto listening = daemon.listen(*where, *token, {}); !listening) return cli::complain(listening.error());
-  announce(daemon.url(), *token, **reading, "memory", false);
+  domain::NoLog log;  // the show says what happens
+  Daemon daemon(reactor, ambient, around, *reading, false, log);
+  daemon.open(std::make_unique<store::MemoryStore>(ambient), engine_options((*reading)->place.settings, {}), "memory",
+              *token);
+  if (const auto listening = daemon.listen(*where, {}); !listening) return cli::complain(listening.error());
+  fmt::print("Serving 2 demo agents on {}\n", daemon.url());
+  fmt::print("  try, in another terminal   STINT_URL={} STINT_TOKEN={} stint top\n", daemon.url(), *token);
+  std::fflush(stdout);
   Show show(daemon, ambient, runs_ != 0 ? runs_ : live ? kRunsMax : kRunsDefault, live, around.colour);
   std::optional<Result<>> ended;
   {

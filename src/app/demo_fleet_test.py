@@ -24,9 +24,8 @@ class DemoFleet(unittest.TestCase):
         demo = subprocess.Popen([STINT, "demo", "fleet", "--runs", "50"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(demo.stdout.close)
         self.addCleanup(demo.stderr.close)
-        url = re.search(r"http://\S+", demo.stdout.readline()).group()
         demo.stdout.readline()
-        token = demo.stdout.readline().split()[-1]
+        url, token = re.search(r"STINT_URL=(\S+) STINT_TOKEN=(\S+) stint top", demo.stdout.readline()).groups()
         time.sleep(1.5)
         request = urllib.request.Request(url + "/v1/runs", headers={"Authorization": "Bearer " + token})
         with urllib.request.urlopen(request) as answer:

@@ -1,6 +1,7 @@
 #include "app/serve.hpp"
 
 #include "app/daemon.hpp"
+#include "app/log.hpp"
 #include "cli/store_place.hpp"
 #include "os/blocking_run.hpp"
 #include "os/process.hpp"
@@ -12,6 +13,17 @@
 #include <csignal>
 
 namespace stint::app {
+namespace {
+
+domain::LogLevel level_of(const std::string& name) {
+  for (const auto level : {domain::LogLevel::debug, domain::LogLevel::warning, domain::LogLevel::error}) {
+    if (to_string(level) == name) return level;
+  }
+  return domain::LogLevel::info;
+}
+
+}  // namespace
+
 ServeCommand::ServeCommand(CLI::App& app) : command_(app, "serve", "Run the fleet: workers, queue, HTTP API, metrics") {
   command_.footer(
       "Takes runs from the store and carries them, as many at once as [pool] of stint.toml and the agents' limits "
@@ -26,6 +38,10 @@ ServeCommand::ServeCommand(CLI::App& app) : command_(app, "serve", "Run the flee
   command_.option("--workers", workers_, "A pool of this size, without autoscaling").whole(0, 10'000);
   command_.flag("--no-token", no_token_, "Ask for no token; on loopback only");
   command_.flag("--json", json_, "Say where it listens as JSON");
+  command_.option("--log", log_format_, "How its log is written, on stderr").one_of({"text", "json"}).shows_default();
+  command_.option("--log-level", log_level_, "What of it is left out")
+      .one_of({"debug", "info", "warning", "error"})
+      .shows_default();
 }
 
 int ServeCommand::run(const domain::Ambient& ambient) {
@@ -60,7 +76,6 @@ int ServeCommand::run(const domain::Ambient& ambient) {
   os::become_subreaper();
   os::raise_descriptor_limit();
   Reactor reactor;
-  Daemon daemon(reactor, ambient, around, *reading, cluster);
   std::unique_ptr<store::Store> store;
   if (memory) {
     store = std::make_unique<store::MemoryStore>(ambient);
@@ -71,8 +86,11 @@ int ServeCommand::run(const domain::Ambient& ambient) {
   }
   engine::EngineOptions options = engine_options(settings->settings, workers_);
   if (!memory && !cluster) options.lease = Duration::max();  // as long as the process holds its lock file
-  daemon.open(std::move(store), std::move(options), memory ? "memory" : place.shown);
-  if (auto listening = daemon.listen(*listen, token, hosts_); !listening) {
+  StderrLog log(ambient, {.format = log_format_ == "json" ? StderrLog::Format::json : StderrLog::Format::text,
+                          .least = level_of(log_level_)});
+  Daemon daemon(reactor, ambient, around, *reading, cluster, log);
+  daemon.open(std::move(store), std::move(options), memory ? "memory" : place.shown, token);
+  if (auto listening = daemon.listen(*listen, hosts_); !listening) {
     Error error = listening.error();
     if (error == Errc::unavailable) {
       return cli::complain(Error(error.code(), error.describe() + "; --listen 127.0.0.1:0 picks a free port"));
@@ -89,9 +107,11 @@ int ServeCommand::run(const domain::Ambient& ambient) {
   reactor.run(scope);
   if (!*ended) return cli::complain(ended->error());
   const engine::DrainReport& report = daemon.engine().drained();
-  fmt::print(stderr, "stint: drained in {:.1f} s: {} runs ended, {} handed back, {} in doubt\n",
-             std::chrono::duration<double>(report.time).count(), report.finished - report.handed_back - report.in_doubt,
-             report.handed_back, report.in_doubt);
+  log.say(domain::LogLevel::info, "drained",
+          {{"seconds", fmt::format("{:.1f}", std::chrono::duration<double>(report.time).count())},
+           {"ended", std::to_string(report.finished - report.handed_back - report.in_doubt)},
+           {"handed_back", std::to_string(report.handed_back)},
+           {"in_doubt", std::to_string(report.in_doubt)}});
   return cli::kExitDone;
 }
 

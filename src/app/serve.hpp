@@ -24,6 +24,7 @@ class ServeCommand {
   std::optional<std::int64_t> workers_;
   bool no_token_ = false;
   bool json_ = false;
+  std::string log_format_ = "text", log_level_ = "info";
 };
 
 }  // namespace stint::app

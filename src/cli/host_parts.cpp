@@ -3,6 +3,7 @@
 #include "agent/agent_file.hpp"
 #include "agent/template.hpp"
 #include "domain/run_id.hpp"
+#include "domain/trace.hpp"
 #include "os/cgroup.hpp"
 #include "os/process.hpp"
 #include "os/terminal.hpp"
@@ -31,6 +32,8 @@ class HeldHostPermits final : public domain::HeldPermits {
   limit::HostPermit permit_;
 };
 
+constexpr std::string_view kTokenVariable = "STINT_TOKEN=";
+
 using Kind = domain::WorkNews::Kind;
 Kind news_of(driver::ProgressKind kind) {
   switch (kind) {
@@ -50,8 +53,9 @@ Kind news_of(driver::ProgressKind kind) {
 class ProcessWork final : public domain::Work {
  public:
   ProcessWork(driver::Wardens& wardens, std::unique_ptr<driver::Dialect> dialect, driver::ProcessOptions options,
-              driver::Attempt attempt, Listener listener)
-      : dialect_(std::move(dialect)),
+              driver::Attempt attempt, driver::SecretMask mask, Listener listener)
+      : mask_(std::move(mask)),
+        dialect_(std::move(dialect)),
         listener_(std::move(listener)),
         attempt_(std::move(attempt)),
         process_(wardens, *dialect_, std::move(options), events()) {}
@@ -60,6 +64,8 @@ class ProcessWork final : public domain::Work {
     STINT_CO_TRY(driver::ProcessReport ended, co_await process_.run(attempt_));
     domain::WorkReport report;
     report.outcome = std::move(ended.outcome);
+    mask_.apply(report.outcome.text);
+    mask_.apply(report.outcome.message);
     report.tools_used = ended.tools_used;
     report.processes_ended = ended.processes_ended;
     report.ending = ended.ending;
@@ -74,6 +80,7 @@ class ProcessWork final : public domain::Work {
       domain::WorkNews news;
       news.kind = news_of(progress.kind);
       news.text = progress.text;
+      if (news.kind != Kind::conversation) mask_.apply(news.text);
       news.usage = progress.usage;
       if (news.kind == Kind::text && !news.text.ends_with('\n')) news.text += '\n';
       listener_(news);
@@ -81,6 +88,7 @@ class ProcessWork final : public domain::Work {
     return events;
   }
 
+  const driver::SecretMask mask_;
   std::unique_ptr<driver::Dialect> dialect_;
   Listener listener_;
   driver::Attempt attempt_;
@@ -184,12 +192,17 @@ Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder ord
   options.idle_timeout = spec.agent.idle_timeout.value_or(options.idle_timeout);
   options.grace = options_.grace;
   if (options_.environment) options.environment = options_.environment(order);
+  options.environment.push_back("TRACEPARENT=" + domain::traceparent(order.input.trace, options.run));
+  driver::SecretMask mask = options_.mask;
+  for (const std::string& each : options.environment) {
+    if (each.starts_with(kTokenVariable)) mask.add(each.substr(kTokenVariable.size()));
+  }
   if (spec.agent.home == domain::AgentHome::slot) {
     STINT_TRY(std::string variable, home_variable(*reading, spec.agent, driver, order.slot.value_or(0)));
     options.environment.push_back(std::move(variable));
   }
   return std::make_unique<ProcessWork>(wardens_, std::move(dialect), std::move(options), std::move(attempt),
-                                       std::move(listener));
+                                       std::move(mask), std::move(listener));
 }
 
 }  // namespace stint::cli

@@ -6,6 +6,7 @@
 #include "domain/ambient.hpp"
 #include "domain/driver.hpp"
 #include "driver/process_attempt.hpp"
+#include "driver/secret_mask.hpp"
 #include "limit/host_limits.hpp"
 
 #include <functional>
@@ -37,6 +38,7 @@ class ProcessDriver final : public domain::Driver {
     Duration grace = std::chrono::seconds(5);
     /// Further variables of a run's processes: where its fleet is, and its own key to it.
     std::function<std::vector<std::string>(const domain::WorkOrder&)> environment;
+    driver::SecretMask mask;  ///< of what must not be seen in what agents say
   };
   ProcessDriver(Reactor& reactor, CurrentReading reading, Options options);
 

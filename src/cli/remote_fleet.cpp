@@ -1,5 +1,6 @@
 #include "cli/remote_fleet.hpp"
 
+#include "domain/trace.hpp"
 #include "net/http_text.hpp"
 #include "stint/asio.hpp"
 #include "stint/retry_after.hpp"
@@ -79,6 +80,7 @@ Task<Result<net::Reply>> RemoteFleet::ask(Call call) {
     if (!net::is_header_text(call.key)) co_return fail(Errc::invalid, "a key is one line of text");
     ask.headers.emplace_back("Idempotency-Key", call.key);
   }
+  if (!call.traceparent.empty()) ask.headers.emplace_back("traceparent", call.traceparent);
   ask.body = std::move(call.body);
   const Deadline deadline = call.patient ? Deadline() : Deadline::after(executor_.now(), kPatience);
   auto reply = co_await with_deadline(deadline, client_.ask(std::move(ask)));
@@ -100,7 +102,11 @@ Task<Result<std::string>> RemoteFleet::get(Call call) {
 Task<Result<engine::Submitted>> RemoteFleet::submit_one(engine::Submission wish) {
   STINT_CO_TRY(
       const std::string body,
-      co_await get({.method = "POST", .path = "/v1/runs", .body = wire::submit_to_json(wish), .key = wish.key}));
+      co_await get({.method = "POST",
+                    .path = "/v1/runs",
+                    .body = wire::submit_to_json(wish),
+                    .key = wish.key,
+                    .traceparent = wish.trace.empty() ? std::string() : domain::traceparent(wish.trace, "submit")}));
   co_return wire::read_submitted(body);
 }
 

@@ -46,7 +46,8 @@ class RemoteFleet final : public engine::Fleet {
     std::string method = "GET";
     std::string path;
     std::string body{};
-    std::string key{};     ///< of idempotency
+    std::string key{};  ///< of idempotency
+    std::string traceparent{};
     bool patient = false;  ///< it may take as long as it takes
   };
   Task<Result<net::Reply>> ask(Call call);

@@ -185,14 +185,14 @@ class Follower {
 class OwnRun {
  public:
   OwnRun(Reactor& reactor, const domain::Ambient& ambient, std::shared_ptr<const Reading> reading, store::Store& store,
-         bool lasting_lease)
+         bool lasting_lease, driver::SecretMask mask)
       : reactor_(reactor),
         ambient_(ambient),
         reading_(std::move(reading)),
         store_(store),
         lasting_lease_(lasting_lease),
         permits_(reactor, ambient, [this] { return reading_; }),
-        driver_(reactor, [this] { return reading_; }, {}) {}
+        driver_(reactor, [this] { return reading_; }, {.environment = {}, .mask = std::move(mask)}) {}
 
   /// Fails if it could not be submitted.
   Task<Result<>> carry(engine::Submission wish, Follower& follower) {
@@ -291,7 +291,8 @@ Task<Result<>> follow_daemon(Reactor& reactor, const domain::Ambient& ambient, c
 
 /// This process does.
 Task<Result<>> carry_here(Reactor& reactor, const domain::Ambient& ambient, std::shared_ptr<const Reading> reading,
-                          const std::optional<StorePlace>& place, engine::Submission wish, Follower& follower) {
+                          const std::optional<StorePlace>& place, driver::SecretMask mask, engine::Submission wish,
+                          Follower& follower) {
   std::unique_ptr<store::Store> store;
   if (place) {
     STINT_CO_TRY(store, co_await open_store(reactor, *place, ambient));
@@ -300,7 +301,7 @@ Task<Result<>> carry_here(Reactor& reactor, const domain::Ambient& ambient, std:
   }
   os::become_subreaper();
   const bool lasting_lease = place && !place->path.empty();
-  OwnRun own(reactor, ambient, std::move(reading), *store, lasting_lease);
+  OwnRun own(reactor, ambient, std::move(reading), *store, lasting_lease, std::move(mask));
   co_return co_await own.carry(std::move(wish), follower);
 }
 
@@ -375,8 +376,8 @@ int RunCommand::run(const domain::Ambient& ambient) {
   Result<> done;
   auto body = [&]() -> Task<> {
     if (here) {
-      done = co_await carry_here(reactor, ambient, *reading, memory ? std::nullopt : std::optional(place), *wish,
-                                 follower);
+      done = co_await carry_here(reactor, ambient, *reading, memory ? std::nullopt : std::optional(place),
+                                 driver::SecretMask::of_environment(around.environment), *wish, follower);
     } else {
       done = co_await follow_daemon(reactor, ambient, **daemon, *wish, follower);
     }

@@ -2,6 +2,7 @@
 
 #include "agent/quantity.hpp"
 #include "agent/trust.hpp"
+#include "domain/trace.hpp"
 #include "os/process.hpp"
 #include "os/terminal.hpp"
 
@@ -47,6 +48,7 @@ Result<engine::Submission> wish_of(const RunOptions& options, const Reading& rea
   wish.model = options.model;
   wish.program = options.program;
   wish.session = options.session;
+  wish.trace = domain::trace_of(os::environment("TRACEPARENT")).value_or("");
   if (!options.time.empty()) {
     STINT_TRY(wish.budget.time, agent::parse_duration(options.time));
   }

@@ -46,6 +46,7 @@ class Sheet {
     field("session", run.session);
     field("parent", run.parent);
     field("retry of", view.input.retry_of);
+    field("trace", view.input.trace);
     field("key", run.key);
     field("driver", view.input.driver);
     field("model", view.input.model);

@@ -7,7 +7,9 @@
 #include "cli/output_printer.hpp"
 #include "cli/printable.hpp"
 #include "cli/submit_each.hpp"
+#include "domain/trace.hpp"
 #include "os/process.hpp"
+#include "os/terminal.hpp"
 #include "wire/fleet.hpp"
 
 #include <fmt/format.h>
@@ -34,6 +36,7 @@ Result<engine::Submission> read_wish(const SubmitOptions& options) {
   }
   wish.prompt = options.prompt;
   wish.session = options.session;
+  wish.trace = domain::trace_of(os::environment("TRACEPARENT")).value_or("");
   wish.key = options.key;
   wish.driver = options.driver;
   wish.model = options.model;

@@ -26,6 +26,7 @@ struct RunInput {
   BudgetSpec budget;                   ///< what differs from the agent's
   std::string directory;               ///< where it runs; empty: the project's root
   std::string retry_of;                ///< the id of the run that it repeats
+  std::string trace;                   ///< of what it belongs to, 32 hexadecimal digits
 };
 
 /// What earlier attempts of a run left behind, and its result in the end.

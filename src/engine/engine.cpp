@@ -31,10 +31,11 @@ std::string_view to_string(Phase phase) noexcept {
 
 Engine::Engine(Parts parts, EngineOptions options, Book book)
     : parts_(parts),
+      log_(parts.log != nullptr ? *parts.log : no_log_),
       options_(std::move(options)),
       book_(std::make_shared<const Book>(std::move(book))),
       settler_(parts_.store),
-      worker_({parts_.store, parts_.driver, parts_.scribe, parts_.ambient, settler_, changes_}),
+      worker_({parts_.store, parts_.driver, parts_.scribe, parts_.ambient, settler_, changes_, log_}),
       pool_([this](pool::Assignment assignment, JobContext& job) { return worker_.carry(std::move(assignment), job); },
             [this] {
               PoolOptions pool = options_.pool;
@@ -178,6 +179,7 @@ Task<> Engine::watch_lease() {
 /// Ends all work at once, since others will take it, and begins anew as another worker.
 Task<> Engine::fence(std::string why) {
   if (std::exchange(fencing_, true)) co_return;
+  log_.say(domain::LogLevel::error, "lease lost", {{"why", why}, {"runs", std::to_string(worker_.carried().size())}});
   owner_.reset();
   leave_lines({});
   for (const auto& [key, carried] : worker_.carried()) carried->stop(Carried::Stop::fenced, why);
@@ -189,6 +191,7 @@ Task<> Engine::fence(std::string why) {
     const auto owner = co_await parts_.store.enrol(options_.label);
     if (owner) {
       owner_ = *owner;
+      log_.say(domain::LogLevel::info, "enrolled anew", {{"number", std::to_string(*owner)}});
       leased_until_ = end_of(asked_at, options_.lease);
       break;
     }

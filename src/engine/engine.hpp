@@ -61,6 +61,7 @@ class Engine {
     domain::Permits& permits;
     const pool::Scribe& scribe;
     const domain::Ambient& ambient;
+    domain::Log* log = nullptr;  ///< null: none
   };
   Engine(Parts parts, EngineOptions options, Book book);
   ~Engine();
@@ -128,6 +129,8 @@ class Engine {
   Task<> nap(TimePoint until);
 
   Parts parts_;
+  domain::NoLog no_log_;
+  domain::Log& log_;
   const EngineOptions options_;
   std::shared_ptr<const Book> book_;  // shared with runs that were begun under it
   events::Changes changes_;

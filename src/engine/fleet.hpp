@@ -28,6 +28,7 @@ struct Submission {
   Duration delay{};
   std::string driver, model, program;
   std::string retry_of;
+  std::string trace;  ///< empty: a new one
   bool kept = false;  ///< only this process may carry it, as long as it lives
 };
 struct Submitted {

@@ -4,6 +4,7 @@
 #include "agent/arguments.hpp"
 #include "agent/template.hpp"
 #include "domain/run_id.hpp"
+#include "domain/trace.hpp"
 
 #include <algorithm>
 
@@ -95,6 +96,7 @@ Result<store::NewRun> LocalFleet::prepare(const Submission& wish) const {
   input.title = title;
   input.budget = wish.budget;
   input.retry_of = wish.retry_of;
+  input.trace = wish.trace.empty() ? domain::new_trace_id(parts_.ambient) : wish.trace;
   store::NewRun run;
   run.id = wish.id.empty() ? domain::new_run_id(parts_.ambient) : wish.id;
   run.agent = name;
@@ -116,6 +118,7 @@ Result<store::NewRun> LocalFleet::prepare(const Submission& wish) const {
 /// What a run asks of others it pays from its own budget: they get no more than is left of it.
 Task<Result<>> LocalFleet::bound_by_parent(Submission& wish) {
   STINT_CO_TRY(const RunView parent, co_await must_find(wish.parent));
+  if (wish.trace.empty()) wish.trace = parent.input.trace;
   if (parent.run.expires_at) {
     const Duration left = *parent.run.expires_at - parts_.ambient.wall_now();
     wish.deadline = std::min(wish.deadline.value_or(left), left);

@@ -1,5 +1,6 @@
 #include "http/api.hpp"
 
+#include "domain/trace.hpp"
 #include "http/event_stream.hpp"
 #include "wire/fleet.hpp"
 
@@ -77,6 +78,11 @@ struct Api::Call {
       return fail(Errc::invalid, fmt::format("'{}' is no whole number from 0 to {}: '{}'", name, most, *given));
     }
     return *value;
+  }
+  /// What the caller calls it; empty: nothing.
+  [[nodiscard]] std::string trace() const {
+    const auto given = request.header("traceparent");
+    return given ? domain::trace_of(*given).value_or("") : std::string();
   }
   [[nodiscard]] bool wants_stream() const {
     return text(request.header("Accept")).find("text/event-stream") != std::string::npos;
@@ -220,6 +226,7 @@ Task<Response> Api::submit(Call call) {
   engine::Submission& wish = request->wish;
   wish.key = text(call.request.header("Idempotency-Key"));
   if (!call.caller.empty()) wish.parent = call.caller;
+  wish.trace = call.trace();
   const bool keep = !wish.key.empty();
   const std::string agent = wish.agent;
   std::vector<engine::Submission> wishes;
@@ -537,6 +544,7 @@ Task<Response> Api::short_run(Call call) {
   wish.args["query"] = {std::string(*query)};
   wish.session = *session;
   wish.key = text(call.request.header("Idempotency-Key"));
+  wish.trace = call.trace();
   const bool keep = !wish.key.empty();
   std::vector<engine::Submission> wishes;
   wishes.push_back(std::move(wish));

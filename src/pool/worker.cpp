@@ -156,6 +156,13 @@ Task<Worker::Attempted> Worker::attempt(Assignment& assignment, Carried& carried
     order.interrupted = assignment.claim.lost > 0 ? "the process that carried it was lost" : "it was interrupted";
   }
   carried.usage = memo.usage;
+  carried.trace_ = order.input.trace;
+  parts_.log.say(domain::LogLevel::info, "run begun",
+                 {{"run", carried.id},
+                  {"attempt", std::to_string(carried.attempt)},
+                  {"agent", carried.agent},
+                  {"worker", carried.worker},
+                  {"trace", carried.trace_}});
   attempted.report = co_await work(assignment, carried, std::move(order), job);
   co_return attempted;
 }
@@ -299,10 +306,12 @@ Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, At
     settlement.park_until = facts.wall_now + std::chrono::ceil<std::chrono::milliseconds>(*verdict.park_for);
   const bool ours = carried.stopped() != Carried::Stop::fenced && co_await mark(carried, verdict.in_doubt);
   if (!ours) {  // others will find it, and go by what the store knows
+    log_end(carried, verdict, outcome.kind, std::nullopt);
     ++counts_.stale;
     co_return Result<>();
   }
   const std::optional<RunState> state = co_await parts_.settler.settle(carried.owner, std::move(settlement));
+  log_end(carried, verdict, outcome.kind, state);
   if (!state) {
     ++counts_.stale;
     co_return Result<>();
@@ -310,6 +319,20 @@ Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, At
   ++counts_.settled[*state];
   if (outcome.kind == OutcomeKind::succeeded) co_return Result<>();
   co_return fail(outcome.kind == OutcomeKind::cancelled ? Errc::cancelled : Errc::failed, verdict.why);
+}
+
+/// No state: others have it.
+void Worker::log_end(const Carried& carried, const domain::Verdict& verdict, OutcomeKind outcome,
+                     std::optional<RunState> state) const {
+  const bool well = state && *state != RunState::failed && *state != RunState::in_doubt;
+  parts_.log.say(well ? domain::LogLevel::info : domain::LogLevel::warning, "attempt ended",
+                 {{"run", carried.id},
+                  {"attempt", std::to_string(carried.attempt)},
+                  {"agent", carried.agent},
+                  {"state", std::string(state ? to_string(*state) : "taken by others")},
+                  {"outcome", std::string(to_string(outcome))},
+                  {"why", outcome == OutcomeKind::succeeded ? std::string() : verdict.why},
+                  {"trace", carried.trace_}});
 }
 
 }  // namespace stint::pool

@@ -7,6 +7,7 @@
 
 #include "domain/ambient.hpp"
 #include "domain/driver.hpp"
+#include "domain/log.hpp"
 #include "domain/verdict.hpp"
 #include "events/changes.hpp"
 #include "pool/scribe.hpp"
@@ -49,6 +50,7 @@ class Carried {
   Stop stop_ = Stop::none;
   std::string stop_text_;
   domain::Work* work_ = nullptr;
+  std::string trace_;
   bool unsafe_ = false;  // the store was told: if we die now, nobody knows what it did
 };
 
@@ -77,6 +79,7 @@ class Worker {
     const domain::Ambient& ambient;
     Settler& settler;
     events::Changes& changes;
+    domain::Log& log;
   };
   explicit Worker(Parts parts) : parts_(parts) {}
 
@@ -108,6 +111,8 @@ class Worker {
   Task<> end_at(Carried& carried, TimePoint deadline);
   void watch_budget(Carried& carried, const Usage& usage, const domain::BudgetSpec& budget);
   Task<Result<>> settle(const Assignment& assignment, Carried& carried, Attempted attempted);
+  void log_end(const Carried& carried, const domain::Verdict& verdict, OutcomeKind outcome,
+               std::optional<domain::RunState> state) const;
 
   Parts parts_;
   std::map<Key, Carried*> carried_;

@@ -44,6 +44,7 @@ json::object whole_run_value(const engine::RunView& view) {
   if (!view.input.driver.empty()) object["driver"] = text_value(view.input.driver);
   if (!view.input.model.empty()) object["model"] = text_value(view.input.model);
   if (!view.input.retry_of.empty()) object["retry_of"] = text_value(view.input.retry_of);
+  if (!view.input.trace.empty()) object["trace"] = text_value(view.input.trace);
   if (json::object budget = budget_value(view.input.budget); !budget.empty()) object["budget"] = std::move(budget);
   if (view.run.result.empty()) return object;
   const domain::RunMemo& memo = view.memo;

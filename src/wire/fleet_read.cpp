@@ -87,6 +87,7 @@ void read_wish(const json::object& object, domain::RunInput& input) {
   input.driver = text_at(object, "driver");
   input.model = text_at(object, "model");
   input.retry_of = text_at(object, "retry_of");
+  input.trace = text_at(object, "trace");
   if (const json::value* const args = object.if_contains("args")) {
     if (auto read = read_args(*args)) input.args = std::move(*read);
   }

@@ -45,6 +45,7 @@ engine::RunView run_view() {
   view.input.driver = "claude";
   view.input.model = "opus";
   view.input.retry_of = "before";
+  view.input.trace = "0af7651916cd43dd8448eb211c80319c";
   view.input.args = {{"one", {"1"}}, {"many", {"a", "b"}}};
   view.input.budget = {.time = 1h, .attempts = 2, .tokens = 3, .money_micros = 4};
   view.memo.last = OutcomeKind::succeeded;

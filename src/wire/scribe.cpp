@@ -20,6 +20,7 @@ std::string Scribe::write(const domain::RunInput& input) const {
   put(object, "title", input.title);
   put(object, "directory", input.directory);
   put(object, "retry_of", input.retry_of);
+  put(object, "trace", input.trace);
   json::object budget = budget_value(input.budget);
   if (!budget.empty()) object["budget"] = std::move(budget);
   return json::serialize(object);
@@ -41,6 +42,7 @@ Result<domain::RunInput> Scribe::read_input(std::string_view text) const {
   input.title = text_at(object, "title");
   input.directory = text_at(object, "directory");
   input.retry_of = text_at(object, "retry_of");
+  input.trace = text_at(object, "trace");
   return input;
 }
 

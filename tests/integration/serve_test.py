@@ -397,6 +397,53 @@ class Api(Case):
             connection.close()
 
 
+class Logs(Case):
+    TRACE = "0af7651916cd43dd8448eb211c80319c"
+
+    def test_lines_for_programs_have_run_attempt_and_trace_and_no_secret(self):
+        self.agent("teller", 'command: [sh, -c, "echo key $SOME_API_KEY; echo token $STINT_TOKEN; echo $TRACEPARENT; echo $SOME_API_KEY >&2; exit ${0}", "{{status}}"]\nargs:\n  - {name: status, default: "0"}\n')
+        d = self.serve("--log", "json", env={"SOME_API_KEY": "sk-very-secret-1"})
+        header = {"traceparent": f"00-{self.TRACE}-b7ad6b7169203331-01"}
+        well = d.wait(d.submit("teller", header))
+        ill = d.wait(d.submit("teller", args={"status": "3"}))
+        self.assertEqual(well["trace"], self.TRACE)
+        self.assertRegex(ill["trace"], "^[0-9a-f]{32}$")
+        output = d.get(f"/v1/runs/{well['id']}/output")["head"].splitlines()
+        self.assertEqual(output[:2], ["key ***", "token ***"])
+        self.assertEqual(output[2].split("-")[1], self.TRACE)
+        everything = json.dumps([well, ill, d.get(f"/v1/runs/{ill['id']}/events"), d.get(f"/v1/runs/{ill['id']}/output")])
+        self.assertEqual(d.end(), 0)
+        self.assertNotIn("sk-very-secret-1", everything + "".join(d.errors))
+        self.assertNotIn(d.token, everything + "".join(d.errors))
+        lines = [json.loads(line) for line in d.errors]
+        of_well = [line for line in lines if line.get("run") == well["id"]]
+        self.assertEqual([(line["event"], line["attempt"], line["trace"], line["level"]) for line in of_well],
+                         [("run begun", "1", self.TRACE, "info"), ("attempt ended", "1", self.TRACE, "info")])
+        end = [line for line in lines if line.get("run") == ill["id"]][-1]
+        self.assertEqual((end["level"], end["state"], end["outcome"]), ("warning", "failed", "agent_error"))
+        self.assertEqual(lines[-1]["event"], "drained")
+
+    def test_a_reader_who_sleeps_holds_up_nobody(self):
+        reader, writer = os.pipe()
+        d = self.serve()
+        d.close()
+        process = subprocess.Popen([STINT, "serve", "--listen", "127.0.0.1:0", "--json"], cwd=self.project, env=self.b.env, stdout=subprocess.PIPE, stderr=writer, text=True)
+        os.close(writer)
+        self.addCleanup(os.close, reader)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        said = json.loads(process.stdout.readline())
+        d.host, d.port = said["url"].removeprefix("http://").rsplit(":", 1)
+        d.token = said["token"]
+        for _ in range(8):  # 1,600 lines of some 150 bytes do not fit a pipe
+            for run in [d.submit("quick", args={"what": "x" * 1000}) for _ in range(100)]:
+                last = run
+            self.assertEqual(d.wait(last, 60)["state"], "succeeded")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(20), 0, "nor does it keep it from leaving")
+
+
 def mismatches(value, schema, schemas, where="$"):
     """What of `value` is not as `schema` says: the part of JSON Schema that the document uses."""
     if "$ref" in schema:
@@ -442,7 +489,7 @@ class Drain(Case):
         self.assertEqual((status, "Retry-After" in headers, "draining" in body["detail"]), (503, True, True))
         self.assertEqual(d.process.wait(20), 0)
         d.reader.join(5)
-        self.assertIn("1 runs ended, 1 handed back, 1 in doubt", "".join(d.errors))
+        self.assertRegex("".join(d.errors), "drained seconds=[0-9.]+ ended=1 handed_back=1 in_doubt=1")
         self.assertEqual(self.marked(), [])
         self.assertFalse(os.path.exists(f"{self.project}/.git/stint/daemon.json"))
         d = self.serve()

@@ -1,0 +1,31 @@
+/// A daemon's log: lines on stderr, written by a thread of their own, so that a reader who sleeps holds up nobody. If
+/// he sleeps too long, the oldest lines are lost.
+#pragma once
+
+#include "domain/ambient.hpp"
+#include "domain/log.hpp"
+
+#include <memory>
+
+namespace stint::app {
+
+class StderrLog final : public domain::Log {
+ public:
+  enum class Format : std::uint8_t { text, json };
+  struct Options {
+    Format format = Format::text;
+    domain::LogLevel least = domain::LogLevel::info;
+  };
+  StderrLog(const domain::Ambient& ambient, Options options);
+  ~StderrLog() override;
+
+  void say(domain::LogLevel level, std::string_view what, std::vector<domain::LogField> fields) override;
+
+ private:
+  class Writer;
+  const domain::Ambient& ambient_;
+  const Options options_;
+  std::unique_ptr<Writer> writer_;
+};
+
+}  // namespace stint::app

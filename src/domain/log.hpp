@@ -1,0 +1,36 @@
+/// The port to which a long-lived process tells what it does, as it does it. `app/` writes it down; tests listen.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stint::domain {
+
+enum class LogLevel : std::uint8_t { debug, info, warning, error };
+[[nodiscard]] std::string_view to_string(LogLevel level) noexcept;
+
+struct LogField {
+  std::string_view name;  ///< a literal
+  std::string value;      ///< left out if it is empty
+};
+
+class Log {
+ public:
+  Log() = default;
+  virtual ~Log() = default;
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+
+  /// Never waits, and never a secret: what agents say has been through a mask.
+  virtual void say(LogLevel level, std::string_view what, std::vector<LogField> fields) = 0;
+};
+
+/// For who needs no log.
+class NoLog final : public Log {
+ public:
+  void say(LogLevel, std::string_view, std::vector<LogField>) override {}
+};
+
+}  // namespace stint::domain

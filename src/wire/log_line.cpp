@@ -1,0 +1,45 @@
+#include "wire/log_line.hpp"
+
+#include "wire/values.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stint::wire {
+namespace {
+
+/// Of one line: in quotes if it has spaces, quotes or control characters.
+std::string value_text(const std::string& value) {
+  const bool plain = std::ranges::none_of(value, [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte <= ' ' || byte == 0x7F || byte >= 0x80 || c == '"' || c == '=';
+  });
+  return plain ? value : json::serialize(text_value(value));
+}
+
+std::string time_text(WallTime at) {
+  const auto ms = at.time_since_epoch().count() % 1000;
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(at)), ms);
+}
+
+}  // namespace
+
+std::string to_json(const LogLine& line) {
+  json::object object{{"time", time_text(line.at)}, {"level", to_string(line.level)}, {"event", text_value(line.what)}};
+  for (const domain::LogField& field : line.fields) {
+    if (!field.value.empty()) object[field.name] = text_value(field.value);
+  }
+  return json::serialize(object);
+}
+
+std::string to_text(const LogLine& line) {
+  std::string text = fmt::format("{} {:7} {}", time_text(line.at), to_string(line.level), line.what);
+  for (const domain::LogField& field : line.fields) {
+    if (!field.value.empty()) text += fmt::format(" {}={}", field.name, value_text(field.value));
+  }
+  return text;
+}
+
+}  // namespace stint::wire

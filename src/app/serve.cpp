@@ -39,7 +39,7 @@ ServeCommand::ServeCommand(CLI::App& app) : command_(app, "serve", "Run the flee
   command_.flag("--no-token", no_token_, "Ask for no token; on loopback only");
   command_.flag("--json", json_, "Say where it listens as JSON");
   command_.option("--log", log_format_, "How its log is written, on stderr").one_of({"text", "json"}).shows_default();
-  command_.option("--log-level", log_level_, "What of it is left out")
+  command_.option("--log-level", log_level_, "The least that is worth a line")
       .one_of({"debug", "info", "warning", "error"})
       .shows_default();
 }

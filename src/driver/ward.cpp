@@ -2,6 +2,7 @@
 
 #include "driver/ladder.hpp"
 #include "os/cgroup.hpp"
+#include "os/resources.hpp"
 #include "os/spawn.hpp"
 #include "stint/combinators.hpp"
 
@@ -102,6 +103,7 @@ Result<> Ward::spawn(const WardOptions& options, const os::Fd& theirs) {
   plan.run = options.run;
   plan.cgroup = cgroup_;
   plan.own_group = options.own_group;
+  plan.descriptors = os::descriptor_limit_before();
   os::SpawnOptions start;
   start.program = "/proc/self/exe";
   start.argv = {"stint", kWardenArgument};

@@ -9,6 +9,7 @@
 #include "os/fd.hpp"
 #include "os/number.hpp"
 #include "os/process.hpp"
+#include "os/resources.hpp"
 #include "os/slot_file.hpp"
 
 #include <algorithm>
@@ -32,7 +33,7 @@ constexpr Duration kLinger =
     200ms;  // what the command left behind may finish by itself (`> >(tee log)`), then the ladder
 constexpr Duration kFrozenGap = 500ms;  // woken so much later than asked: this process was stopped, too
 constexpr Duration kLongestPoll = 60s;
-constexpr std::size_t kPlanWords = 7;
+constexpr std::size_t kPlanWords = 8;
 
 int poll_ms(TimePoint when, TimePoint now, Duration most) {
   const Duration left = std::clamp(when - now, Duration::zero(), most);
@@ -75,6 +76,7 @@ Start start_command(std::vector<char*>& argv, const WardenPlan& plan, pid_t grou
     // `with` is transparent; an agent's process gets nothing that Stint's own caller may have left open.
     if (plan.own_group) ::close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
     ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+    os::set_descriptor_limit(plan.descriptors);
     ::execvp(argv[0], argv.data());
     (void)!::write(write_end.get(), &errno, sizeof errno);
     ::_exit(127);
@@ -205,7 +207,8 @@ std::vector<std::string> to_arguments(const WardenPlan& plan) {
           plan.run,
           plan.cgroup.empty() ? "-" : plan.cgroup,
           slots.empty() ? "-" : slots,
-          plan.own_group ? "group" : "-"};
+          plan.own_group ? "group" : "-",
+          std::to_string(plan.descriptors)};
 }
 
 int warden_main(const std::vector<std::string>& arguments) {
@@ -222,6 +225,7 @@ int warden_main(const std::vector<std::string>& arguments) {
     from = to + 1;
   }
   plan.own_group = arguments[6] == "group";
+  plan.descriptors = os::number<std::uint64_t>(arguments[7]);
   ::fcntl(plan.control, F_SETFD, FD_CLOEXEC);
   for (const int slot : plan.slots) ::fcntl(slot, F_SETFD, FD_CLOEXEC);
   std::vector<char*> argv;

@@ -41,7 +41,8 @@ struct WardenPlan {
   Duration grace{};
   std::string run;
   std::string cgroup;
-  bool own_group = false;  ///< the command leads a process group of its own; else it stays in the caller's
+  std::uint64_t descriptors = 0;  ///< that the command may have; 0: as many as the warden
+  bool own_group = false;         ///< the command leads a process group of its own; else it stays in the caller's
 };
 [[nodiscard]] std::vector<std::string> to_arguments(const WardenPlan& plan);
 

@@ -38,11 +38,27 @@ Descriptors descriptors() {
   return found;
 }
 
+namespace {
+
+std::uint64_t limit_before = 0;
+
+}  // namespace
+
 void raise_descriptor_limit() noexcept {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit_before = limit.rlim_cur;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::uint64_t descriptor_limit_before() noexcept { return limit_before; }
+
+void set_descriptor_limit(std::uint64_t limit) noexcept {
+  rlimit now{};
+  if (limit == 0 || ::getrlimit(RLIMIT_NOFILE, &now) != 0) return;
+  now.rlim_cur = limit;
+  ::setrlimit(RLIMIT_NOFILE, &now);
 }
 
 std::string host_name() {

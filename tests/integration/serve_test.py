@@ -5,6 +5,8 @@ import http.client
 import json
 import os
 import pathlib
+import re
+import resource
 import signal
 import socket
 import subprocess
@@ -514,6 +516,15 @@ class Drain(Case):
             self.assertEqual(d.process.wait(20), 0 if signals == 2 else 130)
             self.assertLess(time.monotonic() - since, most)
             wait_for(lambda: not self.marked(), 8, "its processes to be gone")
+
+    def test_agents_have_the_descriptors_that_the_daemon_was_given(self):
+        self.agent("limits", 'command: [sh, -c, "ulimit -Sn"]\n')
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        d = self.serve()
+        self.assertEqual(d.wait(d.submit("limits"))["result"], "512")
+        self.assertIn(f"{hard}", re.search("Max open files.*", read(f"/proc/{d.process.pid}/limits")).group().split()[3])
 
     def test_a_reload_loses_nothing(self):
         d = self.serve()

@@ -14,6 +14,7 @@ import unittest
 
 import serve_test
 from host_support import alive, read, wait_for, write
+from namespace import Pair, possible, within
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../chaos"))
 from ground import Postgres
@@ -25,11 +26,19 @@ MANY = int(os.environ.get("STINT_MANY_RUNS", "600"))
 class Wire:
     """The way of one daemon to the server, which can be cut: nothing goes through, and nobody is told."""
 
+    namespace = None
+
     def __init__(self, path):
-        self.path, self.cut, self.pairs = path, False, []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
+        self.path, self.held, self.pairs = path, False, []
+        self.listener = self.listen()
+        self.address = "{}:{}".format(*self.listener.getsockname())
         threading.Thread(target=self.accept, daemon=True).start()
+
+    def listen(self):
+        return socket.create_server(("127.0.0.1", 0))
+
+    def set(self, up):
+        self.held = not up
 
     def accept(self):
         with contextlib.suppress(OSError):
@@ -44,7 +53,7 @@ class Wire:
     def carry(self, source, sink):
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
-                while self.cut:
+                while self.held:
                     time.sleep(0.05)
                 sink.sendall(data)
         for end in (source, sink):
@@ -52,15 +61,32 @@ class Wire:
                 end.shutdown(socket.SHUT_RDWR)
 
     def close(self):
-        self.cut = False
+        self.held = False
         self.listener.close()
         for pair in self.pairs:
             for end in pair:
                 end.close()
 
 
+class Link(Wire):
+    """The same, for a daemon in a network namespace of its own: to cut it is to take the link down."""
+
+    def listen(self):
+        self.link = Pair()
+        self.namespace = self.link.far
+        return within(self.link.near, lambda: socket.create_server((Pair.NEAR, 0)))
+
+    def set(self, up):
+        self.link.set(up)
+
+    def close(self):
+        super().close()
+        self.link.close()
+
+
 class Case(serve_test.Case):
     settings = '[pool]\nworkers = 8\nautoscale = false\nqueue = 100000\n'
+    way = Wire
 
     def setUp(self):
         super().setUp()
@@ -74,9 +100,9 @@ class Case(serve_test.Case):
             self.agent(name, f"{more}args:\n  - {{name: seconds, default: \"0.3\"}}\ncommand: [sh, -c, '{work}', \"{{{{seconds}}}}\"]\n", on_crash)
 
     def daemon(self):
-        wire = Wire(f"{self.server.folder}/.s.PGSQL.5432")
+        wire = self.way(f"{self.server.folder}/.s.PGSQL.5432")
         self.addCleanup(wire.close)
-        d = self.serve(env={"STINT_STORE": f"postgres://postgres@127.0.0.1:{wire.port}/postgres"})
+        d = self.serve(env={"STINT_STORE": f"postgres://postgres@{wire.address}/postgres"}, namespace=wire.namespace)
         d.wire = wire
         return d
 
@@ -104,6 +130,8 @@ class Case(serve_test.Case):
 
 
 class Several(Case):
+    way = Link if possible() else Wire
+
     def test_one_is_killed_one_is_frozen_one_is_cut_off(self):
         killed, frozen, cut = (self.daemon() for _ in range(3))
         kinds = {}
@@ -129,14 +157,14 @@ class Several(Case):
         since = time.monotonic()
         os.kill(frozen.process.pid, signal.SIGSTOP)
         self.addCleanup(lambda: os.kill(frozen.process.pid, signal.SIGCONT) if frozen.process.poll() is None else None)
-        cut.wire.cut = True
+        cut.wire.set(False)
         fresh = self.daemon()
         wait_for(lambda: not {state for run, state in fresh.states().items() if run in lost} & {"running"}
                  or all(fresh.run(run)["state"] != "running" or fresh.run(run)["fence"] > 1 for run in lost), RESCUE_S + 5, "their runs to be taken back")
         self.assertLess(time.monotonic() - since, RESCUE_S)
         time.sleep(2)
         os.kill(frozen.process.pid, signal.SIGCONT)
-        cut.wire.cut = False
+        cut.wire.set(True)
         ended = serve_test.END_STATES | {"in_doubt"}
         wait_for(lambda: set(fresh.states().values()) <= ended, 90, "all to end")
         stop.set()
@@ -161,7 +189,7 @@ class Rolling(Case):
         write(f"{self.project}/lines", "".join("0.01\n" for _ in range(MANY)))
         daemons = [self.daemon(), self.daemon()]
         said = subprocess.run([serve_test.STINT, "submit", "again", "--each", "lines"], cwd=self.project, capture_output=True, text=True, timeout=300,
-                              env={**self.b.env, "STINT_STORE": f"postgres://postgres@127.0.0.1:{daemons[0].wire.port}/postgres"})
+                              env={**self.b.env, "STINT_STORE": f"postgres://postgres@{daemons[0].wire.address}/postgres"})
         self.assertEqual(said.returncode, 0, said.stderr)
         for i in (0, 1, 0, 1):
             time.sleep(1)

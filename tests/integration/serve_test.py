@@ -16,6 +16,7 @@ import time
 import unittest
 
 from host_support import Bench, alive, read, wait_for, write
+from namespace import within
 
 STINT = ""
 END_STATES = {"succeeded", "failed", "cancelled", "expired"}
@@ -24,8 +25,10 @@ END_STATES = {"succeeded", "failed", "cancelled", "expired"}
 class Daemon:
     """One `stint serve`, and a client of it."""
 
-    def __init__(self, bench, project, *words, env=None):
-        self.process = subprocess.Popen([STINT, "serve", "--listen", "127.0.0.1:0", "--json", *words], cwd=project,
+    def __init__(self, bench, project, *words, env=None, namespace=None):
+        self.namespace = namespace
+        before = ["nsenter", f"--net=/run/netns/{namespace}"] if namespace else []
+        self.process = subprocess.Popen([*before, STINT, "serve", "--listen", "127.0.0.1:0", "--json", *words], cwd=project,
                                         env={**bench.env, **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         if not line:
@@ -37,8 +40,14 @@ class Daemon:
         self.reader = threading.Thread(target=lambda: self.errors.extend(self.process.stderr), daemon=True)
         self.reader.start()
 
-    def ask(self, method, path, body=None, headers=None, timeout=30):
+    def connection(self, timeout):
         connection = http.client.HTTPConnection(self.host, int(self.port), timeout=timeout)
+        if self.namespace:
+            connection.sock = within(self.namespace, lambda: socket.create_connection((self.host, int(self.port)), timeout))
+        return connection
+
+    def ask(self, method, path, body=None, headers=None, timeout=30):
+        connection = self.connection(timeout)
         try:
             all_headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
             all_headers.update(headers or {})
@@ -79,7 +88,7 @@ class Daemon:
 
     def events(self, path, headers=None, most=1000, seconds=10):
         """Of a stream, until it ends."""
-        connection = http.client.HTTPConnection(self.host, int(self.port), timeout=seconds)
+        connection = self.connection(seconds)
         connection.request("GET", path, None, {"Authorization": f"Bearer {self.token}", "Accept": "text/event-stream", **(headers or {})})
         answer = connection.getresponse()
         assert answer.status == 200, answer.status

@@ -393,6 +393,25 @@ class Api(Case):
         self.assertEqual(self.d.ask("GET", "/v1/agents")[0], 401, "it has ended")
         self.d.token = person
 
+    def test_ten_thousand_idle_connections_do_not_keep_others_out(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        ask = f"GET /healthz HTTP/1.1\r\nHost: {self.d.host}\r\n\r\n".encode()
+        with contextlib.ExitStack() as closing:
+            for i in range(min(10_000, hard - 300)):
+                connection = closing.enter_context(socket.create_connection((self.d.host, int(self.d.port))))
+                with contextlib.suppress(OSError):
+                    if i % 2:  # half of them have been answered once
+                        connection.sendall(ask)
+                if i % 2500 == 0:
+                    began = time.monotonic()
+                    self.assertEqual(self.d.wait(self.d.submit("quick"))["state"], "succeeded")
+                    self.assertLess(time.monotonic() - began, 5)
+            self.assertEqual(self.d.wait(self.d.submit("quick"))["state"], "succeeded")
+            open_now = re.search(r"^stint_http_connections (\d+)", self.d.ask("GET", "/metrics")[1], re.M)
+            self.assertLessEqual(int(open_now.group(1)), 1024, "the daemon's own bound")
+
     def test_clients_that_misbehave_do_not_keep_others_out(self):
         address = (self.d.host, int(self.d.port))
         held = [socket.create_connection(address) for _ in range(300)]

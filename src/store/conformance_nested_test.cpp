@@ -22,6 +22,9 @@ std::function<void(AgentEntry&)> with(std::vector<LimitUse> limits) {
   return [limits = std::move(limits)](AgentEntry& agent) { agent.limits = limits; };
 }
 
+/// Of the agent that is named first.
+Ready first(const std::vector<Ready>& all) { return all.empty() ? Ready() : all.front(); }
+
 // ---- kept runs -----------------------------------------------------------------------------------------------------
 
 TEST_P(StoreTest, a_kept_run_is_only_for_the_worker_that_keeps_it) {
@@ -45,9 +48,8 @@ TEST_P(StoreTest, others_pass_by_a_kept_run) {
   for (const auto& answer : get(store().enqueue(batch))) EXPECT_TRUE(answer && answer->created);
   const auto again = get(store().enqueue({batch[0]}));
   EXPECT_TRUE(again[0] && !again[0]->created);
-  ASSERT_EQ(get(store().ready()).size(), 1U);
-  EXPECT_EQ(get(store().ready())[0].runs, 1U);
-  EXPECT_EQ(get(store().ready(1))[0].runs, 1U) << "what is kept does not use up the bound";
+  EXPECT_EQ(first(get(store().ready())).runs, 1U);
+  EXPECT_EQ(first(get(store().ready(1))).runs, 1U) << "what is kept does not use up the bound";
   EXPECT_EQ(get(store().why(batch[1].id)).back().detail, "1") << "its place is not behind a kept one";
   EXPECT_EQ(claimed_ids(other, "a", 9), Ids{batch[1].id});
   EXPECT_EQ(claim(keeper, "a", 1, batch[2].id).size(), 1U);
@@ -56,19 +58,19 @@ TEST_P(StoreTest, others_pass_by_a_kept_run) {
 TEST_P(StoreTest, a_run_whose_keeper_left_or_died_is_like_any_other) {
   define("a");
   const WorkerNumber leaves = enrol(), dies = enrol(), other = enrol();
-  const std::string first = submit("a", kept_for(leaves)), second = submit("a", kept_for(dies));
-  const std::string third = submit("a", kept_for(4711));
-  EXPECT_EQ(claimed_ids(other, "a", 9), Ids{third}) << "of a keeper that never was";
+  const std::string of_leaver = submit("a", kept_for(leaves)), of_dead = submit("a", kept_for(dies));
+  const std::string of_nobody = submit("a", kept_for(4711));
+  EXPECT_EQ(claimed_ids(other, "a", 9), Ids{of_nobody}) << "of a keeper that never was";
   get(store().leave(leaves));
-  EXPECT_EQ(get(store().ready())[0].runs, 1U);
-  EXPECT_EQ(claimed_ids(other, "a", 9), Ids{first});
+  EXPECT_EQ(first(get(store().ready())).runs, 1U);
+  EXPECT_EQ(claimed_ids(other, "a", 9), Ids{of_leaver});
   get(store().drain(dies));
   EXPECT_TRUE(claim(other, "a", 9).empty()) << "who drains still lives";
   world().kill(dies);
   get(store().beat(other));
   EXPECT_TRUE(tick().changed()) << "there is something new to claim";
-  EXPECT_EQ(get(store().ready())[0].runs, 1U);
-  EXPECT_EQ(claimed_ids(other, "a", 9), Ids{second});
+  EXPECT_EQ(first(get(store().ready())).runs, 1U);
+  EXPECT_EQ(claimed_ids(other, "a", 9), Ids{of_dead});
 }
 
 TEST_P(StoreTest, a_run_stays_kept_all_its_life) {
@@ -99,15 +101,15 @@ TEST_P(StoreTest, who_has_only_what_another_keeps_takes_no_turn_and_a_keeper_doe
   for (int i = 0; i < 3; ++i) submit("light");
   const WorkerNumber keeper = enrol(), other = enrol();
   const std::string id = submit("heavy", kept_for(keeper));
-  const Claim first = claim_one(other, "light");
+  const Claim one = claim_one(other, "light");
   EXPECT_TRUE(claim(other, "heavy").empty());
   EXPECT_TRUE(claim(other, "heavy", 1, id).empty());
-  const Claim second = claim_one(other, "light");
+  const Claim two = claim_one(other, "light");
   EXPECT_TRUE(claim(keeper, "heavy", 1, id).empty()) << "it takes the turn";
-  settle(other, first, Settle::succeeded);
-  EXPECT_EQ(get(store().ready())[0].startable, 0U);
+  settle(other, one, Settle::succeeded);
+  EXPECT_EQ(first(get(store().ready())).startable, 0U);
   EXPECT_TRUE(claim(other, "light").empty()) << "which counts, as its keeper waits for it";
-  settle(other, second, Settle::succeeded);
+  settle(other, two, Settle::succeeded);
   EXPECT_EQ(claim(keeper, "heavy", 1, id).size(), 1U);
 }
 
@@ -122,16 +124,16 @@ TEST_P(StoreTest, a_nested_run_does_not_wait_for_what_those_above_it_hold) {
   const Claim parent = claim_one(worker, "a");
   const std::string child = submit("a", below(parent)), stranger = submit("a");
   EXPECT_TRUE(claim(worker, "a", 1, stranger).empty()) << "it has no parent";
-  const std::vector<Claim> first = claim(worker, "a", 1, child);
-  ASSERT_EQ(first.size(), 1U);
-  const std::string grandchild = submit("b", below(first[0]));
-  const std::vector<Claim> second = claim(worker, "b", 1, grandchild);
-  ASSERT_EQ(second.size(), 1U) << "what its grandparent holds, whatever the weight";
+  const std::vector<Claim> nested = claim(worker, "a", 1, child);
+  ASSERT_EQ(nested.size(), 1U);
+  const std::string grandchild = submit("b", below(nested[0]));
+  const std::vector<Claim> deeper = claim(worker, "b", 1, grandchild);
+  ASSERT_EQ(deeper.size(), 1U) << "what its grandparent holds, whatever the weight";
   const auto units = [&] { return get(store().limits())[0].units; };
   EXPECT_EQ(units(), 1) << "counted once";
   EXPECT_EQ(get(store().limits())[0].runs, 1);
   EXPECT_TRUE(claim(worker, "a", 1, stranger).empty());
-  for (const Claim& each : {second[0], first[0]})
+  for (const Claim& each : {deeper[0], nested[0]})
     EXPECT_EQ(settle(worker, each, Settle::succeeded), RunState::succeeded);
   EXPECT_EQ(units(), 1);
   settle(worker, parent, Settle::succeeded);

@@ -77,8 +77,8 @@ class StoreTest : public testing::TestWithParam<WorldMaker> {
   std::string submit(std::string agent, const std::function<void(NewRun&)>& change = {});
   Result<Accepted> try_submit(NewRun run);
   WorkerNumber enrol() { return get(store().enrol("test")); }
-  std::vector<Claim> claim(WorkerNumber worker, std::string agent, std::uint32_t most = 1) {
-    return get(store().claim(worker, std::move(agent), most));
+  std::vector<Claim> claim(WorkerNumber worker, std::string agent, std::uint32_t most = 1, std::string only = {}) {
+    return get(store().claim(worker, std::move(agent), most, std::move(only)));
   }
   /// Exactly one.
   Claim claim_one(WorkerNumber worker, std::string agent);

@@ -57,14 +57,15 @@ class Side {
     return world_.run(std::move(task));
   }
 
-  std::string submit(const NewRun& fresh) {
+  std::string submit(NewRun fresh, std::optional<std::size_t> keeper) {
+    if (keeper) fresh.kept_for = workers_[*keeper];
     const auto answers = run(store_.enqueue({fresh}));
     if (!answers) return outcome(answers);
     const Result<Accepted>& answer = answers->front();
     return answer ? answer->id + (answer->created ? " new" : " known") : outcome(answer);
   }
-  std::string claim(std::size_t worker, const std::string& agent, std::uint32_t most) {
-    const auto claims = run(store_.claim(workers_[worker], agent, most));
+  std::string claim(std::size_t worker, const std::string& agent, std::uint32_t most, const std::string& only = {}) {
+    const auto claims = run(store_.claim(workers_[worker], agent, most, only));
     std::string said = outcome(claims);
     for (const Claim& claim : claims.value_or(std::vector<Claim>())) {
       said += " " + claim.id + ":" + std::to_string(claim.fence) + ":" + std::to_string(claim.attempt);
@@ -73,6 +74,7 @@ class Side {
     return said;
   }
   [[nodiscard]] std::size_t held() const { return held_.size(); }
+  [[nodiscard]] std::string held_id(std::size_t which) const { return held_[which].second.id; }
   std::string settle(std::size_t which, Settlement settlement, bool forget) {
     const auto [worker, claim] = held_[which];
     settlement.run = claim.run;
@@ -114,6 +116,9 @@ class Side {
       found.push_back(one.agent + " has " + std::to_string(one.runs) + ", may start " +
                       (one.startable ? std::to_string(*one.startable) : "all") + ", " + std::to_string(one.rank_ms));
     }
+    for (const LimitState& one : run(store_.limits()).value()) {
+      found.push_back(one.name + " held " + std::to_string(one.units) + " by " + std::to_string(one.runs));
+    }
     return found;
   }
   Store& store() { return store_; }
@@ -141,13 +146,14 @@ class Pair {
       said_by_real = act(real_);
       said_by_model = act(model_);
     };
-    switch (below(16)) {
+    switch (below(18)) {
       case 0:
       case 1:
       case 2:
       case 3: {
-        const NewRun run = fresh();
-        both("submit " + run.id, [&](Side& side) { return side.submit(run); });
+        last_ = fresh();
+        const auto keeper = below(6) == 0 ? std::optional(below(2)) : std::nullopt;
+        both("submit " + last_.id, [&](Side& side) { return side.submit(last_, keeper); });
         break;
       }
       case 4:
@@ -177,6 +183,12 @@ class Pair {
         break;
       }
       case 14: limits(both); break;
+      case 15:
+      case 16: {
+        const std::size_t worker = below(2);
+        both("claim " + last_.id, [&](Side& side) { return side.claim(worker, last_.agent, 1, last_.id); });
+        break;
+      }
       default: {
         if (ids_.empty()) break;
         const std::string id = ids_[below(ids_.size())];
@@ -199,6 +211,7 @@ class Pair {
     if (below(3) == 0) run.session = "s" + std::to_string(below(2));
     if (below(6) == 0) run.key = "k" + std::to_string(below(4));
     if (below(6) == 0 && !ids_.empty()) run.parent = ids_[below(ids_.size())];
+    if (below(4) == 0 && real_.held() > 0) run.parent = real_.held_id(below(real_.held()));
     run.priority = static_cast<int>(below(3)) - 1;
     if (below(6) == 0) run.delay = 5s;
     if (below(8) == 0) run.deadline = world_.now() + 9s;
@@ -267,6 +280,7 @@ class Pair {
   std::mt19937 random_;
   Side real_, model_;
   std::vector<std::string> ids_;
+  NewRun last_;
 };
 
 /// Gapless, and nothing that the table of transitions does not know.

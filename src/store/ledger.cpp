@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 namespace stint::store {
 namespace {
@@ -130,7 +129,7 @@ Result<> Ledger::stop(RunRow& row, Stop stop) {
 Result<> Ledger::define(const AgentEntry& entry) {
   STINT_TRY(std::optional<AgentRow> known, rows_.agent(entry.name));
   AgentRow agent = known.value_or(AgentRow());
-  std::vector<std::pair<GateNumber, std::uint32_t>> members;
+  Members members;
   for (const LimitUse& use : entry.limits) {
     if (use.weight == 0) return fail(Errc::invalid, entry.name + ": a weight is at least 1");
     STINT_TRY(const GateRow gate, rows_.gate(use.limit));
@@ -141,11 +140,9 @@ Result<> Ledger::define(const AgentEntry& entry) {
   if (std::ranges::adjacent_find(members, same) != members.end()) {
     return fail(Errc::invalid, entry.name + ": a limit is named twice; name it once, with a weight");
   }
-  std::vector<std::pair<GateNumber, std::uint32_t>> before;
+  Members before;
   if (known) {
-    STINT_TRY(const std::vector<GateUse> uses, rows_.gates_of(agent.set));
-    for (const GateUse& use : uses) before.emplace_back(use.gate.number, use.weight);
-    std::ranges::sort(before);
+    STINT_TRY(before, rows_.members(agent.set));
   }
   if (!known || members != before) {
     STINT_TRY(agent.set, rows_.make_set(members));
@@ -267,6 +264,7 @@ Result<Accepted> Ledger::enqueue(const NewRun& fresh) {
   row.agent = agent->number;
   row.parent = parent ? parent->run.number : 0;
   row.budget = fresh.budget;
+  row.kept_for = fresh.kept_for;
   row.rank = domain::rank_ms(domain::to_unix_ms(due), fresh.priority);
   Run& run = row.run;
   run.id = fresh.id;
@@ -347,12 +345,13 @@ Result<> Ledger::answer(const std::string& id) {
 
 // ---- from the owner ------------------------------------------------------------------------------------------------
 
-Result<domain::Gate> Ledger::view(const GateUse& use, AgentNumber agent) {
+Result<domain::Gate> Ledger::view(const GateUse& use, AgentNumber agent, const std::set<GateNumber>& held_above) {
   domain::Gate gate;
+  gate.paused = is_paused(use.gate, now());
+  if (held_above.contains(use.gate.number)) return gate;
   gate.capacity = use.gate.capacity;
   gate.weight = use.weight;
   gate.shared = use.shared;
-  gate.paused = is_paused(use.gate, now());
   gate.ramp = use.gate.ramp;
   gate.units = use.units;
   gate.runs = use.runs;
@@ -366,11 +365,12 @@ Result<domain::Gate> Ledger::view(const GateUse& use, AgentNumber agent) {
 }
 
 /// How many runs of the agent may start now. Takes and gives back turns.
-Result<std::int64_t> Ledger::permits(const AgentRow& agent, std::uint32_t most) {
+Result<std::int64_t> Ledger::permits(const AgentRow& agent, std::uint32_t most,
+                                     const std::set<GateNumber>& held_above) {
   STINT_TRY(std::vector<GateUse> uses, rows_.gates_of(agent.set));
   std::vector<domain::Gate> gates;
   for (const GateUse& use : uses) {
-    STINT_TRY(const domain::Gate gate, view(use, agent.number));
+    STINT_TRY(const domain::Gate gate, view(use, agent.number, held_above));
     gates.push_back(gate);
   }
   const domain::GateAnswer answer = domain::ask_gates(agent.number, gates);
@@ -402,7 +402,7 @@ Result<std::vector<Ready>> Ledger::ready(std::uint32_t most) {
     for (const auto& [number, weight] : members) {
       GateUse use = gates.at(number);
       use.weight = weight;
-      STINT_TRY(const domain::Gate gate, view(use, agent.number));
+      STINT_TRY(const domain::Gate gate, view(use, agent.number, {}));
       seen.push_back(gate);
     }
     Ready ready;
@@ -436,6 +436,64 @@ Result<Claim> Ledger::claim_of(const RunRow& row) {
   return claim;
 }
 
+Result<bool> Ledger::is_kept(const RunRow& row, WorkerNumber from) {
+  if (!row.kept_for || *row.kept_for == from) return false;
+  STINT_TRY(const std::optional<WorkerRow> keeper, rows_.worker(*row.kept_for));
+  return keeper && keeper->state != WorkerRow::State::dead;
+}
+
+Result<std::set<GateNumber>> Ledger::held_above(const RunRow& row) {
+  std::set<GateNumber> gates;
+  for (RunNumber above = row.parent; above != 0;) {  // ends: a parent was there before its child
+    STINT_TRY(const std::optional<RunRow> holder, rows_.run(above));
+    if (!holder || holder->run.state != RunState::running) break;
+    STINT_TRY(const Members members, rows_.members(holder->set));
+    for (const auto& [gate, weight] : members) gates.insert(gate);
+    above = holder->parent;
+  }
+  return gates;
+}
+
+Result<SetNumber> Ledger::set_without(SetNumber set, const std::set<GateNumber>& gates) {
+  if (gates.empty()) return set;
+  STINT_TRY(Members members, rows_.members(set));
+  if (std::erase_if(members, [&](const auto& member) { return gates.contains(member.first); }) == 0) return set;
+  if (members.empty()) return 0;
+  STINT_TRY(const std::vector<SetNumber> known, rows_.sets_with(members.front().first));
+  for (const SetNumber candidate : known) {
+    STINT_TRY(const Members its, rows_.members(candidate));
+    if (its == members) return candidate;
+  }
+  return rows_.make_set(members);
+}
+
+Result<std::vector<RunRow>> Ledger::first_ones(WorkerNumber worker, const AgentRow& agent, std::uint32_t most) {
+  std::vector<RunRow> rows;
+  STINT_TRY(const bool any, rows_.has_ready(agent.number, worker));  // who has nothing takes no turn
+  if (!any) return rows;
+  STINT_TRY(const std::int64_t room, permits(agent, most, {}));
+  if (room < 1) return rows;
+  STINT_TRY(rows, rows_.ready(agent.number, worker, now(), static_cast<std::size_t>(room)));
+  for (RunRow& row : rows) row.set = agent.set;
+  return rows;
+}
+
+Result<std::vector<RunRow>> Ledger::named_one(WorkerNumber worker, const AgentRow& agent, const std::string& id) {
+  std::vector<RunRow> rows;
+  STINT_TRY(std::optional<RunRow> row, rows_.run(id));
+  const bool ready = row && row->agent == agent.number && row->run.state == RunState::queued &&
+                     row->run.hold == Hold::none && !(row->run.expires_at && *row->run.expires_at <= now());
+  if (!ready) return rows;
+  STINT_TRY(const bool kept, is_kept(*row, worker));
+  if (kept) return rows;
+  STINT_TRY(const std::set<GateNumber> above, held_above(*row));
+  STINT_TRY(const std::int64_t room, permits(agent, 1, above));
+  if (room < 1) return rows;
+  STINT_TRY(row->set, set_without(agent.set, above));
+  rows.push_back(std::move(*row));
+  return rows;
+}
+
 Result<std::vector<Claim>> Ledger::claim(WorkerNumber worker, const std::string& agent, std::uint32_t most,
                                          const std::string& only) {
   STINT_TRY(const std::optional<WorkerRow> by, rows_.worker(worker));
@@ -445,22 +503,10 @@ Result<std::vector<Claim>> Ledger::claim(WorkerNumber worker, const std::string&
   }
   if (lapsed) return fail(Errc::closed, "the lease of this worker is over");
   std::vector<Claim> claims;
-  if (by->state != WorkerRow::State::live) return claims;
+  if (by->state != WorkerRow::State::live || most == 0) return claims;
   STINT_TRY(const std::optional<AgentRow> of, rows_.agent(agent));
   if (!of) return claims;
-  STINT_TRY(const bool any, rows_.has_ready(of->number));  // who has nothing takes no turn
-  if (!any) return claims;
-  STINT_TRY(const std::int64_t room, permits(*of, most));
-  if (room < 1) return claims;
-  std::vector<RunRow> next;
-  if (only.empty()) {
-    STINT_TRY(next, rows_.ready(of->number, now(), static_cast<std::size_t>(room)));
-  } else {
-    STINT_TRY(std::optional<RunRow> row, rows_.run(only));
-    const bool ready = row && row->agent == of->number && row->run.state == RunState::queued &&
-                       row->run.hold == Hold::none && !(row->run.expires_at && *row->run.expires_at <= now());
-    if (ready) next.push_back(std::move(*row));
-  }
+  STINT_TRY(std::vector<RunRow> next, only.empty() ? first_ones(worker, *of, most) : named_one(worker, *of, only));
   for (RunRow& row : next) {
     Run& run = row.run;
     run.state = RunState::running;
@@ -468,7 +514,6 @@ Result<std::vector<Claim>> Ledger::claim(WorkerNumber worker, const std::string&
     ++run.fence;
     ++run.attempt;
     run.started_at = now();
-    row.set = of->set;
     if (!row.budget_until && row.budget) row.budget_until = later(now(), *row.budget);
     STINT_CHECK(save(row, "claimed"));
     STINT_TRY(Claim claim, claim_of(row));
@@ -623,8 +668,12 @@ Result<std::vector<Why>> Ledger::why(const std::string& id, std::optional<std::i
   }
   STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(row.agent));
   STINT_TRY(const std::vector<GateUse> uses, rows_.gates_of(agent ? agent->set : 0));
+  std::set<GateNumber> above;  // only a run that is claimed by its name does not wait for these
+  if (row.kept_for) {
+    STINT_TRY(above, held_above(row));
+  }
   for (const GateUse& use : uses) {
-    STINT_TRY(const domain::Gate gate, view(use, row.agent));
+    STINT_TRY(const domain::Gate gate, view(use, row.agent, above));
     const std::string held = use.gate.name + ": " + std::to_string(use.units) + " of " +
                              (gate.capacity ? std::to_string(*gate.capacity) : std::string("any")) + " held";
     if (gate.paused) {

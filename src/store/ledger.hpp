@@ -4,6 +4,8 @@
 
 #include "store/rows.hpp"
 
+#include <set>
+
 namespace stint::store {
 
 class Ledger {
@@ -58,9 +60,18 @@ class Ledger {
   Result<> stop(RunRow& row, domain::Stop stop);
   Result<domain::RunState> settle_row(RunRow& row, const Settlement& settlement);
   Result<> widen(SetNumber set);
-  /// As the agent sees it. The turn of one that has nothing to start is over.
-  Result<domain::Gate> view(const GateUse& use, AgentNumber agent);
-  Result<std::int64_t> permits(const AgentRow& agent, std::uint32_t most);
+  /// As the agent sees it. The turn of one that has nothing to start is over. Of what is held above the run in question
+  /// only a pause is seen.
+  Result<domain::Gate> view(const GateUse& use, AgentNumber agent, const std::set<GateNumber>& held_above);
+  Result<std::int64_t> permits(const AgentRow& agent, std::uint32_t most, const std::set<GateNumber>& held_above);
+  /// Another living worker keeps it.
+  Result<bool> is_kept(const RunRow& row, WorkerNumber from);
+  /// Gates that running runs above it hold.
+  Result<std::set<GateNumber>> held_above(const RunRow& row);
+  Result<SetNumber> set_without(SetNumber set, const std::set<GateNumber>& gates);
+  /// What the worker may start now, each with the set that it will hold.
+  Result<std::vector<RunRow>> first_ones(WorkerNumber worker, const AgentRow& agent, std::uint32_t most);
+  Result<std::vector<RunRow>> named_one(WorkerNumber worker, const AgentRow& agent, const std::string& id);
   Result<Claim> claim_of(const RunRow& row);
   Result<> check(const NewRun& fresh, const AgentRow& agent, std::optional<RunRow>& parent);
 

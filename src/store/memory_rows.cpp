@@ -53,6 +53,15 @@ Result<SetNumber> MemoryRows::make_set(const Members& members) {
   return std::ssize(sets_);
 }
 
+Result<std::vector<SetNumber>> MemoryRows::sets_with(GateNumber gate) {
+  std::vector<SetNumber> found;
+  for (SetNumber set = 1; set <= std::ssize(sets_); ++set) {
+    const Members& members = members_of(set);
+    if (std::ranges::find(members, gate, &Members::value_type::first) != members.end()) found.push_back(set);
+  }
+  return found;
+}
+
 Result<GateRow> MemoryRows::gate(std::string_view name) {
   const auto found = gate_names_.find(name);
   if (found != gate_names_.end()) return gates_.at(found->second).row;
@@ -71,7 +80,7 @@ GateUse MemoryRows::use_of(const Gate& gate, std::uint32_t weight) const {
   use.units = gate.units;
   use.runs = gate.runs;
   const auto uses_it = [&](const auto& agent) {
-    const Members& members = sets_.at(static_cast<std::size_t>(agent.second.row.set - 1));
+    const Members& members = members_of(agent.second.row.set);
     return std::ranges::find(members, gate.row.number, &Members::value_type::first) != members.end();
   };
   use.shared = std::ranges::count_if(agents_, uses_it) > 1;
@@ -80,8 +89,7 @@ GateUse MemoryRows::use_of(const Gate& gate, std::uint32_t weight) const {
 
 Result<std::vector<GateUse>> MemoryRows::gates_of(SetNumber set) {
   std::vector<GateUse> uses;
-  if (set < 1) return uses;
-  for (const auto& [number, weight] : sets_.at(static_cast<std::size_t>(set - 1))) {
+  for (const auto& [number, weight] : members_of(set)) {
     uses.push_back(use_of(gates_.at(number), weight));
   }
   return uses;
@@ -89,8 +97,7 @@ Result<std::vector<GateUse>> MemoryRows::gates_of(SetNumber set) {
 
 Result<std::vector<GateRow>> MemoryRows::ramping(SetNumber set) {
   std::vector<GateRow> found;
-  if (set < 1) return found;
-  for (const auto& [number, weight] : sets_.at(static_cast<std::size_t>(set - 1))) {
+  for (const auto& [number, weight] : members_of(set)) {
     const GateRow& row = gates_.at(number).row;
     if (row.ramp) found.push_back(row);
   }
@@ -103,8 +110,11 @@ Result<std::vector<GateUse>> MemoryRows::gates() {
   return uses;
 }
 
-Result<std::vector<std::pair<GateNumber, std::uint32_t>>> MemoryRows::members(SetNumber set) {
-  return sets_.at(static_cast<std::size_t>(set - 1));
+Result<Members> MemoryRows::members(SetNumber set) { return members_of(set); }
+
+const Members& MemoryRows::members_of(SetNumber set) const {
+  static const Members kNone;
+  return set == 0 ? kNone : sets_.at(static_cast<std::size_t>(set - 1));
 }
 
 Result<> MemoryRows::put(const GateRow& gate) {
@@ -167,11 +177,14 @@ void MemoryRows::take_out(const RunRow& row) {
   const Run& run = row.run;
   if (run.state == RunState::queued) {
     --agents_.at(row.agent).queued;
-    if (run.hold == Hold::none) agents_.at(row.agent).ready.erase({row.rank, run.number});
+    if (run.hold == Hold::none) {
+      agents_.at(row.agent).ready.erase({row.rank, run.number});
+      agents_.at(row.agent).kept -= row.kept_for ? 1U : 0U;
+    }
   }
   if (run.state == RunState::running) {
     workers_.at(*run.worker).runs.erase(run.number);
-    for (const auto& [number, weight] : sets_.at(static_cast<std::size_t>(row.set - 1))) {
+    for (const auto& [number, weight] : members_of(row.set)) {
       gates_.at(number).units -= weight;
       --gates_.at(number).runs;
     }
@@ -191,11 +204,14 @@ void MemoryRows::list_in(const RunRow& row) {
   const Run& run = row.run;
   if (run.state == RunState::queued) {
     ++agents_.at(row.agent).queued;
-    if (run.hold == Hold::none) agents_.at(row.agent).ready.insert({row.rank, run.number});
+    if (run.hold == Hold::none) {
+      agents_.at(row.agent).ready.insert({row.rank, run.number});
+      agents_.at(row.agent).kept += row.kept_for ? 1U : 0U;
+    }
   }
   if (run.state == RunState::running) {
     workers_.at(*run.worker).runs.insert(run.number);
-    for (const auto& [number, weight] : sets_.at(static_cast<std::size_t>(row.set - 1))) {
+    for (const auto& [number, weight] : members_of(row.set)) {
       gates_.at(number).units += weight;
       ++gates_.at(number).runs;
     }
@@ -222,12 +238,20 @@ Result<std::optional<RunRow>> MemoryRows::run_of_key(AgentNumber agent, std::str
   return found == keys_.end() ? std::optional<RunRow>() : runs_.at(found->second).row;
 }
 
-Result<std::vector<RunRow>> MemoryRows::ready(AgentNumber agent, WallTime now, std::size_t most) {
+bool MemoryRows::is_kept(RunNumber run, std::optional<WorkerNumber> from) const {
+  const std::optional<WorkerNumber> keeper = runs_.at(run).row.kept_for;
+  if (!keeper || keeper == from) return false;
+  const auto found = workers_.find(*keeper);
+  return found != workers_.end() && found->second.row.state != WorkerRow::State::dead;
+}
+
+Result<std::vector<RunRow>> MemoryRows::ready(AgentNumber agent, WorkerNumber by, WallTime now, std::size_t most) {
   std::vector<RunRow> found;
   for (const auto& [rank, number] : agents_.at(agent).ready) {
     if (found.size() >= most) break;
     const RunRow& row = runs_.at(number).row;
-    if (!row.run.expires_at || *row.run.expires_at > now) found.push_back(row);
+    const bool expired = row.run.expires_at && *row.run.expires_at <= now;
+    if (!expired && !is_kept(number, by)) found.push_back(row);
   }
   return found;
 }
@@ -284,12 +308,24 @@ Result<std::optional<WallTime>> MemoryRows::next_due() {
 }
 
 Result<bool> MemoryRows::has_queued(AgentNumber agent, std::size_t least) { return agents_.at(agent).queued >= least; }
+Result<bool> MemoryRows::has_ready(AgentNumber agent, WorkerNumber by) {
+  return std::ranges::any_of(agents_.at(agent).ready, [&](const auto& run) { return !is_kept(run.second, by); });
+}
 Result<bool> MemoryRows::has_ready(AgentNumber agent) { return !agents_.at(agent).ready.empty(); }
 
 Result<Queue> MemoryRows::queue(AgentNumber agent, std::size_t most) {
   const auto& ready = agents_.at(agent).ready;
-  if (ready.empty()) return Queue();
-  return Queue{.runs = static_cast<std::int64_t>(std::min(ready.size(), most)), .rank = ready.begin()->first};
+  Queue queue;
+  if (agents_.at(agent).kept == 0 && !ready.empty()) {  // nearly always
+    return Queue{.runs = static_cast<std::int64_t>(std::min(ready.size(), most)), .rank = ready.begin()->first};
+  }
+  for (const auto& [rank, number] : ready) {
+    if (queue.runs >= static_cast<std::int64_t>(most)) break;
+    if (is_kept(number)) continue;
+    if (queue.runs == 0) queue.rank = rank;
+    ++queue.runs;
+  }
+  return queue;
 }
 
 Result<> MemoryRows::add(RunRow& run, const std::string& input) {
@@ -447,7 +483,7 @@ Result<std::optional<std::int64_t>> MemoryRows::place(const std::string& id, std
   std::int64_t place = 1;
   for (const auto& [rank, number] : ready) {
     if (number == row.run.number || place >= most) return place;
-    ++place;
+    if (!is_kept(number)) ++place;
   }
   return std::nullopt;
 }
@@ -455,7 +491,9 @@ Result<std::optional<std::int64_t>> MemoryRows::place(const std::string& id, std
 Stats MemoryRows::stats() const {
   Stats stats;
   for (const auto& [number, entry] : runs_) ++stats.runs[entry.row.run.state];
-  for (const auto& [number, agent] : agents_) stats.ready += agent.ready.size();
+  for (const auto& [number, agent] : agents_) {
+    for (const auto& [rank, run] : agent.ready) stats.ready += is_kept(run) ? 0U : 1U;
+  }
   for (const auto& [number, worker] : workers_) {
     stats.workers += worker.row.state != WorkerRow::State::dead ? 1U : 0U;
   }

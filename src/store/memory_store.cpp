@@ -30,7 +30,7 @@ Task<Result<Beat>> MemoryStore::beat(WorkerNumber worker) { co_return ledger_.be
 
 Task<Result<>> MemoryStore::drain(WorkerNumber worker) { co_return ledger_.drain(worker); }
 
-Task<Result<>> MemoryStore::leave(WorkerNumber worker) { co_return ledger_.leave(worker); }
+Task<Result<>> MemoryStore::leave(WorkerNumber worker) { co_return ring(ledger_.leave(worker)); }
 
 Task<Result<std::vector<WorkerState>>> MemoryStore::workers() { co_return ledger_.workers(); }
 

@@ -27,5 +27,31 @@ INSTANTIATE_TEST_SUITE_P(Memory, StoreTest,
                          testing::Values(WorldMaker{"memory", [] { return std::make_unique<MemoryWorld>(); }}),
                          world_name);
 
+TEST(Ledger, nested_runs_make_a_set_of_limits_once) {
+  const domain::Ambient ambient{.wall_now = [] { return WallTime(); }, .random = [] { return std::uint64_t{0}; }};
+  MemoryRows rows;
+  Ledger ledger(rows, ambient);
+  AgentEntry a, both;
+  a.name = "a";
+  a.limits = {{"one", 1}};
+  both.name = "both";
+  both.limits = {{"one", 1}, {"two", 1}, {"three", 2}};
+  ASSERT_TRUE(ledger.define(a) && ledger.define(both));
+  const WorkerNumber worker = ledger.enrol("w").value();
+  NewRun run;
+  run.id = "aaaaaaaaaaaa";
+  run.agent = "a";
+  ASSERT_TRUE(ledger.enqueue(run));
+  ASSERT_EQ(ledger.claim(worker, "a", 1, {})->size(), 1U);
+  run.parent = run.id;
+  run.agent = "both";
+  for (const char* const id : {"baaaaaaaaaaa", "caaaaaaaaaaa", "daaaaaaaaaaa"}) {
+    run.id = id;
+    ASSERT_TRUE(ledger.enqueue(run));
+    EXPECT_EQ(ledger.claim(worker, "both", 1, id)->size(), 1U);
+    EXPECT_EQ(rows.sets_with(rows.gate("two")->number)->size(), 2U) << "the agent's, and one";
+  }
+}
+
 }  // namespace
 }  // namespace stint::store

@@ -294,6 +294,7 @@ Task<Result<>> PostgresStore::leave(WorkerNumber worker) {
   STINT_CO_CHECK(co_await write(query::leave, Parameters().number(worker)));
   claims_.erase(worker);
   leases_.erase(worker);
+  bell_.ring();  // what it kept is for all
   co_return Result<>();
 }
 
@@ -314,7 +315,7 @@ Task<Result<std::vector<WorkerState>>> PostgresStore::workers() {
 
 Task<Result<std::vector<Result<Accepted>>>> PostgresStore::enqueue(std::vector<NewRun> runs) {
   Texts ids, agents, sessions, parents, keys, on_crash, inputs;
-  Numbers priorities, delays, deadlines, budgets;
+  Numbers priorities, delays, deadlines, budgets, keepers;
   std::vector<Result<Accepted>> answers(runs.size(), fail(Errc::failed, "there was no answer"));
   std::vector<std::size_t> asked;  // what has an answer already is not asked
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -339,12 +340,16 @@ Task<Result<std::vector<Result<Accepted>>>> PostgresStore::enqueue(std::vector<N
     delays.emplace_back(to_ms(std::max(run.delay, Duration::zero())));
     deadlines.push_back(maybe_unix_ms(run.deadline));
     budgets.push_back(maybe_ms(run.budget));
+    keepers.push_back(run.kept_for);
   }
   if (asked.empty()) co_return answers;
   Parameters parameters;
   parameters.texts(ids).texts(agents).texts(sessions).texts(parents).texts(keys).numbers(priorities);
   parameters.numbers(delays).numbers(deadlines).numbers(budgets).texts(on_crash).texts(inputs);
-  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::enqueue, std::move(parameters)));
+  const bool kept = std::ranges::any_of(keepers, [](const auto& keeper) { return keeper.has_value(); });
+  if (kept) parameters.numbers(keepers);
+  STINT_CO_TRY(const PostgresRows rows,
+               co_await writing_.run(kept ? query::enqueue_kept : query::enqueue, std::move(parameters)));
   bell_.ring();
   for (int row = 0; row < rows.size(); ++row) {
     Result<Accepted>& answer = answers[asked[static_cast<std::size_t>(row)]];

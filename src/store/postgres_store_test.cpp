@@ -377,6 +377,22 @@ TEST_F(PostgresStoreTest, a_program_of_the_version_before_goes_on_beside_this_on
   EXPECT_EQ(rest[0].id, second);
 }
 
+TEST_F(PostgresStoreTest, nested_runs_make_a_set_of_limits_once) {
+  define("a", {{"one", 1}});
+  define("both", {{"one", 1}, {"two", 1}, {"three", 2}});
+  const WorkerNumber worker = get(store().enrol("w"));
+  NewRun nested;
+  nested.parent = submit("a");
+  nested.agent = "both";
+  get(store().claim(worker, "a", 1));
+  for (int i = 0; i < 3; ++i) {
+    nested.id = id_of(100 + i);
+    get(store().enqueue({nested}));
+    EXPECT_EQ(get(store().claim(worker, "both", 1, nested.id)).size(), 1U);
+    EXPECT_EQ(world().sql(query::count_sets).number(0, 0), 3) << "those of the agents, and one";
+  }
+}
+
 TEST_F(PostgresStoreTest, who_can_not_be_let_in_is_told_at_once) {
   const auto open = [&](const std::string& url) {
     return world().run(PostgresStore::open(world().reactor(), url)).error();

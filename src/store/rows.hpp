@@ -11,6 +11,9 @@ using AgentNumber = std::int64_t;
 using GateNumber = std::int64_t;
 using SetNumber = std::int64_t;
 
+/// Of a set, by their numbers; with weights.
+using Members = std::vector<std::pair<GateNumber, std::uint32_t>>;
+
 struct AgentRow {
   AgentNumber number = 0;  ///< 0: not there yet
   AgentEntry entry;        ///< but not its limits: they are the set's
@@ -64,7 +67,8 @@ struct RunRow {
   std::optional<Duration> budget, budget_left;
   std::optional<WallTime> budget_until;
   std::string parked_on;  ///< a limit
-  SetNumber set = 0;      ///< with which it was claimed last
+  SetNumber set = 0;      ///< with which it was claimed last; 0: it holds nothing
+  std::optional<WorkerNumber> kept_for;
 };
 
 class Rows {
@@ -78,14 +82,15 @@ class Rows {
   virtual Result<std::optional<AgentRow>> agent(AgentNumber number) = 0;
   virtual Result<std::vector<AgentRow>> agents() = 0;  ///< by name
   virtual Result<> put(AgentRow& agent) = 0;
-  virtual Result<SetNumber> make_set(const std::vector<std::pair<GateNumber, std::uint32_t>>& members) = 0;
+  virtual Result<SetNumber> make_set(const Members& members) = 0;
+  virtual Result<std::vector<SetNumber>> sets_with(GateNumber gate) = 0;
 
   virtual Result<GateRow> gate(std::string_view name) = 0;  ///< made if there is none
   virtual Result<std::vector<GateUse>> gates_of(SetNumber set) = 0;
   /// Only those that are ramping up, as nearly never any is.
   virtual Result<std::vector<GateRow>> ramping(SetNumber set) = 0;
   virtual Result<std::vector<GateUse>> gates() = 0;
-  virtual Result<std::vector<std::pair<GateNumber, std::uint32_t>>> members(SetNumber set) = 0;  ///< with weights
+  virtual Result<Members> members(SetNumber set) = 0;
   virtual Result<> put(const GateRow& gate) = 0;
 
   virtual Result<WorkerNumber> add_worker(const std::string& label, WallTime now) = 0;
@@ -101,7 +106,8 @@ class Rows {
   virtual Result<std::optional<RunRow>> run(RunNumber number) = 0;
   virtual Result<std::optional<RunRow>> run(std::string_view id) = 0;
   virtual Result<std::optional<RunRow>> run_of_key(AgentNumber agent, std::string_view key) = 0;
-  virtual Result<std::vector<RunRow>> ready(AgentNumber agent, WallTime now, std::size_t most) = 0;  ///< by rank
+  /// By rank. Here and below: without those that another living worker than `by` keeps.
+  virtual Result<std::vector<RunRow>> ready(AgentNumber agent, WorkerNumber by, WallTime now, std::size_t most) = 0;
   virtual Result<std::vector<RunRow>> owned(WorkerNumber worker) = 0;
   virtual Result<std::optional<RunRow>> head_of(std::string_view session) = 0;  ///< the oldest unfinished
   virtual Result<std::vector<RunNumber>> children(RunNumber parent) = 0;
@@ -110,8 +116,10 @@ class Rows {
   virtual Result<std::vector<RunRow>> expiring(WallTime until, std::size_t most) = 0;
   virtual Result<std::optional<WallTime>> next_due() = 0;
   virtual Result<bool> has_queued(AgentNumber agent, std::size_t least) = 0;
-  virtual Result<bool> has_ready(AgentNumber agent) = 0;
-  virtual Result<Queue> queue(AgentNumber agent, std::size_t most) = 0;  ///< of those that are ready
+  virtual Result<bool> has_ready(AgentNumber agent, WorkerNumber by) = 0;
+  virtual Result<bool> has_ready(AgentNumber agent) = 0;  ///< for whomever: also a kept one
+  /// Of those that are ready and that no living worker keeps.
+  virtual Result<Queue> queue(AgentNumber agent, std::size_t most) = 0;
   /// Gives it its number.
   virtual Result<> add(RunRow& run, const std::string& input) = 0;
   virtual Result<> put(const RunRow& run) = 0;

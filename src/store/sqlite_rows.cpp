@@ -117,7 +117,7 @@ Result<> SqliteRows::put(AgentRow& agent) {
   return query.run();
 }
 
-Result<SetNumber> SqliteRows::make_set(const std::vector<std::pair<GateNumber, std::uint32_t>>& members) {
+Result<SetNumber> SqliteRows::make_set(const Members& members) {
   SetNumber set = 0;
   {
     Query query(database_, query::make_set);
@@ -130,6 +130,15 @@ Result<SetNumber> SqliteRows::make_set(const std::vector<std::pair<GateNumber, s
     STINT_CHECK(query.run());
   }
   return set;
+}
+
+Result<std::vector<SetNumber>> SqliteRows::sets_with(GateNumber gate) {
+  Query query(database_, query::sets_with);
+  query.bind(1, gate);
+  std::vector<SetNumber> found;
+  while (query.next()) found.push_back(query.number(0));
+  STINT_CHECK(query.end());
+  return found;
 }
 
 Result<GateRow> SqliteRows::gate(std::string_view name) {
@@ -170,10 +179,10 @@ Result<std::vector<GateUse>> SqliteRows::gates() {
   return read_uses(query);
 }
 
-Result<std::vector<std::pair<GateNumber, std::uint32_t>>> SqliteRows::members(SetNumber set) {
+Result<Members> SqliteRows::members(SetNumber set) {
   Query query(database_, query::members);
   query.bind(1, set);
-  std::vector<std::pair<GateNumber, std::uint32_t>> found;
+  Members found;
   while (query.next()) found.emplace_back(query.number(0), static_cast<std::uint32_t>(query.number(1)));
   STINT_CHECK(query.end());
   return found;
@@ -312,6 +321,7 @@ Result<RunRow> SqliteRows::read_run(const Query& query) {
   run.finished_at = query.time(29);
   run.tokens = query.number(30);
   run.money_micros = query.number(31);
+  row.kept_for = query.maybe(32);
   return row;
 }
 
@@ -352,9 +362,9 @@ Result<std::optional<RunRow>> SqliteRows::run_of_key(AgentNumber agent, std::str
   return read_one(query);
 }
 
-Result<std::vector<RunRow>> SqliteRows::ready(AgentNumber agent, WallTime now, std::size_t most) {
+Result<std::vector<RunRow>> SqliteRows::ready(AgentNumber agent, WorkerNumber by, WallTime now, std::size_t most) {
   Query query(database_, query::ready);
-  query.bind(1, agent).bind(2, now).bind(3, static_cast<std::int64_t>(most));
+  query.bind(1, agent).bind(2, now).bind(3, static_cast<std::int64_t>(most)).bind(4, by);
   return read_all(query);
 }
 
@@ -414,6 +424,14 @@ Result<bool> SqliteRows::has_queued(AgentNumber agent, std::size_t least) {
   return any;
 }
 
+Result<bool> SqliteRows::has_ready(AgentNumber agent, WorkerNumber by) {
+  Query query(database_, query::has_ready_for);
+  query.bind(1, agent).bind(2, by);
+  const bool any = query.next();
+  STINT_CHECK(query.end());
+  return any;
+}
+
 Result<bool> SqliteRows::has_ready(AgentNumber agent) {
   Query query(database_, query::has_ready);
   query.bind(1, agent);
@@ -440,6 +458,7 @@ Result<> SqliteRows::add(RunRow& row, const std::string& input) {
     query.bind_some(6, run.key).bind(7, to_string(run.on_crash)).bind(8, row.rank).bind(9, run.created_at);
     query.bind(10, run.deadline).bind(11, maybe_ms(row.budget)).bind(12, to_string(run.state));
     query.bind_some(13, hold_text(run.hold)).bind(14, run.not_before).bind(15, run.expires_at);
+    query.bind(16, row.kept_for);
     if (query.next()) run.number = query.number(0);
     STINT_CHECK(query.run());
   }

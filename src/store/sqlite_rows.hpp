@@ -22,12 +22,13 @@ class SqliteRows final : public Rows {
   Result<std::optional<AgentRow>> agent(AgentNumber number) override;
   Result<std::vector<AgentRow>> agents() override;
   Result<> put(AgentRow& agent) override;
-  Result<SetNumber> make_set(const std::vector<std::pair<GateNumber, std::uint32_t>>& members) override;
+  Result<SetNumber> make_set(const Members& members) override;
+  Result<std::vector<SetNumber>> sets_with(GateNumber gate) override;
   Result<GateRow> gate(std::string_view name) override;
   Result<std::vector<GateUse>> gates_of(SetNumber set) override;
   Result<std::vector<GateRow>> ramping(SetNumber set) override;
   Result<std::vector<GateUse>> gates() override;
-  Result<std::vector<std::pair<GateNumber, std::uint32_t>>> members(SetNumber set) override;
+  Result<Members> members(SetNumber set) override;
   Result<> put(const GateRow& gate) override;
   Result<WorkerNumber> add_worker(const std::string& label, WallTime now) override;
   Result<std::optional<WorkerRow>> worker(WorkerNumber number) override;
@@ -39,7 +40,7 @@ class SqliteRows final : public Rows {
   Result<std::optional<RunRow>> run(RunNumber number) override;
   Result<std::optional<RunRow>> run(std::string_view id) override;
   Result<std::optional<RunRow>> run_of_key(AgentNumber agent, std::string_view key) override;
-  Result<std::vector<RunRow>> ready(AgentNumber agent, WallTime now, std::size_t most) override;
+  Result<std::vector<RunRow>> ready(AgentNumber agent, WorkerNumber by, WallTime now, std::size_t most) override;
   Result<std::vector<RunRow>> owned(WorkerNumber worker) override;
   Result<std::optional<RunRow>> head_of(std::string_view session) override;
   Result<std::vector<RunNumber>> children(RunNumber parent) override;
@@ -48,6 +49,7 @@ class SqliteRows final : public Rows {
   Result<std::vector<RunRow>> expiring(WallTime until, std::size_t most) override;
   Result<std::optional<WallTime>> next_due() override;
   Result<bool> has_queued(AgentNumber agent, std::size_t least) override;
+  Result<bool> has_ready(AgentNumber agent, WorkerNumber by) override;
   Result<bool> has_ready(AgentNumber agent) override;
   Result<Queue> queue(AgentNumber agent, std::size_t most) override;
   Result<> add(RunRow& run, const std::string& input) override;

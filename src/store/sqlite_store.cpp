@@ -141,7 +141,7 @@ Task<Result<>> SqliteStore::drain(WorkerNumber worker) {
 }
 
 Task<Result<>> SqliteStore::leave(WorkerNumber worker) {
-  return write([worker](Ledger& ledger) { return ledger.leave(worker); });
+  return write_and_ring([worker](Ledger& ledger) { return ledger.leave(worker); });  // what it kept is for all
 }
 
 Task<Result<std::vector<WorkerState>>> SqliteStore::workers() {

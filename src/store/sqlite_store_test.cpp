@@ -432,11 +432,13 @@ TEST(SqliteFile, a_file_of_the_version_before_is_brought_up_to_date_and_its_prog
     opened.define();
     old = opened.submit(1)->id;
   }
-  run_sql(path,
-          "DROP TABLE spent; DROP INDEX run_parked; CREATE INDEX run_parked ON run (parked_on) WHERE state = 'parked'; "
-          "ALTER TABLE run DROP COLUMN tokens; ALTER TABLE run DROP COLUMN "
-          "money_micros;"
-          "PRAGMA user_version = 1");
+  run_sql(
+      path,
+      "DROP TABLE spent; DROP INDEX run_parked; CREATE INDEX run_parked ON run (parked_on) WHERE state = 'parked'; "
+      "DROP INDEX run_ready; CREATE INDEX run_ready ON run (agent_id, rank, run_id) WHERE state = 'queued' AND hold "
+      "IS NULL; ALTER TABLE run DROP COLUMN kept_for; ALTER TABLE run DROP COLUMN tokens; ALTER TABLE run DROP "
+      "COLUMN money_micros; "
+      "PRAGMA user_version = 1");
   Opened opened(path);
   ASSERT_TRUE(opened.ok()) << opened.error().describe();
   EXPECT_EQ(opened.store().schema().found, 1);

@@ -59,7 +59,8 @@ struct NewRun {
   std::optional<WallTime> deadline;
   std::optional<Duration> budget;  ///< of time, from the first start; stands still while parked
   domain::OnCrash on_crash = domain::OnCrash::doubt;
-  /// Who submits it also carries it: as long as this worker lives, no other may claim it. None: anyone.
+  /// Who submits it also carries it: as long as this worker lives, no other may claim it. None: anyone. Not moved to
+  /// another store.
   std::optional<WorkerNumber> kept_for;
   std::string input;  ///< JSON; not looked into
 };
@@ -176,7 +177,8 @@ struct Ticked {
   std::vector<WorkerNumber> buried;
   std::optional<WallTime> next;  ///< when the next delay or expiry is due
 
-  [[nodiscard]] bool changed() const noexcept { return woken + expired + lost > 0; }
+  /// With a worker goes that it kept runs to itself.
+  [[nodiscard]] bool changed() const noexcept { return woken + expired + lost + buried.size() > 0; }
 };
 
 struct LimitState {
@@ -190,7 +192,7 @@ struct LimitState {
 
 struct Stats {
   std::map<domain::RunState, std::uint64_t> runs;
-  std::uint64_t ready = 0;  ///< of the queued: could be claimed now
+  std::uint64_t ready = 0;  ///< of the queued: anyone could claim them now
   std::uint64_t events = 0, workers = 0;
   std::uint64_t bytes = 0;  ///< on disk
 };
@@ -263,10 +265,13 @@ class Store {
   virtual Task<Result<>> answer(std::string id) = 0;
 
   // Runs: from their owner.
-  /// The agents that have something to claim, by the rank of their first. Nothing is promised: another may be quicker.
+  /// The agents that have something for anyone to claim, by the rank of their first. Nothing is promised: another may
+  /// be quicker.
   /// `most`: how far the runs of each are counted, which is the price.
   virtual Task<Result<std::vector<Ready>>> ready(std::uint32_t most = kReadyMax) = 0;
-  /// `only`: the id of the one run that is wanted; empty: whatever is first.
+  /// `only`: the id of the one run that is wanted; empty: whatever is first. A run that is named neither waits for
+  /// limits that running runs above it hold (its parent, the parent of that, ...), nor is it counted there; they may be
+  /// waiting for it. Pauses of these limits hold it up.
   virtual Task<Result<std::vector<Claim>>> claim(WorkerNumber worker, std::string agent, std::uint32_t most,
                                                  std::string only = {}) = 0;
   virtual Task<Result<std::vector<Claim>>> owned(WorkerNumber worker) = 0;

@@ -16,6 +16,11 @@ CREATE TABLE spent (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 ALTER TABLE worker ADD COLUMN beaten_at timestamptz;  -- NULL: by a program of the first version
 CREATE INDEX run_doubt ON run (run_id) WHERE state = 'in_doubt';  -- for lists: nearly always empty
+-- The worker that submitted it and carries it itself: while that lives, no other claims it. Nearly always NULL. In the
+-- index, so that what anyone may claim is counted from that alone.
+ALTER TABLE run ADD COLUMN kept_for bigint;
+DROP INDEX run_ready;
+CREATE INDEX run_ready ON run (agent_id, rank, run_id) INCLUDE (kept_for) WHERE state = 'queued' AND hold IS NULL;
 SET LOCAL search_path = stint_v2, stint_v1, stint;
 
 -- domain::after_settle, word for word. In the place of the first version's, which never says `expired`.
@@ -59,9 +64,57 @@ LANGUAGE sql VOLATILE SET search_path = stint_v2, stint_v1, stint, pg_temp AS $$
       (SELECT count(*) FROM run r WHERE r.worker_id = w.worker_id AND r.state = 'running')
     FROM worker w WHERE w.state <> 'dead' ORDER BY w.worker_id $$;
 
+-- ---- submit --------------------------------------------------------------------------------------------------------
+
+-- As in 0002_functions.sql, if some are kept. Nobody sees them before they are.
+CREATE FUNCTION enqueue(p_ids text[], p_agents text[], p_sessions text[], p_parents text[], p_keys text[], p_priorities int[],
+  p_delays_ms bigint[], p_deadlines_ms bigint[], p_budgets_ms bigint[], p_on_crash text[], p_inputs text[], p_kept_for bigint[])
+RETURNS TABLE (id text, created boolean, error text, message text)
+LANGUAGE plpgsql SET search_path = stint_v2, stint_v1, stint, pg_temp AS $$
+#variable_conflict use_column
+DECLARE v_for bigint; BEGIN
+  FOR id, created, error, message, v_for IN SELECT * FROM ROWS FROM (stint_v1.enqueue(p_ids, p_agents, p_sessions, p_parents, p_keys,
+      p_priorities, p_delays_ms, p_deadlines_ms, p_budgets_ms, p_on_crash, p_inputs), unnest(p_kept_for)) LOOP
+    IF created AND v_for IS NOT NULL THEN
+      UPDATE run r SET kept_for = v_for FROM run_name n WHERE n.public_id = enqueue.id AND r.run_id = n.run_id;
+    END IF;
+    RETURN NEXT;
+  END LOOP; END $$;
+
 -- ---- claim ---------------------------------------------------------------------------------------------------------
 
--- Whether the gate is another agent's turn. A turn that lapsed does not count, nor that of one who has nothing to start.
+-- Whether another than p_worker keeps a run, and lives; p_worker NULL: whether anyone does. Not inlined, so that only what
+-- has a keeper pays for it.
+CREATE FUNCTION is_kept(p_keeper bigint, p_worker bigint) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT p_keeper IS DISTINCT FROM p_worker
+    AND EXISTS (SELECT FROM stint.worker w WHERE w.worker_id = p_keeper AND w.state <> 'dead') $$;
+
+-- Gates that p_parent and those above it hold, as far up as they run.
+CREATE FUNCTION held_above(p_parent bigint) RETURNS int[] LANGUAGE sql STABLE AS $$
+  WITH RECURSIVE above AS (
+    SELECT r.run_id, r.parent_id, r.set_id FROM run r WHERE r.run_id = p_parent AND r.state = 'running'
+    UNION SELECT r.run_id, r.parent_id, r.set_id FROM above a JOIN run r ON r.run_id = a.parent_id WHERE r.state = 'running')
+  SELECT coalesce(array_agg(DISTINCT m.gate_id), '{}') FROM above JOIN limit_set_gate m USING (set_id) $$;
+
+-- A set like p_set without these gates; NULL: nothing is left. Two who make one at once make two, which does no harm.
+CREATE FUNCTION set_without(p_set int, p_gates int[]) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE v_gates int[]; v_weights bigint[]; v_set int; BEGIN
+  PERFORM FROM limit_set_gate WHERE set_id = p_set AND gate_id = ANY (p_gates);
+  IF NOT FOUND THEN RETURN p_set; END IF;
+  SELECT array_agg(gate_id ORDER BY gate_id), array_agg(weight ORDER BY gate_id) INTO v_gates, v_weights
+    FROM limit_set_gate WHERE set_id = p_set AND gate_id <> ALL (p_gates);
+  IF v_gates IS NULL THEN RETURN NULL; END IF;
+  SELECT m.set_id INTO v_set FROM limit_set_gate m
+    WHERE m.set_id IN (SELECT c.set_id FROM limit_set_gate c WHERE c.gate_id = v_gates[1])
+    GROUP BY m.set_id HAVING array_agg(m.gate_id ORDER BY m.gate_id) = v_gates
+      AND array_agg(m.weight ORDER BY m.gate_id) = v_weights ORDER BY m.set_id LIMIT 1;
+  IF FOUND THEN RETURN v_set; END IF;
+  INSERT INTO limit_set DEFAULT VALUES RETURNING set_id INTO v_set;
+  INSERT INTO limit_set_gate (set_id, gate_id, weight) SELECT v_set, * FROM unnest(v_gates, v_weights);
+  RETURN v_set; END $$;
+
+-- Whether the gate is another agent's turn. A turn that lapsed does not count, nor that of one who has nothing to start; a
+-- kept run is something, for its keeper asks for it.
 CREATE FUNCTION is_anothers_turn(g gate, p_agent int, p_now timestamptz) RETURNS boolean LANGUAGE sql STABLE AS $$
   SELECT g.turn_of <> p_agent AND g.turn_until > p_now
     AND EXISTS (SELECT FROM run r WHERE r.agent_id = g.turn_of AND r.state = 'queued' AND r.hold IS NULL) $$;
@@ -89,7 +142,7 @@ DECLARE v record; t timestamptz := clock(); BEGIN
   RETURN v.free; END $$;
 
 -- As in 0002_functions.sql, where its settings are explained; it tells more of each run.
--- p_only: the one run that is wanted; NULL: whatever is first.
+-- p_only: the one run that is wanted; NULL: whatever is first. Only who names a run is spared the gates held above it.
 CREATE FUNCTION claim(p_worker bigint, p_round bigint, p_agent text, p_most bigint, p_only text)
 RETURNS TABLE (run_id bigint, id text, fence bigint, attempt bigint, lost bigint, expires_ms bigint, input text, agent text,
   session text, on_crash text, unsafe boolean, left_ms bigint)
@@ -97,7 +150,7 @@ LANGUAGE plpgsql SET search_path = stint_v2, stint_v1, stint, pg_temp SET lock_t
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
 SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
-DECLARE v_worker worker; v_agent int; v_set int; v_gates int[]; v_most bigint; t timestamptz; BEGIN
+DECLARE v_worker worker; v_agent int; v_set int; v_parent bigint; v_gates int[]; v_most bigint; t timestamptz; BEGIN
   SELECT * INTO v_worker FROM worker w WHERE w.worker_id = p_worker FOR KEY SHARE;
   IF v_worker.worker_id IS NULL OR v_worker.state = 'dead' OR v_worker.lease_until < clock() THEN
     RAISE EXCEPTION USING ERRCODE = 'ST401', MESSAGE = 'the lease of this worker is over';
@@ -105,8 +158,20 @@ DECLARE v_worker worker; v_agent int; v_set int; v_gates int[]; v_most bigint; t
   IF v_worker.state <> 'live' OR v_worker.round <> p_round THEN RETURN; END IF;
   SELECT agent_id, set_id INTO v_agent, v_set FROM agent WHERE name = p_agent;
   IF NOT FOUND THEN RETURN; END IF;
-  PERFORM FROM run r WHERE r.agent_id = v_agent AND r.state = 'queued' AND r.hold IS NULL ORDER BY r.rank, r.run_id LIMIT 1;
+  IF p_only IS NULL THEN
+    PERFORM FROM run r WHERE r.agent_id = v_agent AND r.state = 'queued' AND r.hold IS NULL
+      AND (r.kept_for IS NULL OR NOT is_kept(r.kept_for, p_worker)) ORDER BY r.rank, r.run_id LIMIT 1;
+  ELSE
+    SELECT r.parent_id INTO v_parent FROM run_name n JOIN run r USING (run_id) WHERE n.public_id = p_only AND r.agent_id = v_agent
+      AND r.state = 'queued' AND r.hold IS NULL AND (r.expires_at IS NULL OR r.expires_at > clock())
+      AND (r.kept_for IS NULL OR NOT is_kept(r.kept_for, p_worker));
+  END IF;
   IF NOT FOUND THEN RETURN; END IF;      -- who has nothing takes no turn
+  IF v_parent IS NOT NULL THEN
+    PERFORM FROM limit_set_gate m JOIN gate g USING (gate_id) WHERE m.set_id = v_set AND g.paused_until > clock();
+    IF FOUND THEN RETURN; END IF;
+    v_set := set_without(v_set, held_above(v_parent));
+  END IF;
   v_gates := lock_gates(v_set);
   IF v_gates IS NULL THEN RETURN; END IF;
   v_most := least(p_most, free_permits(v_agent, v_set, v_gates));
@@ -116,7 +181,7 @@ DECLARE v_worker worker; v_agent int; v_set int; v_gates int[]; v_most bigint; t
   WITH next AS MATERIALIZED (
     SELECT r.run_id FROM run r
     WHERE r.agent_id = v_agent AND r.state = 'queued' AND r.hold IS NULL AND (r.expires_at IS NULL OR r.expires_at > t)
-      AND (p_only IS NULL OR r.public_id = p_only)
+      AND (p_only IS NULL OR r.public_id = p_only) AND (r.kept_for IS NULL OR NOT is_kept(r.kept_for, p_worker))
     ORDER BY r.rank, r.run_id LIMIT v_most FOR NO KEY UPDATE SKIP LOCKED),
   taken AS (
     UPDATE run u SET state = 'running', cause = 'claimed', changed_at = t, worker_id = p_worker, set_id = v_set,
@@ -149,6 +214,7 @@ DECLARE t timestamptz := clock(); BEGIN
     SELECT a.agent_id, a.name, a.set_id, q.n, q.rank FROM agent a CROSS JOIN LATERAL (
       SELECT count(*) AS n, min(x.rank) AS rank FROM (
         SELECT r.rank FROM run r WHERE r.agent_id = a.agent_id AND r.state = 'queued' AND r.hold IS NULL
+          AND (r.kept_for IS NULL OR NOT is_kept(r.kept_for, NULL))
           ORDER BY r.rank, r.run_id LIMIT p_most) x) q
     WHERE q.n > 0),
   carried AS MATERIALIZED (SELECT r.set_id, count(*) AS n FROM run r WHERE r.state = 'running' GROUP BY r.set_id),
@@ -158,8 +224,7 @@ DECLARE t timestamptz := clock(); BEGIN
   SELECT w.name, w.n, CASE WHEN f.free IS NOT NULL THEN least(w.n, greatest(f.free, 0)) END, to_ms(w.rank)
   FROM waiting w CROSS JOIN LATERAL (
     SELECT min(CASE WHEN g.paused_until > t THEN 0
-                    WHEN g.turn_of <> w.agent_id AND g.turn_until > t
-                      AND EXISTS (SELECT FROM waiting o WHERE o.agent_id = g.turn_of) THEN 0
+                    WHEN g.turn_of IS NOT NULL AND is_anothers_turn(g, w.agent_id, t) THEN 0
                     ELSE least((g.capacity - coalesce(u.units, 0)) / m.weight, g.ramp - coalesce(u.runs, 0)) END) AS free
     FROM limit_set_gate m JOIN gate g USING (gate_id) LEFT JOIN used u USING (gate_id) WHERE m.set_id = w.set_id) f
   ORDER BY w.rank, w.name; END $$;
@@ -250,7 +315,7 @@ CREATE VIEW seen AS
 CREATE FUNCTION why(p_id text) RETURNS TABLE (reason text, detail text, until_ms bigint)
 LANGUAGE plpgsql SET search_path = stint_v2, stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
-DECLARE v_run bigint := must_find(p_id); r run; t timestamptz := clock(); BEGIN
+DECLARE v_run bigint := must_find(p_id); r run; v_above int[] := '{}'; t timestamptz := clock(); BEGIN
   SELECT * INTO r FROM run WHERE run_id = v_run;
   IF r.state NOT IN ('queued', 'parked') THEN RETURN; END IF;
   IF r.hold IS NOT NULL THEN
@@ -259,16 +324,19 @@ DECLARE v_run bigint := must_find(p_id); r run; t timestamptz := clock(); BEGIN
       to_ms(r.not_before);
     RETURN;
   END IF;
+  IF r.kept_for IS NOT NULL THEN v_above := held_above(r.parent_id); END IF;   -- it is claimed by its name
   RETURN QUERY
     SELECT w.reason, CASE WHEN w.reason = 'paused' THEN g.name
              ELSE format('%s: %s of %s held', g.name, h.units, coalesce(g.capacity::text, 'any')) END,
            to_ms(CASE w.reason WHEN 'paused' THEN g.paused_until WHEN 'turn' THEN g.turn_until END)
       FROM agent a JOIN limit_set_gate m USING (set_id) JOIN gate g USING (gate_id) CROSS JOIN LATERAL held(g.gate_id) h
-      CROSS JOIN LATERAL (SELECT CASE WHEN g.paused_until > t THEN 'paused' WHEN is_anothers_turn(g, r.agent_id, t) THEN 'turn'
+      CROSS JOIN LATERAL (SELECT CASE WHEN g.paused_until > t THEN 'paused' WHEN g.gate_id = ANY (v_above) THEN NULL
+        WHEN is_anothers_turn(g, r.agent_id, t) THEN 'turn'
         WHEN g.capacity - h.units < m.weight OR h.runs >= g.ramp THEN 'limit' END AS reason) w
       WHERE a.agent_id = r.agent_id AND w.reason IS NOT NULL ORDER BY g.gate_id;
   RETURN QUERY SELECT 'place', count(*)::text, NULL::bigint FROM (                 -- a person needs no more than 1000
     SELECT FROM run x WHERE x.agent_id = r.agent_id AND x.state = 'queued' AND x.hold IS NULL
+      AND (x.run_id = r.run_id OR x.kept_for IS NULL OR NOT is_kept(x.kept_for, NULL))
       AND (x.rank, x.run_id) <= (r.rank, r.run_id) ORDER BY x.rank, x.run_id LIMIT 1000) y; END $$;
 
 CREATE FUNCTION spent(p_since_ms bigint) RETURNS TABLE (day text, agent text, runs bigint, tokens bigint, money_micros bigint)

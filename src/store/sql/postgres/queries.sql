@@ -35,12 +35,14 @@ SELECT * FROM stint_v2.beat($1, $2)
 -- name: drain
 SELECT stint_v1.drain($1)
 -- name: leave
-SELECT stint_v1.leave($1)
+SELECT stint_v1.leave($1), stint_v1.announce()
 -- name: workers
 SELECT * FROM stint_v2.workers($1)
 
 -- name: enqueue
 SELECT e.* FROM stint_v1.enqueue($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) e CROSS JOIN stint_v1.announce()
+-- name: enqueue_kept
+SELECT e.* FROM stint_v2.enqueue($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) e CROSS JOIN stint_v1.announce()
 -- name: cancel
 SELECT * FROM stint_v1.cancel($1)
 -- name: resolve
@@ -104,7 +106,8 @@ SELECT * FROM stint_v2.spent($1)
 -- name: sums
 SELECT state, count(*) FROM stint.run GROUP BY state
 -- name: counts
-SELECT (SELECT count(*) FROM stint.run WHERE state = 'queued' AND hold IS NULL), (SELECT count(*) FROM stint.event),
+SELECT (SELECT count(*) FROM stint.run WHERE state = 'queued' AND hold IS NULL
+    AND (kept_for IS NULL OR NOT stint_v2.is_kept(kept_for, NULL))), (SELECT count(*) FROM stint.event),
   (SELECT count(*) FROM stint.worker WHERE state <> 'dead'),
   (SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class WHERE relnamespace = 'stint'::regnamespace AND relkind = 'r')
 -- name: prune

@@ -35,6 +35,8 @@ SELECT state FROM stint_v1.settle($1, ARRAY[$2::bigint], ARRAY[$3::bigint], '{su
 SELECT count(*), sum(runs), sum(tokens) FROM stint.spent
 -- name: enqueue_one
 SELECT * FROM stint_v1.enqueue(ARRAY[$1], ARRAY[$2], ARRAY[$3], '{""}', '{""}', '{0}', '{0}', '{NULL}', '{NULL}', '{rerun}', '{""}')
+-- name: count_sets
+SELECT count(*) FROM stint.limit_set
 -- name: lock_gate
 SELECT gate_id FROM stint.gate WHERE name = $1 FOR UPDATE
 -- name: count_deadlocks

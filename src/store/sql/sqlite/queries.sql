@@ -1,5 +1,5 @@
 -- Statements of the store on one machine. `-- name:` begins one; @run@ is the list of columns below.
--- columns: run_id, public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold, stop, error, not_before, budget_left, budget_until, expires_at, attempt, lost, fence, seq, unsafe, worker_id, set_id, parked_on, started_at, finished_at, tokens, money_micros
+-- columns: run_id, public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold, stop, error, not_before, budget_left, budget_until, expires_at, attempt, lost, fence, seq, unsafe, worker_id, set_id, parked_on, started_at, finished_at, tokens, money_micros, kept_for
 
 -- name: data_version
 PRAGMA data_version
@@ -46,6 +46,8 @@ RETURNING agent_id;
 
 -- name: make_set
 INSERT INTO limit_set DEFAULT VALUES RETURNING set_id;
+-- name: sets_with
+SELECT set_id FROM limit_set_gate WHERE gate_id = ?1 ORDER BY set_id;
 -- name: add_to_set
 INSERT INTO limit_set_gate (set_id, gate_id, weight) VALUES (?1, ?2, ?3);
 
@@ -93,6 +95,7 @@ SELECT @run@ FROM run WHERE public_id = ?1;
 SELECT @run@ FROM run WHERE agent_id = ?1 AND idem_key = ?2;
 -- name: ready
 SELECT @run@ FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL AND (expires_at IS NULL OR expires_at > ?2)
+  AND (kept_for IS NULL OR kept_for = ?4 OR kept_for NOT IN (SELECT worker_id FROM worker WHERE state <> 'dead'))
 ORDER BY rank, run_id LIMIT ?3;
 -- name: owned
 SELECT @run@ FROM run WHERE worker_id = ?1 AND state = 'running' ORDER BY run_id;
@@ -115,14 +118,18 @@ SELECT min(x) FROM (
 SELECT 1 FROM queue_size WHERE agent_id = ?1 AND n >= ?2;
 -- name: has_ready
 SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL LIMIT 1;
+-- name: has_ready_for
+SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL
+  AND (kept_for IS NULL OR kept_for = ?2 OR kept_for NOT IN (SELECT worker_id FROM worker WHERE state <> 'dead')) LIMIT 1;
 -- name: queue
-SELECT count(*), min(rank) FROM (SELECT rank FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL ORDER BY rank, run_id LIMIT ?2);
+SELECT count(*), min(rank) FROM (SELECT rank FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL
+  AND (kept_for IS NULL OR kept_for NOT IN (SELECT worker_id FROM worker WHERE state <> 'dead')) ORDER BY rank, run_id LIMIT ?2);
 -- OR FAIL: what it has done so far stays, and the step that it belongs to takes it back. Else SQLite would copy every page
 -- before each statement, to be able to take back that one alone.
 -- name: add_run
 INSERT OR FAIL INTO run (public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold,
-  not_before, expires_at, attempt, lost, fence, seq, unsafe)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, 0, 0, 0, 1, 0) RETURNING run_id;
+  not_before, expires_at, kept_for, attempt, lost, fence, seq, unsafe)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 0, 0, 0, 1, 0) RETURNING run_id;
 -- name: put_run
 UPDATE OR FAIL run SET state = ?2, hold = ?3, stop = ?4, error = ?5, not_before = ?6, budget_left = ?7, budget_until = ?8, expires_at = ?9,
   attempt = ?10, lost = ?11, fence = ?12, seq = ?13, unsafe = ?14, worker_id = ?15, set_id = ?16, parked_on = ?17, started_at = ?18,
@@ -218,13 +225,15 @@ SELECT e.seq, e.fence, e.worker_id, e.cause, e.state, e.hold, e.error, e.data, e
 FROM event e LEFT JOIN run r ON r.run_id = e.run_id WHERE e.event_id > ?1 ORDER BY e.event_id LIMIT ?2;
 -- name: place
 SELECT count(*) FROM (SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL AND (rank, run_id) <= (?2, ?3)
+  AND (run_id = ?3 OR kept_for IS NULL OR kept_for NOT IN (SELECT worker_id FROM worker WHERE state <> 'dead'))
   ORDER BY rank, run_id LIMIT ?4);
 -- name: sums
 SELECT state, count(*) FROM run GROUP BY state;
 -- name: count_queued
 SELECT coalesce(sum(n), 0) FROM queue_size;
 -- name: count_ready
-SELECT count(*) FROM run WHERE state = 'queued' AND hold IS NULL;
+SELECT count(*) FROM run WHERE state = 'queued' AND hold IS NULL
+  AND (kept_for IS NULL OR kept_for NOT IN (SELECT worker_id FROM worker WHERE state <> 'dead'));
 -- name: count_events
 SELECT count(*) FROM event;
 -- name: count_workers

@@ -184,6 +184,15 @@ class Several(Case):
         self.assertEqual(self.marked(), [])
 
 
+class Nested(Case):
+    def test_a_run_within_a_run_does_not_wait_for_what_it_holds_in_the_cluster(self):
+        self.agent("outer", f'max_concurrency: 1\ncommand: [sh, -c, "[ $0 = deep ] && exec echo deep; exec {serve_test.STINT} run outer deep -q", "{{{{depth}}}}"]\nargs:\n  - {{name: depth, default: top}}\n')
+        daemons = [self.daemon(), self.daemon()]
+        for i in range(10):
+            ended = daemons[i % 2].wait(daemons[(i + 1) % 2].submit("outer"))
+            self.assertEqual((ended["state"], ended["result"]), ("succeeded", "deep"), ended)
+
+
 class Rolling(Case):
     def test_a_rolling_restart_loses_and_fails_none(self):
         write(f"{self.project}/lines", "".join("0.01\n" for _ in range(MANY)))

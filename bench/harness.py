@@ -3,6 +3,7 @@
 A program is called as `program BENCH key=value…` and prints one JSON line per sample:
 {"bench", "peer", "value", "unit", "params"}. What differs between programs is hidden behind `Program.command`.
 """
+import contextlib
 import dataclasses
 import json
 import os
@@ -19,6 +20,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PEERS = ROOT / "bench" / "peers"
 CARGO_REGISTRY = pathlib.Path("/usr/share/cargo/registry")  # where Debian puts the sources of crates
+ENDED_S_MAX = 60  # of a program that was told to end
 NODE_LOCK = threading.Lock()  # its programs share one folder
 GO_PACKAGES = pathlib.Path("/usr/share/gocode")  # and those of Go packages
 
@@ -330,6 +332,14 @@ def run_once(command, timeout_s, served_seconds=lambda: 0.0):
         os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
         error = f"still running after {timeout_s} s"
+    except BaseException:  # we are to end: so must it, with all that it has started
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(ENDED_S_MAX)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
     wall = max(time.monotonic() - start, 1e-9)
     other = (busy_seconds() - busy - (own_seconds() + served_seconds() - own)) / wall
     other = min(max(other, 0.0), float(os.cpu_count()))  # the kernel counts in ticks: short runs are rough

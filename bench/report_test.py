@@ -9,6 +9,7 @@ import core_suite
 import harness
 import report
 import run
+import serve_suite
 import store_suite
 from suite import Figure, Group, Results, Row
 
@@ -99,6 +100,39 @@ class Stores(unittest.TestCase):
         self.assertFalse(self.judge("slow another, PostgreSQL", "blocked", rates)["reached"])
 
 
+class Daemons(unittest.TestCase):
+    def judge(self, text, group, values):
+        """`values`: label → bench → one value for all rounds."""
+        results = Results()
+        for label, samples in values.items():
+            for _ in range(5):
+                row = Row(label, "p", {})
+                results.add(serve_suite.GROUPS[group], row, harness.Run({bench: [value] for bench, value in samples.items()}, 0.0, 1.0))
+        judged = report.judged(results, serve_suite.TARGETS, quick=False)
+        return next(entry for entry in judged if text in entry["target"])
+
+    def test_a_durable_rate_is_said_with_its_latency(self):
+        seen = self.judge("durable", "submit", {"stint": {"requests.rate": 4000.0, "requests.p99": 12_300.0}})
+        self.assertEqual((seen["reached"], seen["seen"]), (False, "4,000/s, p99 12.3 ms"))
+
+    def test_a_bare_server_is_the_stronger_peer(self):
+        rates = {"stint": 40e3, serve_suite.BARE: 20e3, serve_suite.FASTAPI: 10e3, serve_suite.GO: 41e3}
+        values = {label: {"requests.rate": rate} for label, rate in rates.items()}
+        self.assertTrue(self.judge("FastAPI", "wait", values)["reached"])
+        self.assertFalse(self.judge("bare", "wait", values)["reached"])
+        self.assertFalse(self.judge("ahead of Go", "wait", values)["reached"])
+
+    def test_what_must_stay_small(self):
+        for memory, wakeups, small, quiet in ((24.0, 1.1, True, False), (26.0, 0.9, False, True)):
+            values = {"stint": {"idle.memory": memory, "idle.wakeups": wakeups}}
+            self.assertEqual(self.judge("under 25 MB", "idle", values)["reached"], small)
+            self.assertEqual(self.judge("wakes up", "idle", values)["reached"], quiet)
+
+    def test_every_row_has_a_program(self):
+        programs = serve_suite.programs()
+        self.assertEqual([row.program for group in serve_suite.GROUPS.values() for row in group.rows if row.program not in programs], [])
+
+
 class Honesty(unittest.TestCase):
     def group(self):
         return Group("g", "b", "note", {"b": Figure("Title", "ns")}, [Row("stint", "ours", {}), Row("other", "p", {})])
@@ -118,6 +152,16 @@ class Honesty(unittest.TestCase):
 
     def test_a_program_that_hangs_is_ended_and_named(self):
         self.assertIn("still running after", self.run_with("#!/bin/sh\nsleep 60\n").error)
+
+    def test_a_program_is_ended_with_us(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "program"
+            path.write_text(f"#!/bin/sh\ntrap 'echo ended >{folder}/said; exit' TERM\necho $$ >{folder}/pid\nkill -INT $PPID\nsleep 60 & wait\n")
+            path.chmod(path.stat().st_mode | stat.S_IXUSR)
+            with self.assertRaises(KeyboardInterrupt):
+                harness.run_once([str(path)], 30)
+            self.assertEqual((pathlib.Path(folder) / "said").read_text(), "ended\n")
+            self.assertFalse(pathlib.Path(f"/proc/{(pathlib.Path(folder) / 'pid').read_text().strip()}").exists())
 
     def test_a_program_that_is_not_there_is_named_with_the_remedy(self):
         programs = core_suite.programs("no/such/file")

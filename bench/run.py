@@ -18,10 +18,11 @@ import harness
 import host_suite
 import http_suite
 import report
+import serve_suite
 import store_suite
 from suite import Results
 
-SUITES = {"core": core_suite, "host": host_suite, "http": http_suite, "store": store_suite}
+SUITES = {"core": core_suite, "host": host_suite, "http": http_suite, "serve": serve_suite, "store": store_suite}
 BUILD = harness.ROOT / "build" / "bench"
 ROUNDS, QUICK_ROUNDS, ROUNDS_MIN = 5, 2, 5  # fewer rounds than ROUNDS_MIN make no median worth printing
 QUICK_DIVISOR = 100

@@ -235,9 +235,9 @@ Task<Response> Api::submit(Call call) {
   if (!answers) co_return problem(answers.error());
   if (!answers->front()) {
     const Error& error = answers->front().error();
+    if (error != Errc::invalid || agent.empty()) co_return problem(error);  // a full queue refuses often, and at once
     const auto known = co_await fleet_.agents();
-    const bool unknown = error == Errc::invalid && !agent.empty() && known &&
-                         std::ranges::find(*known, agent, &engine::AgentView::name) == known->end();
+    const bool unknown = known && std::ranges::find(*known, agent, &engine::AgentView::name) == known->end();
     if (unknown) co_return problem_response(404, "there is no agent '" + agent + "'; GET /v1/agents lists them");
     co_return problem(error);
   }

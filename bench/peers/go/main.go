@@ -74,7 +74,7 @@ func main() {
 	run := map[string]func(){
 		"sem.uncontended": uncontended, "sem.contended": contended, "sem.waiter_mem": waiterMemory, "sem.cancel": cancel,
 		"pool.throughput": throughput, "pool.ping": ping, "spawn": spawn, "sleep": sleepers, "scope.timer": scopes,
-		"serve": serve,
+		"serve": serve, "pool.serve": poolServe,
 	}[bench]
 	if run == nil {
 		fmt.Fprintln(os.Stderr, "not a bench of this peer: "+bench)

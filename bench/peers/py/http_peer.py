@@ -65,17 +65,54 @@ def cpu_seconds(pid):
     return total / os.sysconf("SC_CLK_TCK")
 
 
-def load(port, values, folder):
+# Each request with the next number in its path: one of so many that no two of the same are under way.
+NUMBERED = """
+local all, at = {{}}, 0
+function init()
+  for i = 1, {numbers} do all[i] = wrk.format(nil, (string.gsub("{path}", "{{n}}", i))) end
+end
+function request()
+  at = at % {numbers} + 1
+  return all[at]
+end
+"""
+NUMBERS = 4096
+
+
+def load(port, values, folder, text=None):
+    """`text`: what is posted; else `body` bytes of it, or a GET if there is no `body`. `{n}` in the path is a number."""
     command = ["wrk", "-t1", f"-c{values['connections']}", f"-d{values['seconds']}s", "--latency"]
-    if "body" in values:
+    if text is None and "body" in values:
+        text = "x" * int(values["body"])
+    if text is not None:
         script = folder / "post.lua"
-        script.write_text(f'wrk.method = "POST"\nwrk.body = string.rep("x", {int(values["body"])})\n')
+        numbered = NUMBERED.format(path=values["path"], numbers=NUMBERS) if "{n}" in values["path"] else ""
+        script.write_text(f'wrk.method = "POST"\nwrk.body = {json.dumps(text)}\n{numbered}')
         command += ["-s", str(script)]
-    done = subprocess.run(command + [f"http://127.0.0.1:{port}{values['path']}"], capture_output=True, text=True)
-    text = done.stdout
-    if done.returncode or "Non-2xx" in text or "Socket errors" in text:
-        sys.exit(f"wrk: {text.strip()} {done.stderr.strip()}")
-    return text
+    done = subprocess.run(command + [f"http://127.0.0.1:{port}{values['path'].replace('{n}', '0')}"], capture_output=True, text=True)
+    seen = done.stdout
+    if done.returncode or "Non-2xx" in seen or "Socket errors" in seen:
+        sys.exit(f"wrk: {seen.strip()} {done.stderr.strip()}")
+    return seen
+
+
+def requests_in(text):
+    return int(re.search(r"(\d+) requests in", text)[1])
+
+
+def percentile_us(text, percent):
+    number, unit = re.search(rf"{percent}%\s+([\d.]+)(us|ms|s)", text).groups()
+    return float(number) * UNITS[unit]
+
+
+def figures(text, spent):
+    """What wrk has seen, and the processor seconds that the server has spent."""
+    return (("rate", float(re.search(r"Requests/sec:\s*([\d.]+)", text)[1]), "req/s"),
+            ("cpu", spent / requests_in(text) * 1e6, "us"), ("p99", percentile_us(text, 99), "us"))
+
+
+def emit(bench, value, unit, values, peer="http"):
+    print(json.dumps({"bench": bench, "peer": peer, "value": value, "unit": unit, "params": values}), flush=True)
 
 
 def main():
@@ -95,14 +132,9 @@ def main():
             else:
                 server.terminate()
             server.wait()
-    requests = int(re.search(r"(\d+) requests in", text)[1])
-    number, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", text).groups()
-    for bench, value, unit in (
-        ("requests.rate", float(re.search(r"Requests/sec:\s*([\d.]+)", text)[1]), "req/s"),
-        ("requests.cpu", spent / requests * 1e6, "us"),
-        ("requests.p99", float(number) * UNITS[unit], "us"),
-    ):
-        print(json.dumps({"bench": bench, "peer": "http", "value": value, "unit": unit, "params": values}))
+    for name, value, unit in figures(text, spent):
+        emit(f"requests.{name}", value, unit, values)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -18,6 +18,7 @@
 #include "cli/with.hpp"
 #include "driver/warden.hpp"
 #include "os/fd.hpp"
+#include "os/random.hpp"
 #include "os/spawn.hpp"
 #include "provider/ask.hpp"
 
@@ -28,7 +29,6 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,10 +51,7 @@ constexpr const char* kDescription =
 
 stint::domain::Ambient real_world() {
   return {.wall_now = [] { return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()); },
-          .random =
-              [source = std::make_shared<std::random_device>()] {
-                return std::uint64_t{(*source)()} << 32U | (*source)();
-              }};
+          .random = [source = std::make_shared<stint::os::Random>()] { return (*source)(); }};
 }
 
 /// What stands after the first `--` of `stint with … -- CMD…`: not ours to read.

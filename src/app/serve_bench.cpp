@@ -6,13 +6,12 @@
 #include "engine/local_fleet.hpp"
 #include "http/api.hpp"
 #include "http/server.hpp"
+#include "os/random.hpp"
 #include "stint/asio.hpp"
 #include "store/memory_store.hpp"
 #include "wire/scribe.hpp"
 
 #include <boost/asio/posix/stream_descriptor.hpp>
-
-#include <random>
 
 namespace stint::bench {
 namespace {
@@ -81,7 +80,7 @@ struct Fleet {
                                   [this]() -> const engine::Book& { return engine->book(); }, engine.get()},
         std::move(shown));
     http::ApiOptions answers;
-    answers.default_agent = kAgent;
+    answers.default_agent = [] { return std::string(kAgent); };
     api = std::make_unique<http::Api>(*fleet, std::move(answers));
     http::ServerOptions served;
     served.wall_clock = [] { return std::chrono::system_clock::now(); };
@@ -109,10 +108,10 @@ struct Fleet {
     engine->drain();
   }
 
-  std::random_device source;
+  os::Random source;
   const domain::Ambient ambient{
       .wall_now = [] { return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()); },
-      .random = [this] { return std::uint64_t{source()} << 32U | source(); }};
+      .random = [this] { return source(); }};
   Reactor reactor;
   store::MemoryStore store{ambient};
   DoneAtOnce driver;

@@ -1,5 +1,6 @@
 // The engine in virtual time. Faults at random are the simulation's business: tests/simulation.
 #include "engine/engine_world.hpp"
+#include "engine/local_fleet.hpp"
 
 namespace stint::engine {
 namespace {
@@ -140,6 +141,34 @@ TEST_F(EngineTest, an_engine_for_one_run_takes_no_other) {
   sim_.advance(5s);
   EXPECT_EQ(look(wanted).state, RunState::succeeded);
   EXPECT_EQ(look(other).state, RunState::queued);
+}
+
+TEST_F(EngineTest, what_is_kept_for_one_engine_no_other_takes_until_it_is_gone) {
+  add_agent("a");
+  const std::string id = "keptkeptkept";
+  start(1, [&](EngineOptions& options) {
+    options.only = id;
+    options.only_agent = "a";
+  });
+  engine_->hold_up("it is not to begin yet");
+  Engine rival({sim_, store_, *this, *this, scribe_, ambient_}, EngineOptions(), book_);
+  auto carry = [&]() -> Task<> { (void)co_await rival.run(); };
+  scope_.spawn(carry());
+  LocalFleet fleet({sim_, store_, scribe_, ambient_, [this]() -> const Book& { return book_; }, engine_.get()}, {});
+  Submission wish;
+  wish.id = id;
+  wish.agent = "a";
+  wish.kept = true;
+  std::vector<Submission> wishes;
+  wishes.push_back(std::move(wish));
+  EXPECT_EQ(get(fleet.submit(std::move(wishes))).front()->id, id);
+  sim_.advance(5min);
+  EXPECT_EQ(look(id).state, RunState::queued);
+  engine_->drain();
+  sim_.advance(5s);
+  EXPECT_EQ(look(id).state, RunState::succeeded) << "its keeper has left";
+  rival.drain();
+  sim_.advance(5s);
 }
 
 TEST_F(EngineTest, agents_that_come_later_are_carried_after_a_reload) {

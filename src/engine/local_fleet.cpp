@@ -186,7 +186,7 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
   for (std::size_t i = 0; i < places.size(); ++i) {
     Result<store::Accepted>& each = (*accepted)[i];
     if (each) {
-      tell(each->id);
+      tell(each->id, events::Changes::Kind::on_its_way);
       answers[places[i]] = Submitted{std::move(each->id), each->created};
     } else if (each.error() == Errc::full) {
       answers[places[i]] = fail(std::move(each).error().after(kComeAgain));
@@ -245,6 +245,17 @@ Task<Result<std::optional<RunView>>> LocalFleet::find(std::string id) {
   STINT_CO_TRY(std::optional<store::Run> run, co_await parts_.store.find(std::move(id)));
   if (!run) co_return std::nullopt;
   co_return view(std::move(*run));
+}
+
+Task<Result<RunView>> LocalFleet::wait(std::string id) {
+  if (parts_.engine == nullptr) co_return co_await Fleet::wait(std::move(id));
+  events::Changes::Ending ending(parts_.engine->changes(), id);
+  while (true) {
+    STINT_CO_TRY(std::optional<store::Run> run, co_await parts_.store.find(id));
+    if (!run) co_return fail(no_such_run(id));
+    if (is_at_rest(*run)) co_return view(std::move(*run));
+    co_await ending.next(kLookAgain);
+  }
 }
 
 Task<Result<RunView>> LocalFleet::must_find(std::string id) {
@@ -308,9 +319,9 @@ Task<Result<WhyView>> LocalFleet::why(std::string id) {
 
 // ---- changing ------------------------------------------------------------------------------------------------------
 
-void LocalFleet::tell(std::string_view id) {
+void LocalFleet::tell(std::string_view id, events::Changes::Kind kind) {
   if (parts_.engine == nullptr) return;
-  parts_.engine->changes().tell(id);
+  parts_.engine->changes().tell(id, kind);
   parts_.engine->nudge();
 }
 

@@ -31,6 +31,7 @@ class LocalFleet final : public Fleet {
 
   Task<Result<std::vector<Result<Submitted>>>> submit(std::vector<Submission> wishes) override;
   Task<Result<std::optional<RunView>>> find(std::string id) override;
+  Task<Result<RunView>> wait(std::string id) override;
   Task<Result<std::vector<RunView>>> list(store::Filter filter) override;
   Task<Result<std::vector<store::Event>>> events(std::string id, std::int64_t after, std::uint32_t most) override;
   Task<Result<store::FeedPage>> feed(std::string cursor, std::uint32_t most) override;
@@ -62,7 +63,7 @@ class LocalFleet final : public Fleet {
   Task<Result<RunView>> must_find(std::string id);
   Task<Result<>> must_know(const std::string& limit);
   [[nodiscard]] RunView view(store::Run run) const;
-  void tell(std::string_view id);
+  void tell(std::string_view id, events::Changes::Kind kind = events::Changes::Kind::any);
 
   Parts parts_;
   Options options_;

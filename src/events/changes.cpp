@@ -2,35 +2,26 @@
 
 namespace stint::events {
 
-/// Stands in the list while its frame lives.
-class Changes::Place {
- public:
-  Place(Changes& changes, std::string run) : changes_(changes), run_(std::move(run)) {
-    ++changes_.followers_;
-    if (!run_.empty()) ++changes_.runs_[run_].followers;
-  }
-  ~Place() {
-    --changes_.followers_;
-    if (run_.empty()) return;
-    const auto found = changes_.runs_.find(run_);
-    if (--found->second.followers == 0) changes_.runs_.erase(found);
-  }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-  [[nodiscard]] Followed& run() const { return changes_.runs_.find(run_)->second; }
+Changes::Place::Place(Changes& changes, std::string run) : changes_(changes), run_(std::move(run)) {
+  ++changes_.followers_;
+  if (run_.empty()) return;
+  followed_ = &changes_.runs_[run_];
+  ++followed_->followers;
+}
 
- private:
-  Changes& changes_;
-  std::string run_;
-};
+Changes::Place::~Place() {
+  --changes_.followers_;
+  if (followed_ != nullptr && --followed_->followers == 0) changes_.runs_.erase(run_);
+}
 
-void Changes::tell(std::string_view run) {
+void Changes::tell(std::string_view run, Kind kind) {
   ++told_;
   any_.ring();
   const auto found = runs_.find(run);
   if (found == runs_.end()) return;
   found->second.told = told_;
   found->second.bell.ring();
+  if (kind == Kind::any) found->second.may_have_ended.ring();
 }
 
 Task<> Changes::wait(std::string run, std::uint64_t seen, Duration most) {
@@ -40,14 +31,20 @@ Task<> Changes::wait(std::string run, std::uint64_t seen, Duration most) {
     if (told_ == seen) (void)co_await any_.hear(any_.rings(), most);
     co_return;
   }
+  Followed& followed = *place.followed_;
   // Nobody counts for runs that nobody followed: what was told since `seen` may have been of this one.
-  if (told_ != seen && place.run().told == 0) {
-    place.run().told = told_;
+  if (told_ != seen && followed.told == 0) {
+    followed.told = told_;
     co_return;
   }
-  if (place.run().told > seen) co_return;
-  Bell& bell = place.run().bell;
-  (void)co_await bell.hear(bell.rings(), most);
+  if (followed.told > seen) co_return;
+  (void)co_await followed.bell.hear(followed.bell.rings(), most);
+}
+
+Task<> Changes::Ending::next(Duration most) {
+  Bell& bell = followed_->may_have_ended;
+  if (bell.rings() == seen_) (void)co_await bell.hear(seen_, most);
+  seen_ = bell.rings();
 }
 
 }  // namespace stint::events

@@ -13,26 +13,59 @@ namespace stint::events {
 
 class Changes {
  public:
+  enum class Kind : std::uint8_t {
+    on_its_way,  ///< it was submitted, claimed, has said something: who waits for its end need not look
+    any,         ///< it may have ended
+  };
   /// Something of that run has changed. Empty: of the fleet.
-  void tell(std::string_view run);
+  void tell(std::string_view run, Kind kind = Kind::any);
   /// What came before this moment counts as seen by who waits with it.
   [[nodiscard]] std::uint64_t now() const noexcept { return told_; }
   /// Until something of the run changed since `seen`, and at most so long. Empty: of any run.
   Task<> wait(std::string run, std::uint64_t seen, Duration most);
   [[nodiscard]] std::size_t followers() const noexcept { return followers_; }
 
+  class Place;
+  class Ending;
+
  private:
   struct Followed {
-    Bell bell;
+    Bell bell, may_have_ended;
     std::uint64_t told = 0;
     std::size_t followers = 0;
   };
-  class Place;
 
   std::uint64_t told_ = 0;
   std::size_t followers_ = 0;
   Bell any_;
   std::map<std::string, Followed, std::less<>> runs_;
+};
+
+/// A place in the list of a run's followers.
+class Changes::Place {
+ public:
+  Place(Changes& changes, std::string run);
+  ~Place();
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+ protected:
+  friend class Changes;
+  Changes& changes_;
+  const std::string run_;
+  Followed* followed_ = nullptr;  // none: of any run
+};
+
+/// Who waits for the end of a run. Misses nothing from its making on.
+class Changes::Ending : private Place {
+ public:
+  Ending(Changes& changes, std::string run)
+      : Place(changes, std::move(run)), seen_(followed_->may_have_ended.rings()) {}
+  /// Until it may have ended, and at most so long.
+  Task<> next(Duration most);
+
+ private:
+  std::uint64_t seen_;
 };
 
 }  // namespace stint::events

@@ -46,6 +46,33 @@ TEST_F(ChangesTest, what_was_told_between_the_look_and_the_wait_is_heard) {
   EXPECT_EQ(woken, 1);
 }
 
+TEST_F(ChangesTest, who_waits_for_an_end_is_not_woken_on_the_way_and_misses_nothing) {
+  int woken = 0;
+  {
+    Changes::Ending ending(changes_, "a");
+    const auto wait = [&]() -> Task<> {
+      co_await ending.next(1h);
+      ++woken;
+    };
+    changes_.tell("a");  // before anybody waits
+    scope_.spawn(wait());
+    sim_.run_ready();
+    EXPECT_EQ(woken, 1);
+    scope_.spawn(wait());
+    changes_.tell("a", Changes::Kind::on_its_way);
+    sim_.run_ready();
+    EXPECT_EQ(woken, 1);
+    changes_.tell("b");
+    sim_.run_ready();
+    EXPECT_EQ(woken, 1);
+    changes_.tell("a");
+    sim_.run_ready();
+    EXPECT_EQ(woken, 2);
+    EXPECT_EQ(changes_.followers(), 1U);
+  }
+  EXPECT_EQ(changes_.followers(), 0U);
+}
+
 TEST_F(ChangesTest, a_wait_ends_by_itself_and_leaves_nothing) {
   int woken = 0;
   scope_.spawn(follow("a", changes_.now(), 1s, woken));

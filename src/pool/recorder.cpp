@@ -103,7 +103,7 @@ Task<bool> Recorder::write_some() {
     over_ = !counts || !*counts;  // others have the run, or the store will never take it
     break;
   }
-  changes_.tell(id_);
+  changes_.tell(id_, events::Changes::Kind::on_its_way);
   if (!over_ && note && note->cause == kNoteConversation && on_conversation_kept_) co_await on_conversation_kept_();
   co_return !text_.empty() || !notes_.empty();
 }

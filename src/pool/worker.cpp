@@ -87,7 +87,7 @@ std::unique_ptr<Carried> Worker::take(store::WorkerNumber owner, const store::Cl
 Task<Result<>> Worker::carry(Assignment assignment, JobContext& job) {
   Carried& carried = *assignment.carried;
   carried.worker = to_string(job.worker());
-  parts_.changes.tell(carried.id);
+  parts_.changes.tell(carried.id, events::Changes::Kind::on_its_way);
   Attempted attempted = co_await attempt(assignment, carried, job);
   if (assignment.permits) assignment.permits->release();
   assignment.permits.reset();

@@ -268,7 +268,7 @@ TEST_P(StoreTest, events_tell_a_run_without_gaps) {
   EXPECT_EQ(events[3].worker, worker) << "who had it";
   EXPECT_LT(events[1].fence, events[4].fence);
   EXPECT_EQ(get(store().events(id, 4, 1)).front().seq, 5);
-  EXPECT_EQ(error_of(store().events("aaaaaaaaaaaa", 0, 1)), Errc::invalid);
+  EXPECT_EQ(error_of(store().events("zzzzzzzzzzzz", 0, 1)), Errc::invalid);
 }
 
 TEST_P(StoreTest, the_feed_has_every_event_once_whatever_the_pages) {
@@ -324,7 +324,7 @@ TEST_P(StoreTest, every_wait_has_a_reason) {
   EXPECT_EQ(get(store().why(later)).front().until, look(later).not_before);
   get(store().pause("gpu", std::nullopt));
   EXPECT_EQ(reasons(first), (Ids{"paused", "place"}));
-  EXPECT_EQ(error_of(store().why("aaaaaaaaaaaa")), Errc::invalid);
+  EXPECT_EQ(error_of(store().why("zzzzzzzzzzzz")), Errc::invalid);
 }
 
 TEST_P(StoreTest, an_id_may_be_shortened_while_it_names_one) {
@@ -434,7 +434,7 @@ TEST_P(StoreTest, a_list_of_states_and_one_of_children_have_all_of_them) {
   filter = {};
   filter.parent = children[0];
   EXPECT_EQ(listed(filter), Ids{}) << "it has none";
-  filter.parent = "aaaaaaaaaaaa";
+  filter.parent = "zzzzzzzzzzzz";
   EXPECT_EQ(listed(filter), Ids{}) << "there is no such run";
 }
 

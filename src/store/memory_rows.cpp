@@ -2,6 +2,7 @@
 // it with its new one.
 #include "store/memory_rows.hpp"
 
+#include "domain/run_id.hpp"
 #include "stint/assert.hpp"
 #include "store/words.hpp"
 
@@ -330,7 +331,7 @@ Result<Queue> MemoryRows::queue(AgentNumber agent, std::size_t most) {
 
 Result<> MemoryRows::add(RunRow& run, const std::string& input) {
   run.run.number = next_run_++;
-  Entry& entry = runs_[run.run.number];
+  Entry& entry = runs_.try_emplace(runs_.end(), run.run.number)->second;
   entry.row = run;
   entry.input = input;
   ids_.emplace(run.run.id, run.run.number);
@@ -361,7 +362,8 @@ Result<> MemoryRows::add_event(RunNumber run, const Event& event) {
     STINT_ASSERT(event.seq == std::ssize(events) + 1);  // without gaps, and none twice
     events.push_back(next_event_);
   }
-  events_.emplace(next_event_++, event);
+  events_.emplace_hint(events_.end(), next_event_, event);
+  ++next_event_;
   return {};
 }
 
@@ -419,13 +421,17 @@ Run MemoryRows::whole(const Entry& entry) const {
 }
 
 Result<std::optional<Run>> MemoryRows::find(const std::string& id) {
-  const auto first = ids_.lower_bound(id);
-  if (id.empty() || first == ids_.end() || !first->first.starts_with(id)) return std::nullopt;
-  const auto second = std::next(first);
-  if (first->first != id && second != ids_.end() && second->first.starts_with(id)) {
-    return fail(Errc::invalid, "more than one run begins with '" + id + "'");
+  const auto whole_id = ids_.find(id);
+  if (whole_id != ids_.end()) return whole(runs_.at(whole_id->second));
+  if (id.empty() || id.size() >= domain::kRunIdLength) return std::nullopt;
+  std::optional<RunNumber> found;  // a person has written a part of it: that is rare enough to look at all of them
+  for (const auto& [each, number] : ids_) {
+    if (!each.starts_with(id)) continue;
+    if (found) return fail(Errc::invalid, "more than one run begins with '" + id + "'");
+    found = number;
   }
-  return whole(runs_.at(first->second));
+  if (!found) return std::nullopt;
+  return whole(runs_.at(*found));
 }
 
 std::vector<Run> MemoryRows::list(const Filter& filter) const {

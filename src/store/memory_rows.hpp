@@ -70,6 +70,10 @@ class MemoryRows final : public Rows {
   [[nodiscard]] std::vector<RunRecord> dump(RunNumber after, std::uint32_t most) const;
 
  private:
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>()(text); }
+  };
   struct Agent {
     AgentRow row;
     std::set<std::pair<std::int64_t, RunNumber>> ready;
@@ -109,7 +113,7 @@ class MemoryRows final : public Rows {
   std::vector<Members> sets_;  // set n is at n - 1
   std::map<WorkerNumber, Worker> workers_;
   std::map<RunNumber, Entry> runs_;
-  std::map<std::string, RunNumber, std::less<>> ids_;
+  std::unordered_map<std::string, RunNumber, TextHash, std::equal_to<>> ids_;
   std::map<std::pair<AgentNumber, std::string>, RunNumber> keys_;
   std::map<std::string, std::set<RunNumber>, std::less<>> sessions_;  // unfinished ones
   std::map<std::string, std::set<RunNumber>, std::less<>> parked_;    // by limit

@@ -54,11 +54,7 @@ class Opened {
     return os::blocking_run(reactor_, std::move(task));
   }
   Result<Accepted> submit(std::uint64_t number) {
-    const domain::Ambient numbers{.wall_now = {}, .random = [n = number]() mutable {
-                                    const std::uint64_t digit = n % 32;
-                                    n /= 32;
-                                    return digit;
-                                  }};
+    const domain::Ambient numbers{.wall_now = {}, .random = [number] { return number; }};
     NewRun run;
     run.id = domain::new_run_id(numbers);
     run.agent = "a";

@@ -247,7 +247,7 @@ class Bench {
   std::uint64_t random_ = 88172645463325252;
   domain::Ambient ambient_{
       .wall_now = [] { return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()); },
-      .random = [this] { return (random_ = random_ * 6364136223846793005U + 1442695040888963407U) >> 20U; }};
+      .random = [this] { return random_ = random_ * 6364136223846793005U + 1442695040888963407U; }};
   std::string directory_;
   Reactor reactor_;
   std::unique_ptr<store::Store> store_;

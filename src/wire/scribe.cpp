@@ -47,11 +47,11 @@ Result<domain::RunInput> Scribe::read_input(std::string_view text) const {
 }
 
 std::string Scribe::write(const domain::RunMemo& memo) const {
-  json::object object{{"outcome", to_string(memo.last)},
-                      {"usage", usage_value(memo.usage)},
-                      {"processes_ended", memo.processes_ended},
-                      {"streams_closed", memo.streams_closed},
-                      {"ending_ms", to_ms(memo.ending)}};
+  json::object object{{"outcome", to_string(memo.last)}};
+  if (memo.usage != Usage()) object["usage"] = usage_value(memo.usage);
+  if (memo.processes_ended != 0) object["processes_ended"] = memo.processes_ended;
+  if (memo.streams_closed != 0) object["streams_closed"] = memo.streams_closed;
+  if (memo.ending != Duration::zero()) object["ending_ms"] = to_ms(memo.ending);
   put(object, "text", memo.text);
   put(object, "conversation", memo.conversation);
   if (memo.resumes) object["resumes"] = true;

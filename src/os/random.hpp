@@ -1,0 +1,20 @@
+/// Random numbers of the kernel, good enough for keys. It is asked for many at once: a call for each would be a tenth
+/// of what a run costs. One thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace stint::os {
+
+class Random {
+ public:
+  [[nodiscard]] std::uint64_t operator()();
+
+ private:
+  std::array<std::uint64_t, 32> numbers_{};
+  std::size_t left_ = 0;
+};
+
+}  // namespace stint::os

@@ -398,8 +398,8 @@ Task<Response> Api::all_events(Call call) {
   if (call.wants_stream()) {
     if (const auto last = call.request.header("Last-Event-ID")) cursor = *last;
     EventStream events(call.exchange);
-    const bool from_now = cursor.empty() && !call.request.parameter("after");
-    co_return co_await events.run(tell_all(events, std::move(cursor), from_now));
+    if (cursor.empty() && !call.request.parameter("after")) cursor = store::kFeedNow;
+    co_return co_await events.run(tell_all(events, std::move(cursor)));
   }
   const auto most = call.number<std::uint32_t>("limit", kPage, kPageMax);
   if (!most) co_return problem(most.error());
@@ -407,14 +407,8 @@ Task<Response> Api::all_events(Call call) {
   co_return page ? json(wire::to_json(page->events, page->cursor)) : problem(page.error());
 }
 
-Task<> Api::tell_all(EventStream& events, std::string cursor, bool from_now) {
+Task<> Api::tell_all(EventStream& events, std::string cursor) {
   std::uint64_t seen = co_await fleet_.changed("", 0, Duration::zero());
-  while (from_now) {  // past what there is
-    const auto page = co_await fleet_.feed(cursor, kPageMax);
-    if (!page) co_return;
-    cursor = page->cursor;
-    from_now = !page->events.empty();
-  }
   while (true) {
     const auto page = co_await fleet_.feed(cursor, kStreamPage);
     if (!page) co_return;

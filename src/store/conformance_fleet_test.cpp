@@ -271,6 +271,23 @@ TEST_P(StoreTest, events_tell_a_run_without_gaps) {
   EXPECT_EQ(error_of(store().events("zzzzzzzzzzzz", 0, 1)), Errc::invalid);
 }
 
+TEST_P(StoreTest, the_feed_can_be_followed_from_now_on) {
+  define("a");
+  const auto before = get(store().feed(std::string(kFeedNow), 10));
+  EXPECT_TRUE(before.events.empty());
+  const std::string first = submit("a");
+  const auto page = get(store().feed(before.cursor, 10));
+  ASSERT_FALSE(page.events.empty());
+  EXPECT_EQ(page.events.back().run, first);
+  const auto now = get(store().feed(std::string(kFeedNow), 10));
+  EXPECT_TRUE(now.events.empty());
+  EXPECT_TRUE(get(store().feed(now.cursor, 10)).events.empty()) << "what was before is not told";
+  const std::string second = submit("a");
+  const auto after = get(store().feed(now.cursor, 10));
+  ASSERT_EQ(after.events.size(), 1U);
+  EXPECT_EQ(after.events.front().run, second);
+}
+
 TEST_P(StoreTest, the_feed_has_every_event_once_whatever_the_pages) {
   define("a");
   std::map<std::string, std::int64_t> wanted;

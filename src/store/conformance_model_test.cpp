@@ -204,7 +204,8 @@ class Pair {
   std::size_t below(std::size_t end) { return random_() % end; }
 
   NewRun fresh() {
-    const domain::Ambient drawn{.wall_now = {}, .random = [this] { return std::uint64_t{random_()} << 32U | random_(); }};
+    const domain::Ambient drawn{.wall_now = {},
+                                .random = [this] { return std::uint64_t{random_()} << 32U | random_(); }};
     NewRun run;
     run.id = !ids_.empty() && below(12) == 0 ? ids_[below(ids_.size())] : domain::new_run_id(drawn);
     run.agent = "a" + std::to_string(below(3));

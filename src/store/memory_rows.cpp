@@ -465,6 +465,7 @@ Result<std::vector<Event>> MemoryRows::events(const std::string& id, std::int64_
 }
 
 Result<FeedPage> MemoryRows::feed(const std::string& cursor, std::uint32_t most) {
+  if (cursor == kFeedNow) return FeedPage{{}, std::to_string(next_event_ - 1)};
   STINT_TRY(const std::int64_t after, read_cursor(cursor));
   FeedPage page;
   page.cursor = std::to_string(after);

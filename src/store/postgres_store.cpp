@@ -587,6 +587,11 @@ Task<Result<std::vector<Event>>> PostgresStore::events(std::string id, std::int6
 }
 
 Task<Result<FeedPage>> PostgresStore::feed(std::string cursor, std::uint32_t most) {
+  if (cursor == kFeedNow) {
+    STINT_CO_TRY(const PostgresRows rows, co_await read(query::feed_now, Parameters()));
+    const Cursor now{.xid = static_cast<std::uint64_t>(rows.number(0, 0)), .event = rows.number(0, 1)};
+    co_return FeedPage{{}, now.text()};
+  }
   STINT_CO_TRY(Cursor at, read_place(cursor));
   Parameters parameters;
   parameters.text(std::to_string(at.xid)).number(at.event).number(std::int64_t{most});

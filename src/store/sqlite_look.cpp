@@ -109,6 +109,13 @@ Result<std::vector<Event>> SqliteRows::events_of(const Run& run, std::int64_t af
 }
 
 Result<FeedPage> SqliteRows::feed(const std::string& cursor, std::uint32_t most) {
+  if (cursor == kFeedNow) {
+    Query last(database_, query::last_event);
+    FeedPage page;
+    if (last.next()) page.cursor = std::to_string(last.number(0));
+    STINT_CHECK(last.end());
+    return page;
+  }
   STINT_TRY(const std::int64_t after, read_cursor(cursor));
   FeedPage page;
   page.cursor = std::to_string(after);

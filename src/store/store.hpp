@@ -145,6 +145,7 @@ struct FeedPage {
   std::vector<Event> events;
   std::string cursor;  ///< opaque; the next page begins there
 };
+inline constexpr std::string_view kFeedNow = "now";
 
 /// An agent that has something to claim, as far as delays and sessions go.
 struct Ready {
@@ -296,7 +297,8 @@ class Store {
   virtual Task<Result<std::optional<Run>>> find(std::string id) = 0;  ///< or a prefix that only one has
   virtual Task<Result<std::vector<Run>>> list(Filter filter) = 0;     ///< newest first
   virtual Task<Result<std::vector<Event>>> events(std::string id, std::int64_t after, std::uint32_t most) = 0;
-  virtual Task<Result<FeedPage>> feed(std::string cursor, std::uint32_t most) = 0;  ///< empty: from the beginning
+  /// Empty: from the beginning. kFeedNow: nothing yet, and from here on.
+  virtual Task<Result<FeedPage>> feed(std::string cursor, std::uint32_t most) = 0;
   virtual Task<Result<std::vector<Why>>> why(std::string id) = 0;
   virtual Task<Result<Output>> output(std::string id) = 0;
   virtual Task<Result<Stats>> stats() = 0;

@@ -97,6 +97,8 @@ FROM stint_v2.seen s WHERE ($1::text[] = '{}' OR state = ANY ($1)) AND ($2 = '' 
 SELECT * FROM stint_v1.events($1, $2, $3)
 -- name: feed
 SELECT * FROM stint_v1.feed($1, $2, $3)
+-- name: feed_now
+SELECT xid::text::bigint - 1, 9223372036854775807 FROM pg_snapshot_xmin(pg_current_snapshot()) xid
 -- name: why
 SELECT * FROM stint_v2.why($1)
 -- name: output

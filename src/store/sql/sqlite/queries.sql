@@ -223,6 +223,8 @@ SELECT seq, fence, worker_id, cause, state, hold, error, data, at FROM event WHE
 -- name: feed
 SELECT e.seq, e.fence, e.worker_id, e.cause, e.state, e.hold, e.error, e.data, e.at, e.event_id, r.public_id
 FROM event e LEFT JOIN run r ON r.run_id = e.run_id WHERE e.event_id > ?1 ORDER BY e.event_id LIMIT ?2;
+-- name: last_event
+SELECT coalesce(max(event_id), 0) FROM event;
 -- name: place
 SELECT count(*) FROM (SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL AND (rank, run_id) <= (?2, ?3)
   AND (run_id = ?3 OR kept_for IS NULL OR kept_for NOT IN (SELECT worker_id FROM worker WHERE state <> 'dead'))

@@ -429,6 +429,31 @@ class Api(Case):
             connection.close()
 
 
+class Cost(Case):
+    settings = "[budget]\ncost_per_day = 0.01\n"
+
+    def test_what_the_fleet_may_spend_in_a_day_is_all_it_spends(self):
+        here = pathlib.Path(__file__).resolve().parent
+        os.makedirs(f"{self.b.home}/bin")
+        os.symlink(here / "stand_in.py", f"{self.b.home}/bin/claude")
+        write(f"{self.project}/.stint/agents/paid.md", "---\ndescription: paid\ndriver: claude\n---\nhello\n")
+        self.b.env["PATH"] = f"{self.b.home}/bin:{os.environ['PATH']}"
+        self.b.env["STAND_IN"] = json.dumps({"stream": str(here.parent / "streams/claude/success.jsonl")})
+        d = self.serve()
+        first = d.wait(d.submit("paid"))
+        self.assertEqual(first["state"], "succeeded", first)
+        self.assertGreater(first["usage"]["cost_micros"], 0)
+        wait_for(lambda: d.get("/v1/status").get("held_up"), 5, "the stop")
+        second = d.submit("paid")
+        time.sleep(1.5)
+        self.assertEqual(d.run(second)["state"], "queued", "nothing new is begun")
+        reasons = d.get(f"/v1/runs/{second}/why")["reasons"]
+        self.assertRegex(json.dumps(reasons), "the fleet has spent .* today")
+        write(f"{self.project}/stint.toml", "[budget]\ncost_per_day = 100\n")
+        d.process.send_signal(signal.SIGHUP)
+        self.assertEqual(d.wait(second)["state"], "succeeded")
+
+
 class Logs(Case):
     TRACE = "0af7651916cd43dd8448eb211c80319c"
 

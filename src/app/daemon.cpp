@@ -130,7 +130,7 @@ Result<> Daemon::listen(const Listen& where, std::vector<std::string> hosts) {
 Task<Result<>> Daemon::serve() {
   auto body = [this](Scope& scope) -> Task<Result<>> {
     scope.spawn(hear_signals());
-    scope.spawn(watch_resources());
+    scope.spawn(watch_surroundings());
     scope.spawn(server_->serve());
     STINT_CO_CHECK(co_await size_limits());
     Result<> ended = co_await engine_->run();
@@ -198,7 +198,7 @@ Task<std::string> Daemon::why_held_up() {
                         agent::format_money(today->money_micros), agent::format_money(*per_day));
 }
 
-Task<> Daemon::watch_resources() {
+Task<> Daemon::watch_surroundings() {
   std::string before;
   while (true) {
     const std::string why = co_await why_held_up();
@@ -208,6 +208,8 @@ Task<> Daemon::watch_resources() {
       engine_->hold_up(why);
       before = why;
     }
+    // Who has just been told to say `stint trust` expects no more to be needed.
+    if (cli::blocking_trust_changed(around_, *reading_)) co_await reload();
     const auto since = reactor_.now().time_since_epoch();
     co_await sleep_until(TimePoint(since - since % kLook + kLook));
   }

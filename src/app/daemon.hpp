@@ -55,7 +55,7 @@ class Daemon {
   Task<Result<>> size_limits();
   Task<> hear_signals();
   Task<> reload();
-  Task<> watch_resources();
+  Task<> watch_surroundings();
   Task<std::string> why_held_up();
   std::vector<std::string> environment_of(const domain::WorkOrder& order);
   Result<bool> resize_limit(const std::string& name, std::uint32_t capacity) const;

@@ -129,14 +129,21 @@ Result<std::shared_ptr<const Reading>> blocking_read_project(const Surroundings&
   STINT_TRY(reading->place, blocking_find_host_place(around));
   reading->catalogue = agent::blocking_discover(reading->place.project.root);
   STINT_TRY(const agent::UserPlaces places, agent::user_places(around.environment));
-  STINT_TRY(const bool trusted, agent::blocking_is_trusted(places.state, reading->place.project));
-  AgentReader reader(*reading, cluster, trusted);
+  STINT_TRY(reading->trusted, agent::blocking_is_trusted(places.state, reading->place.project));
+  AgentReader reader(*reading, cluster, reading->trusted);
   for (const domain::Agent& agent : reading->catalogue.agents) reader.read(agent);
   domain::Agent prompt;  // of runs without a file
   prompt.name = engine::kPromptAgent;
   prompt.description = "A prompt without an agent's file";
   if (!reading->book.contains(prompt.name)) reader.read(prompt);
   return reading;
+}
+
+bool blocking_trust_changed(const Surroundings& around, const Reading& reading) {
+  const auto places = agent::user_places(around.environment);
+  if (!places) return false;
+  const auto trusted = agent::blocking_is_trusted(places->state, reading.place.project);
+  return trusted && *trusted != reading.trusted;
 }
 
 }  // namespace stint::cli

@@ -22,10 +22,13 @@ struct Reading {
   HostPlace place;
   agent::Catalogue catalogue;
   engine::Book book;
+  bool trusted = false;  ///< the checkout, when it was read
   HostRequests permits;
   std::map<std::string, std::uint32_t, std::less<>> cluster_limits;  ///< that the store counts
 };
 /// `cluster`: the store is shared between machines, and counts limits itself. Fails if a setting is wrong.
 [[nodiscard]] Result<std::shared_ptr<const Reading>> blocking_read_project(const Surroundings& around, bool cluster);
+/// Whether somebody has said `stint trust` since, or has taken it back.
+[[nodiscard]] bool blocking_trust_changed(const Surroundings& around, const Reading& reading);
 
 }  // namespace stint::cli

@@ -581,6 +581,16 @@ class Drain(Case):
         self.assertEqual(d.wait(d.submit("limits"))["result"], "512")
         self.assertIn(f"{hard}", re.search("Max open files.*", read(f"/proc/{d.process.pid}/limits")).group().split()[3])
 
+    def test_a_checkout_that_comes_to_be_trusted_needs_no_more(self):
+        d = Daemon(self.b, self.project)
+        self.addCleanup(d.close)
+        self.assertEqual(d.ask("POST", "/v1/runs", {"agent": "quick"})[0], 403)
+        self.stint("trust")
+        run = wait_for(lambda: d.ask("POST", "/v1/runs", {"agent": "quick"})[1].get("id"), 5, "the daemon to hear of it")
+        self.assertEqual(d.wait(run)["state"], "succeeded")
+        self.stint("trust", "--revoke")
+        wait_for(lambda: d.ask("POST", "/v1/runs", {"agent": "quick"})[0] == 403, 5, "the daemon to hear of that")
+
     def test_a_reload_loses_nothing(self):
         d = self.serve()
         run = d.submit("slow", args={"seconds": "2"})

@@ -24,7 +24,8 @@ struct Submission {
   std::string session, parent, key;
   std::optional<int> priority;  ///< else the agent's
   domain::BudgetSpec budget;
-  std::optional<Duration> deadline;  ///< from now
+  std::optional<Duration> deadline;  ///< from now; or, if both are there, the earlier
+  std::optional<WallTime> deadline_at;
   Duration delay{};
   std::string driver, model, program;
   std::string retry_of;

@@ -108,6 +108,7 @@ Result<store::NewRun> LocalFleet::prepare(const Submission& wish) const {
   if (wish.deadline) {
     run.deadline = parts_.ambient.wall_now() + std::chrono::ceil<std::chrono::milliseconds>(*wish.deadline);
   }
+  if (wish.deadline_at) run.deadline = std::min(run.deadline.value_or(*wish.deadline_at), *wish.deadline_at);
   run.budget = wish.budget.time ? wish.budget.time : spec.budget.time;
   run.on_crash = spec.on_crash;
   if (wish.kept && parts_.engine != nullptr) run.kept_for = parts_.engine->owner();

@@ -1,5 +1,6 @@
 #include "wire/fleet.hpp"
 
+#include "wire/time_text.hpp"
 #include "wire/values.hpp"
 
 #include <algorithm>
@@ -297,7 +298,7 @@ Result<domain::ArgumentValues> read_arguments(std::string_view text) {
 
 Result<SubmitRequest> read_submit(std::string_view body) {
   STINT_TRY(const json::object object, parse_object(body));
-  STINT_CHECK(only(object, {"agent", "args", "words", "prompt", "session", "parent", "priority", "budget",
+  STINT_CHECK(only(object, {"agent", "args", "words", "prompt", "session", "parent", "priority", "budget", "deadline",
                             "deadline_ms", "delay_ms", "driver", "model", "wait"}));
   SubmitRequest request;
   engine::Submission& wish = request.wish;
@@ -321,6 +322,14 @@ Result<SubmitRequest> read_submit(std::string_view body) {
   if (priority) wish.priority = static_cast<int>(*priority);
   STINT_TRY(const auto deadline, number_field(object, "deadline_ms", 1, kMsMax));
   if (deadline) wish.deadline = std::chrono::milliseconds(*deadline);
+  STINT_TRY(const std::string moment, text_field(object, "deadline"));
+  if (!moment.empty()) {
+    wish.deadline_at = parse_time(moment);
+    if (!wish.deadline_at) {
+      return fail(Errc::invalid,
+                  "'deadline' is no moment such as 2026-11-16T03:00:00Z; from now on it is 'deadline_ms'");
+    }
+  }
   STINT_TRY(const auto delay, number_field(object, "delay_ms", 0, kMsMax));
   if (delay) wish.delay = std::chrono::milliseconds(*delay);
   if (const json::value* const wait = object.if_contains("wait")) {

@@ -1,5 +1,6 @@
 #include "wire/fleet_read.hpp"
 
+#include "wire/time_text.hpp"
 #include "wire/values.hpp"
 
 #include <charconv>
@@ -383,6 +384,7 @@ std::string submit_to_json(const engine::Submission& wish) {
   if (wish.priority) object["priority"] = *wish.priority;
   if (json::object budget = budget_value(wish.budget); !budget.empty()) object["budget"] = std::move(budget);
   if (wish.deadline) object["deadline_ms"] = to_ms(*wish.deadline);
+  if (wish.deadline_at) object["deadline"] = time_text(*wish.deadline_at);
   if (wish.delay > Duration::zero()) object["delay_ms"] = to_ms(wish.delay);
   return json::serialize(object);
 }

@@ -1,8 +1,8 @@
 #include "wire/log_line.hpp"
 
+#include "wire/time_text.hpp"
 #include "wire/values.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,11 +17,6 @@ std::string value_text(const std::string& value) {
     return byte <= ' ' || byte == 0x7F || byte >= 0x80 || c == '"' || c == '=';
   });
   return plain ? value : json::serialize(text_value(value));
-}
-
-std::string time_text(WallTime at) {
-  const auto ms = at.time_since_epoch().count() % 1000;
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(at)), ms);
 }
 
 }  // namespace

@@ -231,6 +231,17 @@ class Api(Case):
         for name in ("environ", "cmdline"):
             self.assertNotIn(token, read(f"/proc/{self.d.process.pid}/{name}"))
 
+    def test_a_deadline_is_a_moment_or_a_length(self):
+        soon = time.time() + 2
+        moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(soon)) + f".{int(soon % 1 * 1000):03}Z"
+        run = self.d.submit("slow", deadline=moment)
+        self.assertAlmostEqual(self.d.run(run)["deadline_at"] / 1000, soon, delta=0.01)
+        self.assertEqual(self.d.wait(run)["state"], "expired")
+        self.assertLess(time.time() - soon, 3)
+        status, body, _ = self.d.ask("POST", "/v1/runs", {"agent": "slow", "deadline": "tomorrow"})
+        self.assertEqual(status, 422)
+        self.assertIn("'deadline' is no moment", body["detail"])
+
     def test_a_full_queue_says_when_to_come_again(self):
         ids = [self.d.submit("slow") for _ in range(2)]
         wait_for(lambda: all(self.d.run(run)["state"] == "running" for run in ids), 10, "both workers to be busy")

@@ -1,0 +1,17 @@
+/// Moments as texts, by RFC 3339: 2026-11-16T03:00:00.250Z.
+#pragma once
+
+#include "domain/ambient.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace stint::wire {
+
+/// In UTC, to the millisecond.
+[[nodiscard]] std::string time_text(WallTime at);
+/// With any offset; what is finer than a millisecond is cut off. Nothing if it is no moment.
+[[nodiscard]] std::optional<WallTime> parse_time(std::string_view text);
+
+}  // namespace stint::wire

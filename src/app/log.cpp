@@ -71,7 +71,8 @@ StderrLog::StderrLog(const domain::Ambient& ambient, Options options)
     : ambient_(ambient), options_(options), writer_(std::make_unique<Writer>()) {}
 
 StderrLog::~StderrLog() {
-  if (!writer_->blocking_finish()) (void)writer_.release();  // its thread ends with the process, which is about to
+  [[maybe_unused]] static Writer* left_behind = nullptr;  // its thread ends with the process, which is about to
+  if (!writer_->blocking_finish()) left_behind = writer_.release();
 }
 
 void StderrLog::say(domain::LogLevel level, std::string_view what, std::vector<domain::LogField> fields) {

@@ -54,11 +54,12 @@ class Wardens {
   void leave(pid_t pid);   // has said its last: reaped when it is gone, at the latest by the destructor
   /// Children of this process, and what is below them, that belong to no living warden: what dead ones left to us.
   [[nodiscard]] std::vector<os::Process> orphans() const;
-  /// Reaps them. False when none is left, two looks in a row.
+  /// Reaps them. False when none is left, by two scans of all processes in a row.
   [[nodiscard]] bool reap_orphans() const;
 
  private:
   void reap_leaving();
+  [[nodiscard]] std::vector<pid_t> not_orphans() const;
 
   Reactor& reactor_;
   std::vector<pid_t> strangers_;

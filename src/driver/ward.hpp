@@ -13,6 +13,7 @@
 #include <csignal>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,9 @@ class Wardens {
   Wardens(const Wardens&) = delete;
   Wardens& operator=(const Wardens&) = delete;
   Reactor& reactor() noexcept { return reactor_; }
+  /// Room for one read, for all who read on this thread: they wait until there is something, read and use it at once. A
+  /// buffer for each pipe of each run would be most of what a run that waits takes.
+  [[nodiscard]] std::span<char> read_room() noexcept { return {room_.get(), kReadMax}; }
   void add(pid_t pid);
   void remove(pid_t pid);  // reaped
   void leave(pid_t pid);   // has said its last: reaped when it is gone, at the latest by the destructor
@@ -58,6 +62,7 @@ class Wardens {
   [[nodiscard]] bool reap_orphans() const;
 
  private:
+  static constexpr std::size_t kReadMax = 64 << 10;  // what a pipe holds
   void reap_leaving();
   [[nodiscard]] std::vector<pid_t> not_orphans() const;
 
@@ -65,6 +70,7 @@ class Wardens {
   std::vector<pid_t> strangers_;
   std::vector<pid_t> pids_;     // not yet reaped
   std::vector<pid_t> leaving_;  // of those
+  std::unique_ptr<char[]> room_ = std::make_unique_for_overwrite<char[]>(kReadMax);
 };
 
 class Ward {

@@ -41,8 +41,8 @@ struct Process {
 
 /// Every process at this moment, more or less.
 [[nodiscard]] std::vector<Process> all_processes();
-/// Those below `ancestor`, zombies too: they still have to be reaped. Not `except`, nor what is below them. A walk, made
-/// until two in a row agree, as far as they do; a scan where the kernel has no lists of children. It can miss some
+/// Those below `ancestor`, zombies too: they still have to be reaped. Not `except`, nor what is below them. A walk,
+/// made until two in a row agree, as far as they do; a scan where the kernel has no lists of children. It can miss some
 /// while others come and go: whoever ends them asks again until wait(2) says that none is left.
 [[nodiscard]] std::vector<Process> descendants_of(pid_t ancestor, const std::vector<pid_t>& except = {});
 /// The same by a scan: for those who have no other proof that none is left.

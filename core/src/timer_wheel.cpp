@@ -8,6 +8,7 @@ namespace stint {
 void TimerWheel::arm(Timer& timer, Tick tick) noexcept {
   timer.unlink();
   timer.tick_ = std::max(tick, elapsed_ + 1);
+  none_before_ = std::min(none_before_, timer.tick_);
   place(timer);
 }
 
@@ -37,9 +38,24 @@ std::optional<TimerWheel::Position> TimerWheel::next_position() noexcept {
   return std::nullopt;
 }
 
+TimerWheel::Tick TimerWheel::earliest_in(const Position& position) const noexcept {
+  const auto& slot = slots_[static_cast<std::size_t>(position.level)][position.slot];
+  // One from beyond the wheel's reach counts as due at the slot's end, where it is placed anew.
+  Tick earliest = position.tick + (Tick{1} << (position.level * kBits)) - 1;
+  int looks = 0;
+  for (const detail::Link<Timer>* link = slot.first(); link != slot.end(); link = link->next()) {
+    if (++looks > kLookMost) return position.tick;
+    earliest = std::min(earliest, static_cast<const Timer&>(*link).tick_);
+  }
+  return earliest;
+}
+
 std::optional<TimerWheel::Tick> TimerWheel::next_tick() noexcept {
   const auto position = next_position();
-  return position ? std::optional(position->tick) : std::nullopt;
+  if (!position) return std::nullopt;
+  if (position->level == 0) return position->tick;
+  if (none_before_ <= elapsed_) none_before_ = earliest_in(*position);
+  return std::max(none_before_, position->tick);
 }
 
 void TimerWheel::advance(Tick now) noexcept {

@@ -23,6 +23,7 @@ struct Alarm final : Timer {
 TEST(TimerWheelTest, agrees_with_a_sorted_list_over_random_workloads) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
+    const bool disarms = seed % 2 == 1;
     std::mt19937_64 random(seed);
     std::vector<Alarm*> fired;
     std::vector<std::unique_ptr<Alarm>> alarms;
@@ -32,10 +33,11 @@ TEST(TimerWheelTest, agrees_with_a_sorted_list_over_random_workloads) {
     for (int step = 0; step < 300; ++step) {
       if (random() % 3 != 0) {
         auto& alarm = alarms.emplace_back(std::make_unique<Alarm>(fired));
-        alarm->due = now + 1 + (random() >> (8 + random() % 56));  // near ones and ones that are centuries off
+        // Near ones and far ones; where none is disarmed, none beyond the wheel's reach either: then it is exact.
+        alarm->due = now + 1 + (random() >> (disarms ? 8 + random() % 56 : 34 + random() % 30));
         wheel.arm(*alarm, alarm->due);
         model.emplace(alarm->due, alarm.get());
-      } else if (random() % 4 == 0 && !model.empty()) {
+      } else if (disarms && random() % 4 == 0 && !model.empty()) {
         auto gone = std::next(model.begin(), static_cast<std::ptrdiff_t>(random() % model.size()));
         gone->second->unlink();
         model.erase(gone);
@@ -43,7 +45,9 @@ TEST(TimerWheelTest, agrees_with_a_sorted_list_over_random_workloads) {
       const auto next = wheel.next_tick();
       ASSERT_EQ(next.has_value(), !model.empty());
       if (next) {
-        ASSERT_LE(*next, model.begin()->first) << "would oversleep";
+        const Tick first = model.begin()->first;
+        ASSERT_LE(*next, first) << "would oversleep";
+        if (!disarms) ASSERT_EQ(*next, first) << "would wake for nothing";
       }
       now += random() >> (20 + random() % 44);
       wheel.advance(now);
@@ -56,6 +60,71 @@ TEST(TimerWheelTest, agrees_with_a_sorted_list_over_random_workloads) {
       fired.clear();
     }
   }
+}
+
+/// Sleeps until the next tick that the wheel names, again and again; says how often that was.
+int wakes_until_empty(TimerWheel& wheel) {
+  int wakes = 0;
+  for (auto next = wheel.next_tick(); next; next = wheel.next_tick(), ++wakes) wheel.advance(*next);
+  return wakes;
+}
+
+TEST(TimerWheelTest, wakes_once_for_a_timer_however_far_it_is) {
+  std::vector<Alarm*> fired;
+  TimerWheel wheel;
+  for (int bits = 0; bits < 36; ++bits) {
+    wheel.advance(bits);
+    Alarm alarm(fired);
+    wheel.arm(alarm, static_cast<Tick>(bits) + (Tick{1} << bits) + 12);
+    EXPECT_EQ(wakes_until_empty(wheel), 1) << bits;
+  }
+  EXPECT_EQ(fired.size(), 36U);
+}
+
+TEST(TimerWheelTest, wakes_at_most_once_for_a_timer_that_was_disarmed) {
+  std::vector<Alarm*> fired;
+  TimerWheel wheel;
+  Alarm stays(fired);
+  wheel.arm(stays, 90'000);
+  {
+    Alarm gone(fired);
+    wheel.arm(gone, 80'000);
+    EXPECT_EQ(wheel.next_tick(), 80'000U);
+  }
+  EXPECT_LE(wakes_until_empty(wheel), 2);
+  EXPECT_EQ(fired.size(), 1U);
+}
+
+TEST(TimerWheelTest, a_crowded_slot_is_not_looked_through_and_nobody_in_it_is_late) {
+  std::vector<Alarm*> fired;
+  TimerWheel wheel;
+  std::vector<std::unique_ptr<Alarm>> alarms;
+  for (Tick i = 0; i < 4 * TimerWheel::kLookMost; ++i) {
+    auto& alarm = alarms.emplace_back(std::make_unique<Alarm>(fired));
+    alarm->due = (Tick{1} << 24) + 100'000 - i * 300;  // the last one first
+    wheel.arm(*alarm, alarm->due);
+  }
+  for (auto next = wheel.next_tick(); next; next = wheel.next_tick()) {
+    const std::size_t before = fired.size();
+    wheel.advance(*next);
+    for (std::size_t i = before; i < fired.size(); ++i) ASSERT_EQ(fired[i]->due, *next);
+  }
+  EXPECT_EQ(fired.size(), alarms.size());
+}
+
+TEST(TimerWheelTest, one_beyond_its_reach_hides_none_that_comes_before_it) {
+  constexpr Tick kFar = Tick{63} << 30;  // a turn of the wheel, less one slot
+  std::vector<Alarm*> fired;
+  TimerWheel wheel;
+  Alarm beyond(fired), later(fired);
+  wheel.arm(beyond, 40 * kFar);
+  wheel.advance(kFar / 2);
+  wheel.arm(later, kFar + kFar / 4);
+  for (auto next = wheel.next_tick(); next && fired.empty(); next = wheel.next_tick()) {
+    ASSERT_LE(*next, kFar + kFar / 4);
+    wheel.advance(*next);
+  }
+  EXPECT_EQ(fired, std::vector{&later});
 }
 
 TEST(TimerWheelTest, a_timer_beyond_its_reach_neither_hangs_nor_fires_early) {

@@ -52,25 +52,17 @@ Kind news_of(driver::ProgressKind kind) {
 
 class ProcessWork final : public domain::Work {
  public:
+  /// `mask` is the driver's, of what is secret in every run; `own_mask` is of what this one alone was given.
   ProcessWork(driver::Wardens& wardens, std::unique_ptr<driver::Dialect> dialect, driver::ProcessOptions options,
-              driver::Attempt attempt, driver::SecretMask mask, Listener listener)
-      : mask_(std::move(mask)),
+              driver::Attempt attempt, const driver::SecretMask& mask, driver::SecretMask own_mask, Listener listener)
+      : mask_(mask),
+        own_mask_(std::move(own_mask)),
         dialect_(std::move(dialect)),
         listener_(std::move(listener)),
-        attempt_(std::move(attempt)),
+        attempt_(std::make_unique<driver::Attempt>(std::move(attempt))),
         process_(wardens, *dialect_, std::move(options), events()) {}
 
-  Task<Result<domain::WorkReport>> run() override {
-    STINT_CO_TRY(driver::ProcessReport ended, co_await process_.run(attempt_));
-    domain::WorkReport report;
-    report.outcome = std::move(ended.outcome);
-    mask_.apply(report.outcome.text);
-    mask_.apply(report.outcome.message);
-    report.tools_used = ended.tools_used;
-    report.processes_ended = ended.processes_ended;
-    report.ending = ended.ending;
-    co_return report;
-  }
+  Task<Result<domain::WorkReport>> run() override { co_return told(co_await process_.run(std::move(attempt_))); }
   void end(OutcomeKind kind, std::string why) override { process_.end(kind, std::move(why)); }
 
  private:
@@ -80,18 +72,34 @@ class ProcessWork final : public domain::Work {
       domain::WorkNews news;
       news.kind = news_of(progress.kind);
       news.text = progress.text;
-      if (news.kind != Kind::conversation) mask_.apply(news.text);
+      if (news.kind != Kind::conversation) hide_secrets(news.text);
       news.usage = progress.usage;
       if (news.kind == Kind::text && !news.text.ends_with('\n')) news.text += '\n';
       listener_(news);
     };
     return events;
   }
+  Result<domain::WorkReport> told(Result<driver::ProcessReport> ended) const {
+    if (!ended) return fail(std::move(ended).error());
+    domain::WorkReport report;
+    report.outcome = std::move(ended->outcome);
+    hide_secrets(report.outcome.text);
+    hide_secrets(report.outcome.message);
+    report.tools_used = ended->tools_used;
+    report.processes_ended = ended->processes_ended;
+    report.ending = ended->ending;
+    return report;
+  }
+  void hide_secrets(std::string& text) const {
+    own_mask_.apply(text);
+    mask_.apply(text);
+  }
 
-  const driver::SecretMask mask_;
+  const driver::SecretMask& mask_;
+  const driver::SecretMask own_mask_;
   std::unique_ptr<driver::Dialect> dialect_;
   Listener listener_;
-  driver::Attempt attempt_;
+  std::unique_ptr<const driver::Attempt> attempt_;  // until it runs
   driver::ProcessAttempt process_;
 };
 
@@ -193,16 +201,16 @@ Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder ord
   options.grace = options_.grace;
   if (options_.environment) options.environment = options_.environment(order);
   options.environment.push_back("TRACEPARENT=" + domain::traceparent(order.input.trace, options.run));
-  driver::SecretMask mask = options_.mask;
+  driver::SecretMask own_mask;
   for (const std::string& each : options.environment) {
-    if (each.starts_with(kTokenVariable)) mask.add(each.substr(kTokenVariable.size()));
+    if (each.starts_with(kTokenVariable)) own_mask.add(each.substr(kTokenVariable.size()));
   }
   if (spec.agent.home == domain::AgentHome::slot) {
     STINT_TRY(std::string variable, home_variable(*reading, spec.agent, driver, order.slot.value_or(0)));
     options.environment.push_back(std::move(variable));
   }
   return std::make_unique<ProcessWork>(wardens_, std::move(dialect), std::move(options), std::move(attempt),
-                                       std::move(mask), std::move(listener));
+                                       options_.mask, std::move(own_mask), std::move(listener));
 }
 
 }  // namespace stint::cli

@@ -88,5 +88,16 @@ TEST_P(LadderOfOne, ends_a_stopped_process) {
   EXPECT_EQ(os::blocking_reap(pid_) & 0x7f, GetParam() ? SIGKILL : SIGTERM);
 }
 
+TEST_P(LadderOfOne, ends_whom_the_first_looks_missed) {
+  int looks = 0;
+  Ladder ladder(100ms, "",
+                [&] { return ++looks <= 2 ? std::vector<os::Process>() : std::vector{*os::read_process(pid_)}; });
+  ladder.begin(SIGTERM, kStart);
+  ladder.step(kStart + 100ms);
+  EXPECT_FALSE(os::try_reap(pid_));
+  ladder.step(ladder.next());
+  EXPECT_EQ(os::blocking_reap(pid_) & 0x7f, SIGKILL);
+}
+
 }  // namespace
 }  // namespace stint::driver

@@ -19,25 +19,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kChunk = 64 << 10;
 constexpr Duration kDrainMax = 2s;  // for pipes that somebody outside keeps open
 constexpr Duration kLifeCheckLeast = 50ms, kLifeCheckMost = 30s;
 constexpr int kLifeChecksPerTimeout = 4;
 constexpr Duration kBusyPerTick = 200ms;   // a tick of the kernel's is 10 ms
 constexpr Duration kFinishOffExtra = 30s;  // beyond all graces: then the warden is left to its work
 
-Semaphore::Options held_from_the_start() {
-  Semaphore::Options options;
-  options.initially_held = 1;
-  return options;
-}
-
 }  // namespace
 
 class ProcessAttempt::Streams {
  public:
   Streams(asio::io_context& io, os::Fd in, os::Fd out, os::Fd err)
-      : input(io, in.release()), output(io, out.release()), errors(io, err.release()) {}
+      : input(io, in.release()), output(io, out.release()), errors(io, err.release()) {
+    for (auto* const read : {&output, &errors}) read->non_blocking(true);
+  }
 
   asio::posix::stream_descriptor input, output, errors;
   std::string pending;  // for input, while a write is under way
@@ -46,23 +41,19 @@ class ProcessAttempt::Streams {
 };
 
 ProcessAttempt::ProcessAttempt(Wardens& wardens, Dialect& dialect, ProcessOptions options, ProcessEvents events)
-    : wardens_(wardens),
-      dialect_(dialect),
-      options_(std::move(options)),
-      events_(std::move(events)),
-      drained_("pipes", 1, held_from_the_start()),
-      undrained_(drained_.adopt(1)) {}
+    : wardens_(wardens), dialect_(dialect), options_(std::move(options)), events_(std::move(events)) {}
 
 ProcessAttempt::~ProcessAttempt() = default;
 
-Task<Result<ProcessReport>> ProcessAttempt::run(const Attempt& attempt) {
-  Launch launch = dialect_.launch(attempt);
-  STINT_CO_CHECK(start(launch));
+Task<Result<ProcessReport>> ProcessAttempt::run(std::unique_ptr<const Attempt> attempt) {
+  STINT_CO_CHECK(start(dialect_.launch(*attempt)));
+  attempt.reset();
   const Duration most = options_.polite + options_.grace + kFinishOffExtra;
-  co_return co_await finally_do(attend(std::move(launch)), finish_off(), most);
+  STINT_CO_TRY(const Ended ended, co_await finally_do(attend(), finish_off(), most));
+  co_return report(ended);
 }
 
-Result<> ProcessAttempt::start(const Launch& launch) {
+Result<> ProcessAttempt::start(Launch launch) {
   if (why_ended_) return fail(Errc::cancelled, why_ended_->message);
   if (launch.argv.empty() || launch.argv.front().empty()) return fail(Errc::invalid, "there is no command to start");
   program_ = launch.argv.front();
@@ -70,17 +61,17 @@ Result<> ProcessAttempt::start(const Launch& launch) {
   STINT_TRY(os::Pair output, os::pipe_to_read());
   STINT_TRY(os::Pair errors, os::pipe_to_read());
   WardOptions start;
-  start.run = options_.run;
-  start.cgroup = options_.cgroup;
+  start.run = std::move(options_.run);
+  start.cgroup = std::move(options_.cgroup);
   start.memory_bytes_max = options_.memory_bytes_max;
-  start.command = launch.argv;
-  std::vector<std::string> changes = options_.environment;
+  start.command = std::move(launch.argv);
+  std::vector<std::string> changes = std::move(options_.environment);
   for (const auto& [name, value] : launch.env) changes.push_back(value ? name + "=" + *value : name);
   changes.push_back(std::string(os::kMarkVariable) + "=" +
-                    os::mark_beneath(os::environment(os::kMarkVariable), options_.run));
+                    os::mark_beneath(os::environment(os::kMarkVariable), start.run));
   start.environment = os::environment_with(changes);
-  start.directory = options_.directory;
-  start.slots = options_.slots;
+  start.directory = std::move(options_.directory);
+  start.slots = std::move(options_.slots);
   start.put = {{input.theirs.get(), 0}, {output.theirs.get(), 1}, {errors.theirs.get(), 2}};
   start.own_group = true;
   start.lease = options_.lease;
@@ -88,28 +79,30 @@ Result<> ProcessAttempt::start(const Launch& launch) {
   STINT_TRY(ward_, Ward::start(wardens_, start));
   streams_ = std::make_unique<Streams>(wardens_.reactor().io(), std::move(input.ours), std::move(output.ours),
                                        std::move(errors.ours));
+  streams_->pending = std::move(launch.stdin_text);
+  streams_->close_after = launch.close_stdin;
   return {};
 }
 
-Task<Result<ProcessReport>> ProcessAttempt::attend(Launch launch) {
+Task<Result<Ended>> ProcessAttempt::attend() {
   struct Leave {  // also when the body is stopped: end() may be called until the scope is gone
     Scope*& scope;
     ~Leave() { scope = nullptr; }
   };
   note_life();
-  auto body = [&](Scope& scope) -> Task<Result<ProcessReport>> {
+  auto body = [&](Scope& scope) -> Task<Result<Ended>> {
     scope_ = &scope;
     const Leave leave{scope_};
-    scope.spawn(write(std::move(launch.stdin_text), launch.close_stdin));
-    scope.spawn(read_output());
-    scope.spawn(read_errors());
+    scope.spawn(write("", false));
+    scope.spawn(read(streams_->output, &ProcessAttempt::take_output));
+    scope.spawn(read(streams_->errors, &ProcessAttempt::take_errors));
     scope.spawn(watch_life());
     const Ended ended = co_await ward_->ended();
     ward_.reset();
     // Nothing of it is alive, so the pipes are at their end, unless somebody else has them open.
-    (void)co_await drained_.acquire_until(wardens_.reactor().now() + kDrainMax);
+    (void)co_await drained_.hear(0, kDrainMax);
     scope.cancel();
-    co_return report(ended);
+    co_return ended;
   };
   co_return co_await with_scope(std::ref(body));
 }
@@ -162,36 +155,38 @@ Task<> ProcessAttempt::write(std::string text, bool close) {
   if (streams.close_after) streams.input.close(ignored);
 }
 
-Task<> ProcessAttempt::read_output() {
-  std::string chunk(kChunk, '\0');
+Task<> ProcessAttempt::read(asio::posix::stream_descriptor& from, void (ProcessAttempt::*take)(std::string_view)) {
   while (true) {
-    const auto [error, got] = co_await streams_->output.async_read_some(asio::buffer(chunk), use_task);
+    const auto [failed] = co_await from.async_wait(asio::posix::stream_descriptor::wait_read, use_task);
+    if (failed) break;
+    boost::system::error_code error;
+    const std::span<char> room = wardens_.read_room();  // everybody's: no await until it is used
+    const std::size_t got = from.read_some(asio::buffer(room.data(), room.size()), error);
+    if (error == asio::error::would_block) continue;
     if (error) break;
-    take_output(std::string_view(chunk).substr(0, got));
+    (this->*take)(std::string_view(room.data(), got));
   }
-  if (!line_.empty() && !skipping_) take_line(std::exchange(line_, {}));
-  reader_ended();
-}
-
-Task<> ProcessAttempt::read_errors() {
-  std::string chunk(kChunk, '\0');
-  while (true) {
-    const auto [error, got] = co_await streams_->errors.async_read_some(asio::buffer(chunk), use_task);
-    if (error) break;
-    const std::string_view bytes = std::string_view(chunk).substr(0, got);
-    note_life();
-    if (events_.raw_errors) events_.raw_errors(bytes);
-    error_tail_ += bytes;
-    if (error_tail_.size() > 2 * ProcessEnd::kTailMax) error_tail_.erase(0, error_tail_.size() - ProcessEnd::kTailMax);
-  }
+  (this->*take)({});
   reader_ended();
 }
 
 void ProcessAttempt::reader_ended() noexcept {
-  if (--open_pipes_ == 0) undrained_.release();
+  if (--open_pipes_ == 0) drained_.ring();
+}
+
+void ProcessAttempt::take_errors(std::string_view bytes) {
+  if (bytes.empty()) return;
+  note_life();
+  if (events_.raw_errors) events_.raw_errors(bytes);
+  error_tail_ += bytes;
+  if (error_tail_.size() > 2 * ProcessEnd::kTailMax) error_tail_.erase(0, error_tail_.size() - ProcessEnd::kTailMax);
 }
 
 void ProcessAttempt::take_output(std::string_view bytes) {
+  if (bytes.empty()) {
+    if (!line_.empty() && !skipping_) take_line(std::exchange(line_, {}));
+    return;
+  }
   note_life();
   output_seen_ = true;
   if (events_.raw_output) events_.raw_output(bytes);

@@ -8,8 +8,8 @@
 #include "domain/outcome.hpp"
 #include "driver/dialect.hpp"
 #include "driver/ward.hpp"
+#include "stint/bell.hpp"
 #include "stint/scope.hpp"
-#include "stint/semaphore.hpp"
 
 #include <functional>
 #include <memory>
@@ -55,9 +55,9 @@ class ProcessAttempt {
   ProcessAttempt(const ProcessAttempt&) = delete;
   ProcessAttempt& operator=(const ProcessAttempt&) = delete;
 
-  /// Fails only if nothing was started. If the awaiting chain is stopped, the process is ended all the same, and the
-  /// stop goes on when it is gone.
-  Task<Result<ProcessReport>> run(const Attempt& attempt);
+  /// Once. Fails only if nothing was started. If the awaiting chain is stopped, the process is ended all the same, and
+  /// the stop goes on when it is gone. The attempt is let go of as soon as the process has it: many wait for long.
+  Task<Result<ProcessReport>> run(std::unique_ptr<const Attempt> attempt);
   /// Begins to end it, in the dialect's own way first; `kind` is what its outcome becomes, unless it was done before.
   /// Called again it hurries.
   void end(OutcomeKind kind, std::string why);
@@ -70,24 +70,25 @@ class ProcessAttempt {
     std::string message;
     bool done_before = false;  // the result had come
   };
-  Result<> start(const Launch& launch);
-  Task<Result<ProcessReport>> attend(Launch launch);
+  Result<> start(Launch launch);
+  Task<Result<Ended>> attend();
   Task<> finish_off();
   Task<> write(std::string text, bool close);
-  Task<> read_output();
-  Task<> read_errors();
+  /// `take` is given what comes, and nothing at the end.
+  Task<> read(boost::asio::posix::stream_descriptor& from, void (ProcessAttempt::*take)(std::string_view));
   Task<> watch_life();
   Task<> escalate();
   Task<> see_off();
   void reader_ended() noexcept;
   void take_output(std::string_view bytes);
+  void take_errors(std::string_view bytes);
   void take_line(std::string_view line);
   void note_life() noexcept { last_life_ = wardens_.reactor().now(); }
   Result<ProcessReport> report(const Ended& ended);
 
   Wardens& wardens_;
   Dialect& dialect_;
-  ProcessOptions options_;
+  ProcessOptions options_;  // what the start takes is gone with it
   ProcessEvents events_;
   std::string program_;  // for messages
   std::unique_ptr<Streams> streams_;
@@ -95,8 +96,7 @@ class ProcessAttempt {
   Scope* scope_ = nullptr;  // of the helpers, while there is something to help
   std::optional<WhyEnded> why_ended_;
   bool leaving_ = false;  // the result was seen
-  Semaphore drained_;     // free when both pipes have come to their end
-  Permit undrained_;
+  Bell drained_;          // both pipes have come to their end
   int open_pipes_ = 2;
   std::string line_;       // the part of a line that has come
   bool skipping_ = false;  // a line that is too long, up to its end

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <unistd.h>
@@ -56,7 +58,7 @@ class ProcessAttemptTest : public testing::Test {
     ProcessAttempt process(*wardens_, *dialect, options_, std::move(events));
     running = &process;
     std::optional<Result<ProcessReport>> report;
-    auto body = [&]() -> Task<> { report = co_await process.run(attempt); };
+    auto body = [&]() -> Task<> { report = co_await process.run(std::make_unique<Attempt>(attempt)); };
     {
       RootScope scope(reactor_);
       scope.spawn(body());
@@ -166,7 +168,7 @@ TEST_F(ProcessAttemptTest, an_end_before_the_start_starts_nothing) {
   process.end(OutcomeKind::cancelled, "too early");
   EXPECT_TRUE(process.ending());
   auto body = [&]() -> Task<> {
-    const auto report = co_await process.run(shell("true"));
+    const auto report = co_await process.run(std::make_unique<Attempt>(shell("true")));
     EXPECT_FALSE(report);
     EXPECT_EQ(report.error().code(), Errc::cancelled);
   };
@@ -184,7 +186,7 @@ TEST_F(ProcessAttemptTest, a_stop_of_the_awaiting_chain_goes_on_when_the_process
   events.raw_output = [&](std::string_view) { scope.cancel(); };
   ProcessAttempt process(*wardens_, *dialect, options_, std::move(events));
   auto body = [&]() -> Task<> {
-    (void)co_await process.run(stand_in());
+    (void)co_await process.run(std::make_unique<Attempt>(stand_in()));
     done = true;
   };
   scope.spawn(body());
@@ -231,6 +233,32 @@ std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
 }
 
+TEST_F(ProcessAttemptTest, what_many_say_at_once_is_not_mixed) {
+  constexpr std::size_t kBytes = 1 << 20;  // more than a pipe holds, and than is read at once
+  std::array<std::size_t, 4> right{}, wrong{};
+  auto one = [&](std::size_t number) -> Task<> {
+    const char letter = static_cast<char>('a' + number);
+    auto dialect = make_dialect("command").value();
+    ProcessEvents events;
+    events.raw_output = events.raw_errors = [&, letter, number](std::string_view bytes) {
+      const auto own = static_cast<std::size_t>(std::ranges::count(bytes, letter));
+      right[number] += own;
+      wrong[number] += bytes.size() - own;
+    };
+    ProcessAttempt process(*wardens_, *dialect, options_, std::move(events));
+    const std::string say = "head -c " + std::to_string(kBytes) + " /dev/zero | tr '\\0' " + letter;
+    (void)co_await process.run(std::make_unique<Attempt>(shell("{ " + say + " >&2; } & " + say + "; wait")));
+  };
+  {
+    RootScope scope(reactor_);
+    for (std::size_t number = 0; number < right.size(); ++number) scope.spawn(one(number));
+    reactor_.run(scope);
+  }
+  for (const std::size_t bytes : right) EXPECT_EQ(bytes, 2 * kBytes);
+  for (const std::size_t bytes : wrong) EXPECT_EQ(bytes, 0U);
+  expect_nothing_left();
+}
+
 TEST_F(ProcessAttemptTest, a_hundred_at_once_leave_no_process_and_no_descriptor) {
   ASSERT_TRUE(run(shell("true")));  // what is made once is there now
   const std::size_t before = open_descriptors();
@@ -238,7 +266,7 @@ TEST_F(ProcessAttemptTest, a_hundred_at_once_leave_no_process_and_no_descriptor)
   auto one = [&]() -> Task<> {
     auto dialect = make_dialect("command").value();
     ProcessAttempt process(*wardens_, *dialect, options_, {});
-    const auto report = co_await process.run(shell("setsid sleep 60 & cat; echo x"));
+    const auto report = co_await process.run(std::make_unique<Attempt>(shell("setsid sleep 60 & cat; echo x")));
     succeeded += report && report->outcome.kind == OutcomeKind::succeeded ? 1 : 0;
   };
   {

@@ -48,21 +48,22 @@ void Wardens::reap_leaving() {
   });
 }
 
-std::vector<os::Process> Wardens::orphans() const {
-  std::vector<pid_t> except = pids_;
-  except.insert(except.end(), strangers_.begin(), strangers_.end());
-  return os::descendants_of(::getpid(), except);
+std::vector<pid_t> Wardens::not_orphans() const {
+  std::vector<pid_t> pids = pids_;
+  pids.insert(pids.end(), strangers_.begin(), strangers_.end());
+  return pids;
 }
 
+std::vector<os::Process> Wardens::orphans() const { return os::descendants_of(::getpid(), not_orphans()); }
+
 bool Wardens::reap_orphans() const {
-  for (int looks = 0; looks < 2; ++looks) {
-    const auto left = orphans();
-    for (const os::Process& process : left) {
-      if (process.parent == ::getpid() && process.is_zombie()) (void)os::try_reap(process.pid);
-    }
-    if (!left.empty()) return true;
+  // Who is found is there. That nobody is there is not for a walk to say, and wait(2) would speak of wardens, too.
+  auto left = orphans();
+  for (int scans = 0; left.empty() && scans < 2; ++scans) left = os::scan_descendants_of(::getpid(), not_orphans());
+  for (const os::Process& process : left) {
+    if (process.parent == ::getpid() && process.is_zombie()) (void)os::try_reap(process.pid);
   }
-  return false;
+  return !left.empty();
 }
 
 Ward::Ward(Wardens& wardens, const WardOptions& options, os::Fd control)

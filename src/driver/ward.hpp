@@ -13,6 +13,7 @@
 #include <csignal>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,21 +50,27 @@ class Wardens {
   Wardens(const Wardens&) = delete;
   Wardens& operator=(const Wardens&) = delete;
   Reactor& reactor() noexcept { return reactor_; }
+  /// Room for one read, for all who read on this thread: they wait until there is something, read and use it at once. A
+  /// buffer for each pipe of each run would be most of what a run that waits takes.
+  [[nodiscard]] std::span<char> read_room() noexcept { return {room_.get(), kReadMax}; }
   void add(pid_t pid);
   void remove(pid_t pid);  // reaped
   void leave(pid_t pid);   // has said its last: reaped when it is gone, at the latest by the destructor
   /// Children of this process, and what is below them, that belong to no living warden: what dead ones left to us.
   [[nodiscard]] std::vector<os::Process> orphans() const;
-  /// Reaps them. False when none is left, two looks in a row.
+  /// Reaps them. False when none is left, by two scans of all processes in a row.
   [[nodiscard]] bool reap_orphans() const;
 
  private:
+  static constexpr std::size_t kReadMax = 64 << 10;  // what a pipe holds
   void reap_leaving();
+  [[nodiscard]] std::vector<pid_t> not_orphans() const;
 
   Reactor& reactor_;
   std::vector<pid_t> strangers_;
   std::vector<pid_t> pids_;     // not yet reaped
   std::vector<pid_t> leaving_;  // of those
+  std::unique_ptr<char[]> room_ = std::make_unique_for_overwrite<char[]>(kReadMax);
 };
 
 class Ward {

@@ -1,8 +1,8 @@
 // Invariants
 // 1. Signals go through a pidfd whose process was read again after the pidfd was opened: no reused pid is hit.
-// 2. "Gone" is never inferred from a signal sent: only from wait() answering ECHILD to a subreaper, or from two scans
-// in
-//    a row that found nothing.
+// 2. "Gone" is never inferred from a signal sent, nor from a walk that found nothing: only from wait() answering ECHILD
+//    to a subreaper, or from two scans of all processes in a row that found nothing.
+// 3. What a walk says is below somebody was read while that somebody still had its pid.
 #include "os/process.hpp"
 
 #include "os/number.hpp"
@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 extern "C" {  // glibc 2.36 forgot it in this header
 #include <sys/pidfd.h>
 }
@@ -25,15 +27,75 @@ namespace {
 /// What comes after the name in /proc/PID/stat: field 3 is the state.
 constexpr std::size_t kParentField = 1, kGroupField = 2, kUserTimeField = 11, kSystemTimeField = 12, kStartField = 19;
 
-std::vector<pid_t> all_pids() {
-  std::vector<pid_t> pids;
-  DIR* const proc = ::opendir("/proc");
-  if (proc == nullptr) return pids;
-  while (const dirent* const entry = ::readdir(proc)) {
-    if (const auto pid = number<pid_t>(entry->d_name); pid > 0) pids.push_back(pid);
+constexpr int kWalksMost = 4;  // for two in a row to agree; a tree that changes faster is asked for again anyway
+
+/// The numbers among the names of a folder: processes in /proc, threads in /proc/PID/task.
+std::vector<pid_t> ids_in(const std::string& folder) {
+  std::vector<pid_t> ids;
+  DIR* const opened = ::opendir(folder.c_str());
+  if (opened == nullptr) return ids;
+  while (const dirent* const entry = ::readdir(opened)) {
+    if (const auto id = number<pid_t>(entry->d_name); id > 0) ids.push_back(id);
   }
-  ::closedir(proc);
-  return pids;
+  ::closedir(opened);
+  return ids;
+}
+
+std::string children_file(pid_t pid, pid_t thread) {
+  return "/proc/" + std::to_string(pid) + "/task/" + std::to_string(thread) + "/children";
+}
+
+/// A kernel may be built without CONFIG_PROC_CHILDREN.
+bool has_children_files() {
+  static const bool has = ::access(children_file(::getpid(), ::getpid()).c_str(), R_OK) == 0;
+  return has;
+}
+
+/// Every thread has children of its own.
+std::vector<pid_t> children_of(pid_t pid) {
+  std::vector<pid_t> children;
+  for (const pid_t thread : ids_in("/proc/" + std::to_string(pid) + "/task")) {
+    const std::string list = read_small_file(children_file(pid, thread));
+    for (std::size_t from = 0; from < list.size();) {
+      const auto to = std::min(list.find(' ', from), list.size());
+      if (const auto child = number<pid_t>(std::string_view(list).substr(from, to - from)); child > 0) {
+        children.push_back(child);
+      }
+      from = to + 1;
+    }
+  }
+  return children;
+}
+
+using Pids = std::unordered_set<pid_t>;
+
+/// Those below `ancestor`, by pid. One whose parent ends meanwhile may be missed, and so may the sibling of one that
+/// ends: the kernel promises a whole list only for those that stand still.
+std::vector<Process> walk(const Process& ancestor, const Pids& except) {
+  std::vector<Process> found = {ancestor};
+  Pids seen = {ancestor.pid};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const Process parent = found[i];
+    const std::size_t before = found.size();
+    for (const pid_t pid : children_of(parent.pid)) {
+      if (except.contains(pid) || seen.contains(pid)) continue;
+      const auto process = read_process(pid);
+      if (!process || process->parent != parent.pid) continue;  // gone, or it has another parent by now
+      seen.insert(pid);
+      found.push_back(*process);
+    }
+    if (found.size() == before) continue;
+    if (const auto now = read_process(parent.pid); !now || now->start != parent.start) found.resize(before);
+  }
+  found.erase(found.begin());
+  std::ranges::sort(found, {}, &Process::pid);
+  return found;
+}
+
+bool same(const std::vector<Process>& one, const std::vector<Process>& other) {
+  return std::ranges::equal(one, other, [](const Process& left, const Process& right) {
+    return left.pid == right.pid && left.start == right.start;
+  });
 }
 
 /// The value of the mark in a process's environment; empty if it has none, or we may not look.
@@ -79,16 +141,30 @@ Process this_process() {
 
 std::vector<Process> all_processes() {
   std::vector<Process> found;
-  for (const pid_t pid : all_pids()) {
+  for (const pid_t pid : ids_in("/proc")) {
     if (const auto process = read_process(pid)) found.push_back(*process);
   }
   return found;
 }
 
 std::vector<Process> descendants_of(pid_t ancestor, const std::vector<pid_t>& except) {
+  if (!has_children_files()) return scan_descendants_of(ancestor, except);
+  const auto above = read_process(ancestor);
+  if (!above) return {};
+  const Pids left_out(except.begin(), except.end());
+  std::vector<Process> found = walk(*above, left_out);
+  for (int walks = 1; walks < kWalksMost; ++walks) {
+    const std::vector<Process> before = std::exchange(found, walk(*above, left_out));
+    if (same(before, found)) break;
+  }
+  return found;
+}
+
+std::vector<Process> scan_descendants_of(pid_t ancestor, const std::vector<pid_t>& except) {
+  const Pids left_out(except.begin(), except.end());
   std::unordered_map<pid_t, std::vector<Process>> children;
   for (const Process& process : all_processes()) {
-    if (std::ranges::find(except, process.pid) == except.end()) children[process.parent].push_back(process);
+    if (!left_out.contains(process.pid)) children[process.parent].push_back(process);
   }
   std::vector<Process> found = children[ancestor];
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -126,7 +202,7 @@ std::vector<std::string> mark_parts(std::string_view mark) {
 
 std::vector<Process> marked(std::string_view run) {
   std::vector<Process> found;
-  for (const pid_t pid : all_pids()) {
+  for (const pid_t pid : ids_in("/proc")) {
     const auto parts = mark_parts(mark_of(pid));
     if (std::ranges::find(parts, run) == parts.end()) continue;
     if (const auto process = read_process(pid); process && !process->is_zombie()) found.push_back(*process);

@@ -2,8 +2,9 @@
 /// one.
 ///
 /// A process is named by its pid and its start time, and signalled through a pidfd that was checked against both, so
-/// that a reused pid is never hit. "Gone" is never inferred from a signal that was sent. The walks read all of /proc
-/// (about 2 ms with 150 processes). Any thread.
+/// that a reused pid is never hit. "Gone" is never inferred from a signal that was sent. A walk reads what is below one
+/// process; a scan reads all of /proc (about 2 ms with 150 processes): where thousands end at once, each with a scan,
+/// that is quadratic. Any thread.
 #pragma once
 
 #include "os/fd.hpp"
@@ -40,8 +41,12 @@ struct Process {
 
 /// Every process at this moment, more or less.
 [[nodiscard]] std::vector<Process> all_processes();
-/// Those below `ancestor`, zombies too: they still have to be reaped. Not `except`, nor what is below them.
+/// Those below `ancestor`, zombies too: they still have to be reaped. Not `except`, nor what is below them. A walk,
+/// made until two in a row agree, as far as they do; a scan where the kernel has no lists of children. It can miss some
+/// while others come and go: whoever ends them asks again until wait(2) says that none is left.
 [[nodiscard]] std::vector<Process> descendants_of(pid_t ancestor, const std::vector<pid_t>& except = {});
+/// The same by a scan: for those who have no other proof that none is left.
+[[nodiscard]] std::vector<Process> scan_descendants_of(pid_t ancestor, const std::vector<pid_t>& except = {});
 /// Every living process, whatever its parent, whose mark has `run` as a part.
 [[nodiscard]] std::vector<Process> marked(std::string_view run);
 /// The mark of a run that is started from a process with the mark `outer`, which may be empty.

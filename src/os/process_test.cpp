@@ -8,7 +8,11 @@
 
 #include <algorithm>
 #include <csignal>
+#include <future>
+#include <set>
 #include <sys/prctl.h>
+#include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace stint::os {
@@ -95,6 +99,105 @@ TEST(Signals, hit_no_process_that_only_has_the_number) {
   EXPECT_TRUE(signal_process(read_process(child).value(), SIGKILL));
   EXPECT_EQ(blocking_reap(child) & 0x7f, SIGKILL);
   EXPECT_FALSE(signal_process(other, SIGKILL));
+}
+
+/// What the test process started, and what became its own: ended and reaped with the test.
+class Descendants : public testing::Test {
+ protected:
+  Descendants() { become_subreaper(); }
+  ~Descendants() override {
+    do {
+      signal_all(scan_descendants_of(::getpid()), SIGKILL);
+    } while (reap_all(0).any_left);
+  }
+
+  static pid_t shell(const std::string& script) {
+    SpawnOptions options;
+    options.program = "/bin/sh";
+    options.argv = {"sh", "-c", script};
+    options.environment = environment_with({});
+    return spawn(options).value();
+  }
+  using Pids = std::set<pid_t>;
+  static Pids pids(const std::vector<Process>& processes) {
+    Pids pids;
+    for (const Process& process : processes) EXPECT_TRUE(pids.insert(process.pid).second) << "twice: " << process.pid;
+    return pids;
+  }
+  /// Waits until so many are below, and the walk and the scan agree who they are.
+  static Pids below(pid_t ancestor, std::size_t count, const std::vector<pid_t>& except = {}) {
+    Pids walked, scanned;
+    for (int tries = 0; tries < 10'000; ++tries) {
+      walked = pids(descendants_of(ancestor, except));
+      scanned = pids(scan_descendants_of(ancestor, except));
+      if (walked == scanned && walked.size() == count) break;
+    }
+    EXPECT_EQ(walked, scanned);
+    EXPECT_EQ(walked.size(), count);
+    return walked;
+  }
+};
+
+TEST_F(Descendants, are_found_at_every_level) {
+  const pid_t top = shell("sh -c 'sh -c \"sleep 60 & sleep 60 & wait\" & sleep 60 & wait' & sleep 60 & wait");
+  const Pids all = below(::getpid(), 7);
+  EXPECT_TRUE(all.contains(top));
+  const Pids six = below(top, 6);
+  EXPECT_FALSE(six.contains(top));
+  below(*six.rbegin(), 0);
+  below(::getpid(), 0, {top});
+  EXPECT_TRUE(descendants_of(0).empty());
+}
+
+TEST_F(Descendants, of_every_thread_are_found) {
+  std::promise<pid_t> started;
+  std::promise<void> seen;
+  std::thread parent([&] {
+    started.set_value(sleeper());
+    seen.get_future().wait();
+  });
+  const pid_t child = started.get_future().get();
+  EXPECT_EQ(below(::getpid(), 1), Pids{child});
+  seen.set_value();
+  parent.join();
+  EXPECT_EQ(below(::getpid(), 1), Pids{child}) << "another thread has it now";
+}
+
+TEST_F(Descendants, are_there_until_they_are_reaped) {
+  const pid_t child = shell("exit 3");
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  const auto found = descendants_of(::getpid());
+  ASSERT_EQ(pids(found), Pids{child});
+  EXPECT_TRUE(found.front().is_zombie());
+  blocking_reap(child);
+  below(::getpid(), 0);
+}
+
+TEST_F(Descendants, of_one_that_is_gone_are_ours) {
+  blocking_reap(shell("sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60 & exit' &) & wait $!"));
+  const auto is_ours = [](const Process& process) { return process.parent == ::getpid(); };
+  std::vector<Process> left;
+  for (int tries = 0; tries < 10'000; ++tries) {
+    (void)reap_all(0);  // those in the middle are ours, too, when they go
+    left = descendants_of(::getpid());
+    if (left.size() == 3 && std::ranges::all_of(left, is_ours)) break;
+  }
+  EXPECT_EQ(left.size(), 3U);
+  EXPECT_TRUE(std::ranges::all_of(left, is_ours));
+}
+
+TEST_F(Descendants, are_all_found_in_the_end_although_others_come_and_go) {
+  const Pids stay = {sleeper(), sleeper(), sleeper()};
+  const pid_t restless = shell("while :; do (sleep 0 & sleep 0 & wait) & wait; done");
+  for (int looks = 0; looks < 200; ++looks) {
+    Pids missing = stay;
+    for (int tries = 0; tries < 10 && !missing.empty(); ++tries) {
+      for (const Process& process : descendants_of(::getpid())) missing.erase(process.pid);
+    }
+    EXPECT_TRUE(missing.empty());
+  }
+  EXPECT_EQ(read_process(restless).value().parent, ::getpid());
 }
 
 TEST(Subreaper, hears_of_its_children_although_the_caller_ignored_them) {

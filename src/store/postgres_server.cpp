@@ -153,7 +153,7 @@ void PostgresServer::blocking_kill() {
   if (pid_ == 0) return;
   ::kill(pid_, SIGSTOP);  // or it would make another child while we count them
   ::waitpid(pid_, nullptr, WUNTRACED);
-  const auto below = os::descendants_of(pid_);
+  const auto below = os::scan_descendants_of(pid_);  // signalled once: none may be missed
   ::kill(pid_, SIGKILL);
   os::signal_all(below, SIGKILL);
   ::waitpid(std::exchange(pid_, 0), nullptr, 0);

@@ -29,8 +29,10 @@ class TimerWheel {
 
   void arm(Timer& timer, Tick tick) noexcept;
   void advance(Tick now) noexcept;  // fires every timer that is due
-  /// When advance() next has something to do: a timer, or a slot to move down.
+  /// When the next timer is due: never later than that, and seldom earlier, as for one that was disarmed or where more
+  /// than kLookMost share a slot. Slots are not worth waking for: they move down when a timer is due.
   std::optional<Tick> next_tick() noexcept;
+  static constexpr int kLookMost = 64;  // timers of one slot; looked at again only when what they said is past
 
  private:
   static constexpr int kLevels = 6;
@@ -44,9 +46,11 @@ class TimerWheel {
     Tick tick;
   };
   std::optional<Position> next_position() noexcept;
+  Tick earliest_in(const Position& position) const noexcept;
   void place(Timer& timer) noexcept;
 
   Tick elapsed_ = 0;
+  Tick none_before_ = 0;  // no timer is due earlier; says nothing once it is past
   // A clear bit means an empty slot. A set bit may be stale: disarming is only unlinking, and the next look cleans up.
   std::array<std::uint64_t, kLevels> occupied_{};
   std::array<std::array<detail::List<Timer>, kSlots>, kLevels> slots_;

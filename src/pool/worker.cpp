@@ -121,6 +121,28 @@ Task<Result<domain::RunMemo>> Worker::recall(const Assignment& assignment) {
   co_return memo;
 }
 
+/// Apart, and not a part of any frame: the run waits for long, and needs it no more.
+Result<std::unique_ptr<domain::WorkOrder>> Worker::order_of(Assignment& assignment, Carried& carried,
+                                                            const domain::RunMemo& memo) const {
+  STINT_TRY(domain::RunInput input, parts_.scribe.read_input(std::exchange(assignment.claim.input, {})));
+  auto order = std::make_unique<domain::WorkOrder>();
+  order->run = carried.id;
+  order->fence = carried.fence;
+  order->attempt = carried.attempt;
+  order->agent = carried.agent;
+  assignment.budget = input.budget.or_else(assignment.budget);
+  order->input = std::move(input);
+  order->budget = assignment.budget;
+  order->usage_before = memo.usage;
+  if (memo.resumes) {
+    order->conversation = memo.conversation;
+    order->interrupted = assignment.claim.lost > 0 ? "the process that carried it was lost" : "it was interrupted";
+  }
+  carried.usage = memo.usage;
+  carried.trace_ = order->input.trace;
+  return order;
+}
+
 Task<Worker::Attempted> Worker::attempt(Assignment& assignment, Carried& carried, JobContext& job) {
   Attempted attempted;
   Patience patience;
@@ -136,49 +158,33 @@ Task<Worker::Attempted> Worker::attempt(Assignment& assignment, Carried& carried
     }
     co_await patience.wait();
   }
-  const domain::RunMemo& memo = attempted.memo;
-  Result<domain::RunInput> input = parts_.scribe.read_input(assignment.claim.input);
-  if (!input) {
-    attempted.report = not_begun(input.error());
+  Result<std::unique_ptr<domain::WorkOrder>> order = order_of(assignment, carried, attempted.memo);
+  if (!order) {
+    attempted.report = not_begun(order.error());
     co_return attempted;
   }
-  domain::WorkOrder order;
-  order.run = carried.id;
-  order.fence = carried.fence;
-  order.attempt = carried.attempt;
-  order.agent = carried.agent;
-  assignment.budget = input->budget.or_else(assignment.budget);
-  order.input = std::move(*input);
-  order.budget = assignment.budget;
-  order.usage_before = memo.usage;
-  if (memo.resumes) {
-    order.conversation = memo.conversation;
-    order.interrupted = assignment.claim.lost > 0 ? "the process that carried it was lost" : "it was interrupted";
-  }
-  carried.usage = memo.usage;
-  carried.trace_ = order.input.trace;
   parts_.log.say(domain::LogLevel::info, "run begun",
                  {{"run", carried.id},
                   {"attempt", std::to_string(carried.attempt)},
                   {"agent", carried.agent},
                   {"worker", carried.worker},
                   {"trace", carried.trace_}});
-  attempted.report = co_await work(assignment, carried, std::move(order), job);
+  attempted.report = co_await work(assignment, carried, std::move(*order), job);
   co_return attempted;
 }
 
 /// The driver's part, with all that watches over it.
-Task<domain::WorkReport> Worker::work(Assignment& assignment, Carried& carried, domain::WorkOrder order,
-                                      JobContext& job) {
+Task<domain::WorkReport> Worker::work(Assignment& assignment, Carried& carried,
+                                      std::unique_ptr<domain::WorkOrder> order, JobContext& job) {
   if (assignment.permits) {
     const auto assigned =
-        assignment.permits->assign(order.mark(), order.input.title.empty() ? carried.agent : order.input.title);
+        assignment.permits->assign(order->mark(), order->input.title.empty() ? carried.agent : order->input.title);
     if (!assigned) co_return not_begun(assigned.error());
-    order.descriptors = assignment.permits->entrust();
-    order.slot = assignment.permits->slot_of(domain::agent_limit(carried.agent));
+    order->descriptors = assignment.permits->entrust();
+    order->slot = assignment.permits->slot_of(domain::agent_limit(carried.agent));
   }
   Recorder recorder(parts_.store, parts_.scribe, parts_.changes, carried.owner, assignment.claim);
-  const Usage before = order.usage_before;
+  const Usage before = order->usage_before;
   auto listener = [&](const domain::WorkNews& news) {
     job.beat();
     recorder.hear(news);
@@ -187,7 +193,7 @@ Task<domain::WorkReport> Worker::work(Assignment& assignment, Carried& carried, 
     carried.usage += news.usage;
     watch_budget(carried, carried.usage, assignment.budget);
   };
-  const std::string conversation = order.conversation;
+  const std::string conversation = order->conversation;
   if (carried.stopped() != Carried::Stop::none) {
     co_return not_begun(outcome_of(carried.stopped()), carried.stop_text_);
   }
@@ -201,7 +207,8 @@ Task<domain::WorkReport> Worker::work(Assignment& assignment, Carried& carried, 
     auto kept = [this, &carried]() -> Task<> { (void)co_await mark(carried, false); };
     recorder.on_conversation_kept(kept);
   }
-  auto work = parts_.driver.begin(std::move(order), listener);
+  auto work = parts_.driver.begin(std::move(*order), listener);
+  order.reset();
   if (!work) co_return not_begun(work.error());
   auto body = [&](Scope& scope) -> Task<Result<domain::WorkReport>> {
     struct Reachable {

@@ -106,7 +106,10 @@ class Worker {
   };
   Task<Result<domain::RunMemo>> recall(const Assignment& assignment);
   Task<Attempted> attempt(Assignment& assignment, Carried& carried, JobContext& job);
-  Task<domain::WorkReport> work(Assignment& assignment, Carried& carried, domain::WorkOrder order, JobContext& job);
+  Result<std::unique_ptr<domain::WorkOrder>> order_of(Assignment& assignment, Carried& carried,
+                                                      const domain::RunMemo& memo) const;
+  Task<domain::WorkReport> work(Assignment& assignment, Carried& carried, std::unique_ptr<domain::WorkOrder> order,
+                                JobContext& job);
   Task<bool> mark(Carried& carried, bool unsafe);
   Task<> end_at(Carried& carried, TimePoint deadline);
   void watch_budget(Carried& carried, const Usage& usage, const domain::BudgetSpec& budget);

@@ -37,7 +37,10 @@ Response problem(const Error& error) {
   unsigned status = 500;
   switch (error.code()) {
     case Errc::invalid: status = 422; break;
-    case Errc::exhausted:
+    case Errc::exhausted:  // a disk that is full will have room again, a budget won't
+      if (error.retry() == Retry::safe) return with_retry_after(problem_response(503, error.describe()), error);
+      status = 409;
+      break;
     case Errc::conflict: status = 409; break;
     case Errc::denied: status = 403; break;
     case Errc::timed_out: status = 504; break;

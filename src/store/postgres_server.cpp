@@ -10,6 +10,7 @@
 #include <pwd.h>
 #include <sys/file.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace stint::store {
@@ -157,6 +158,14 @@ void PostgresServer::blocking_kill() {
   ::kill(pid_, SIGKILL);
   os::signal_all(below, SIGKILL);
   ::waitpid(std::exchange(pid_, 0), nullptr, 0);
+  // One that is still on its way out holds the shared memory, and the next server would refuse to start.
+  for (const os::Process& each : below) {
+    while (true) {
+      const auto now = os::read_process(each.pid);
+      if (!now || now->start != each.start || now->is_zombie()) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
 }
 
 }  // namespace stint::store

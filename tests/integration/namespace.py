@@ -1,4 +1,5 @@
 """Network namespaces: processes of this machine that reach each other by virtual interfaces only, which can be taken down."""
+import contextlib
 import ctypes
 import itertools
 import os
@@ -10,17 +11,21 @@ CLONE_NEWNET = 0x40000000
 NUMBERS = itertools.count(1)
 
 
-def ip(*words):
-    subprocess.run(["ip", *words], check=True, capture_output=True)
+def ip(*words, namespace=None):
+    """Not `ip -n`, which also takes a mount namespace, and can't in a root that is no mount point."""
+    enter = ["nsenter", f"--net=/run/netns/{namespace}"] if namespace else []
+    subprocess.run([*enter, "ip", *words], check=True, capture_output=True)
 
 
 def possible():
     """Root of a machine that lets us."""
     if os.geteuid() != 0 or not shutil.which("ip"):
         return False
-    probe = f"stint-{os.getpid()}-probe"
-    made = subprocess.run(["ip", "netns", "add", probe], capture_output=True).returncode == 0
-    return made and subprocess.run(["ip", "netns", "del", probe], capture_output=True).returncode == 0
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
+        with contextlib.closing(Pair()) as probe:
+            probe.set(False)
+        return True
+    return False
 
 
 def within(name, make):
@@ -50,16 +55,23 @@ class Pair:
     def __init__(self):
         name = f"stint-{os.getpid()}-{next(NUMBERS)}"
         self.near, self.far = name + "-near", name + "-far"
+        try:
+            self.make()
+        except subprocess.CalledProcessError:
+            self.close()
+            raise
+
+    def make(self):
         ip("netns", "add", self.near)
         ip("netns", "add", self.far)
-        ip("-n", self.near, "link", "add", "link0", "type", "veth", "peer", "name", "link0", "netns", self.far)
+        ip("link", "add", "link0", "type", "veth", "peer", "name", "link0", "netns", self.far, namespace=self.near)
         for namespace, address in ((self.near, self.NEAR), (self.far, self.FAR)):
-            ip("-n", namespace, "addr", "add", address + "/24", "dev", "link0")
-            ip("-n", namespace, "link", "set", "lo", "up")
-            ip("-n", namespace, "link", "set", "link0", "up")
+            ip("addr", "add", address + "/24", "dev", "link0", namespace=namespace)
+            ip("link", "set", "lo", "up", namespace=namespace)
+            ip("link", "set", "link0", "up", namespace=namespace)
 
     def set(self, up):
-        ip("-n", self.near, "link", "set", "link0", "up" if up else "down")
+        ip("link", "set", "link0", "up" if up else "down", namespace=self.near)
 
     def close(self):
         for namespace in (self.near, self.far):

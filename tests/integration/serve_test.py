@@ -544,12 +544,12 @@ def mismatches(value, schema, schemas, where="$"):
 
 
 class Drain(Case):
-    settings = "[pool]\nworkers = 6\nautoscale = false\ndrain = \"1s\"\n"
+    settings = "[pool]\nworkers = 6\nautoscale = false\ndrain = \"3s\"\n"
 
     def test_what_runs_may_finish_and_the_rest_is_handed_back(self):
         self.agent("careful", 'command: [sleep, "60"]\n', on_crash="doubt")
         d = self.serve()
-        short, long, doubtful = d.submit("slow", args={"seconds": "1"}), d.submit("slow"), d.submit("careful")
+        short, long, doubtful = d.submit("slow", args={"seconds": "1.5"}), d.submit("slow"), d.submit("careful")
         wait_for(lambda: all(d.run(run)["state"] == "running" for run in (short, long, doubtful)), 10, "all to run")
         d.process.send_signal(signal.SIGTERM)
         wait_for(lambda: d.ask("GET", "/readyz")[0] == 503, 5, "it to say so")

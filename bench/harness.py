@@ -5,6 +5,7 @@ A program is called as `program BENCH key=value…` and prints one JSON line per
 """
 import contextlib
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -323,10 +324,18 @@ def own_seconds():
 def run_once(command, timeout_s, served_seconds=lambda: 0.0):
     """Runs one process to its end. `other_cores` is how many cores were kept busy by anything else meanwhile."""
     busy, own, start = busy_seconds(), own_seconds() + served_seconds(), time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               start_new_session=True)
+    # Told to end between its start and the `try`, we would leave it behind.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    unblock = functools.partial(signal.pthread_sigmask, signal.SIG_SETMASK, before)
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   start_new_session=True, preexec_fn=unblock)
+    except BaseException:
+        unblock()
+        raise
     error = ""
     try:
+        unblock()
         out, err = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)

@@ -120,10 +120,7 @@ Result<store::NewRun> LocalFleet::prepare(const Submission& wish) const {
 Task<Result<>> LocalFleet::bound_by_parent(Submission& wish) {
   STINT_CO_TRY(const RunView parent, co_await must_find(wish.parent));
   if (wish.trace.empty()) wish.trace = parent.input.trace;
-  if (parent.run.expires_at) {
-    const Duration left = *parent.run.expires_at - parts_.ambient.wall_now();
-    wish.deadline = std::min(wish.deadline.value_or(left), left);
-  }
+  if (const auto& end = parent.run.expires_at) wish.deadline_at = std::min(wish.deadline_at.value_or(*end), *end);
   const auto spec = parts_.book().find(parent.run.agent);
   const domain::BudgetSpec whole =
       spec == parts_.book().end() ? parent.input.budget : parent.input.budget.or_else(spec->second.budget);

@@ -18,7 +18,7 @@ GO_SHARE, NGINX_SHARE = 1.5, 0.5
 class Served(Program):
     """A server with wrk before it."""
 
-    python = "/usr/bin/python3"
+    python, peer = "/usr/bin/python3", "http_peer.py"
 
     def __init__(self, name, inner=None):
         self.name, self.inner = name, inner
@@ -38,7 +38,7 @@ class Served(Program):
         return " ".join(self.inner.command()) + " serve" + threads
 
     def command(self):
-        return ["env", f"STINT_BENCH_SERVER={self.server()}", self.python, "-B", str(PEERS / "py" / "http_peer.py")]
+        return ["env", f"STINT_BENCH_SERVER={self.server()}", self.python, "-B", str(PEERS / "py" / self.peer)]
 
     def version(self):
         return self.inner.version() if self.inner else "nginx-light"

@@ -5,9 +5,9 @@ There its parts are wired over the store in memory with a driver that answers at
 what a process costs is a row of its own. wrk takes one of the two cores.
 """
 import os
-import shutil
 
 from harness import GoPeer, Ours, Program, Skip, PEERS, first_line
+from http_suite import Served
 from suite import Figure, Group, Row, Target, Verdict
 
 STINT, STINT_PROCESS = "stint", "stint, with a process for each run (`true`)"
@@ -23,32 +23,19 @@ SHORT_FORM = "/api/agent/run?session_id={n}&query=q"  # runs of one session wait
 POOL = {"workers": 10, "queue": 200}  # those of `stint serve`
 
 
-class Loaded(Program):
+class Loaded(Served):
     """A server with a client before it: `serve_peer.py`."""
 
-    python = "/usr/bin/python3"
+    peer = "serve_peer.py"
 
     def __init__(self, name, inner=None, words="", daemon=False):
-        self.name, self.inner, self.words, self.daemon = name, inner, words, daemon
-
-    def prepare(self, build):
-        if not shutil.which("wrk"):
-            raise Skip("wrk is not installed", "apt-get install wrk")
-        if self.inner:
-            self.inner.prepare(build)
-        elif not shutil.which("nginx") and not os.path.exists("/usr/sbin/nginx"):
-            raise Skip("nginx is not installed", "apt-get install nginx-light")
+        super().__init__(name, inner)
+        self.words, self.daemon = words, daemon
 
     def server(self):
         if self.inner is None:
             return "nginx"
         return ("daemon " if self.daemon else "") + " ".join(self.inner.command()) + self.words
-
-    def command(self):
-        return ["env", f"STINT_BENCH_SERVER={self.server()}", self.python, "-B", str(PEERS / "py" / "serve_peer.py")]
-
-    def version(self):
-        return self.inner.version() if self.inner else "nginx-light"
 
 
 class Uvicorn(Program):

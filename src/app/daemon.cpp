@@ -131,8 +131,10 @@ Task<Result<>> Daemon::serve() {
   auto body = [this](Scope& scope) -> Task<Result<>> {
     scope.spawn(hear_signals());
     scope.spawn(watch_surroundings());
-    scope.spawn(server_->serve());
+    // Who is answered may ask for whatever there is: the store has heard of agents and limits by then.
+    STINT_CO_CHECK(co_await engine_->enlist());
     STINT_CO_CHECK(co_await size_limits());
+    scope.spawn(server_->serve());
     Result<> ended = co_await engine_->run();
     scope.cancel();
     co_return ended;

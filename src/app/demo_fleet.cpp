@@ -252,7 +252,8 @@ int DemoFleetCommand::run(const domain::Ambient& ambient) {
               *token);
   if (const auto listening = daemon.listen(*where, {}); !listening) return cli::complain(listening.error());
   fmt::print("Serving 2 demo agents on {}\n", daemon.url());
-  fmt::print("  try, in another terminal   STINT_URL={} STINT_TOKEN={} stint top\n", daemon.url(), *token);
+  fmt::print("  try, in another terminal   STINT_URL={} STINT_TOKEN={} {} top\n", daemon.url(), *token,
+             std::filesystem::read_symlink("/proc/self/exe").string());
   std::fflush(stdout);
   Show show(daemon, ambient, runs_ != 0 ? runs_ : live ? kRunsMax : kRunsDefault, live, around.colour);
   std::optional<Result<>> ended;

@@ -25,7 +25,7 @@ class DemoFleet(unittest.TestCase):
         self.addCleanup(demo.stdout.close)
         self.addCleanup(demo.stderr.close)
         demo.stdout.readline()
-        url, token = re.search(r"STINT_URL=(\S+) STINT_TOKEN=(\S+) stint top", demo.stdout.readline()).groups()
+        url, token = re.search(r"STINT_URL=(\S+) STINT_TOKEN=(\S+) /\S+/stint top", demo.stdout.readline()).groups()
         time.sleep(1.5)
         request = urllib.request.Request(url + "/v1/runs", headers={"Authorization": "Bearer " + token})
         with urllib.request.urlopen(request) as answer:

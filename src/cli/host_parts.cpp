@@ -85,6 +85,7 @@ class ProcessWork final : public domain::Work {
     report.outcome = std::move(ended->outcome);
     hide_secrets(report.outcome.text);
     hide_secrets(report.outcome.message);
+    for (Denial& denial : report.outcome.denials) hide_secrets(denial.call);
     report.tools_used = ended->tools_used;
     report.processes_ended = ended->processes_ended;
     report.ending = ended->ending;

@@ -366,11 +366,6 @@ Task<Result<>> LocalFleet::answer(std::string id) {
 
 /// One that the store can pause: a name that was mistyped must not make a new one.
 Task<Result<>> LocalFleet::must_know(const std::string& limit) {
-  for (const auto& [name, spec] : parts_.book()) {  // of which the store may not have heard yet
-    if (std::ranges::find(spec.entry.limits, limit, &store::LimitUse::limit) != spec.entry.limits.end()) {
-      co_return Result<>();
-    }
-  }
   STINT_CO_TRY(const auto known, co_await parts_.store.limits());
   if (std::ranges::find(known, limit, &store::LimitState::name) != known.end()) co_return Result<>();
   co_return fail(Errc::invalid, "there is no limit '" + limit + "' in the store. `stint limits` lists them");
@@ -440,14 +435,6 @@ Task<Result<std::vector<LimitView>>> LocalFleet::limits() {
     }
     view.paused = state.paused;
     view.paused_until = state.paused_until;
-  }
-  for (const auto& [name, spec] : parts_.book()) {  // of which the store may not have heard yet
-    for (const store::LimitUse& use : spec.entry.limits) {
-      if (std::ranges::find(views, use.limit, &LimitView::name) != views.end()) continue;
-      LimitView& view = views.emplace_back();
-      view.name = use.limit;
-      view.home = "store";
-    }
   }
   std::ranges::sort(views, {}, &LimitView::name);
   co_return views;

@@ -19,6 +19,18 @@
 namespace stint::cli {
 namespace {
 
+Result<> check_one_budget(const SubmitOptions& options) {
+  if (options.each.empty()) return fail(Errc::invalid, "--one-budget is for the runs of --each");
+  const bool spends = !options.tokens.empty() || !options.cost.empty();
+  if (options.time.empty() && !spends) {
+    return fail(Errc::invalid, "--one-budget of what? Say --time, --tokens or --cost");
+  }
+  if (spends && !options.wait) {
+    return fail(Errc::invalid, "--one-budget with --tokens or --cost needs --wait: this command adds up what they use");
+  }
+  return {};
+}
+
 Result<engine::Submission> read_wish(const SubmitOptions& options) {
   engine::Submission wish;
   if (!options.words.empty()) {
@@ -34,6 +46,7 @@ Result<engine::Submission> read_wish(const SubmitOptions& options) {
   if (!options.each.empty() && !options.prompt.empty()) {
     return fail(Errc::invalid, "--each without an agent takes each line for a prompt: leave out -p");
   }
+  if (options.one_budget) STINT_CHECK(check_one_budget(options));
   wish.prompt = options.prompt;
   wish.session = options.session;
   wish.trace = domain::trace_of(os::environment("TRACEPARENT")).value_or("");
@@ -146,7 +159,8 @@ SubmitCommand::SubmitCommand(CLI::App& app)
           "Prints the id. Values fill the agent's arguments in order; key=value names one. What was accepted is "
           "durable.\n"
           "--each: a line is a JSON object of arguments, or the first value; without AGENT it is a prompt. A bad "
-          "line is\nnamed and does not stop the others. A full queue is waited for.\n") +
+          "line is\nnamed and does not stop the others. A full queue is waited for. --one-budget: --time (from now), "
+          "--tokens and\n--cost are for all lines together; when they are used up, what is left is cancelled.\n") +
       kExitStatuses);
   command_.option("AGENT", options_.words, "The agent, then its arguments").value("[VALUE…] [KEY=VALUE…]");
   command_.option("-p,--prompt", options_.prompt, "A prompt instead of an agent").value("TEXT");
@@ -163,6 +177,7 @@ SubmitCommand::SubmitCommand(CLI::App& app)
       .one_of({"claude", "codex", "gemini", "command"});
   command_.option("--model", options_.model, "Passed to the driver").value("NAME");
   command_.option("--each", options_.each, "A run for each line; - is standard input").value("FILE|-");
+  command_.flag("--one-budget", options_.one_budget, "With --each: one budget for all of them");
   command_.flag("--wait", options_.wait, "Until it has ended; its exit status is that of the run");
   command_.flag("--no-wait", options_.no_wait, "Do not wait for room in a full queue");
   command_.flag("--json", options_.json, "One JSON object per run");

@@ -18,6 +18,7 @@ struct SubmitOptions {
   std::string priority;
   std::optional<std::int64_t> attempts;
   std::string each;  ///< a file, or -
+  bool one_budget = false;
   bool wait = false;
   bool no_wait = false;
   bool json = false;

@@ -1,10 +1,12 @@
 #include "cli/submit_each.hpp"
 
+#include "cli/each_budget.hpp"
 #include "cli/each_lines.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/fleet_text.hpp"
 #include "cli/printable.hpp"
 #include "os/fd.hpp"
+#include "stint/combinators.hpp"
 #include "wire/fleet.hpp"
 
 #include <fmt/format.h>
@@ -12,6 +14,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
+#include <poll.h>
+#include <set>
 #include <unistd.h>
 
 namespace stint::cli {
@@ -22,9 +26,11 @@ using namespace std::chrono_literals;
 constexpr std::size_t kBatch = 200;
 constexpr std::size_t kBlock = 64 << 10;
 constexpr Duration kComeAgain = 2s, kComeAgainMax = 30s;
+constexpr std::size_t kCancelledAtOnce = 16;
+constexpr Duration kBudgetLook = 1s, kPipeLook = 50ms;
+constexpr std::size_t kQueuedLook = 64;  // so many in a row have not begun: nor have those behind them
 
-/// A file or standard input, in pieces. Blocks while it reads, since the command does nothing else meanwhile; a signal
-/// interrupts that.
+/// A file or standard input, in pieces. Blocks while it reads; a signal interrupts that.
 class Source {
  public:
   static Result<Source> blocking_open(const std::string& name) {
@@ -43,6 +49,11 @@ class Source {
     bytes.resize(static_cast<std::size_t>(size));
     return bytes;
   }
+  /// Something can be read, or the end was reached.
+  [[nodiscard]] bool is_ready() const noexcept {
+    pollfd look{.fd = number_, .events = POLLIN, .revents = 0};
+    return ::poll(&look, 1, 0) != 0;
+  }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
  private:
@@ -55,10 +66,24 @@ class Source {
 class EachSubmitter {
  public:
   EachSubmitter(FleetAccess& access, const SubmitOptions& options, engine::Submission like, Source source)
-      : access_(access), options_(options), like_(std::move(like)), source_(std::move(source)) {}
+      : access_(access),
+        options_(options),
+        like_(std::move(like)),
+        source_(std::move(source)),
+        budget_(options.one_budget ? like_.budget : domain::BudgetSpec()) {}
 
   Task<Result<int>> run() {
+    if (!options_.one_budget || !options_.wait) co_return co_await submit_all();
+    auto first = co_await race(submit_all(), spend());
+    if (auto* const done = std::get_if<0>(&first)) co_return std::move(*done);
+    STINT_CO_CHECK(std::get<1>(first));
+    co_return co_await cancel_rest();
+  }
+
+ private:
+  Task<Result<int>> submit_all() {
     for (bool end = false; !end;) {
+      while (options_.one_budget && !source_.is_ready()) co_await sleep_for(kPipeLook);
       STINT_CO_TRY(const std::optional<std::string> bytes, source_.blocking_read());
       if (!bytes) {
         co_await sleep_for(1ms);  // the signal is heard by the reactor
@@ -73,7 +98,48 @@ class EachSubmitter {
     co_return exit_;
   }
 
- private:
+  /// Until the budget of all is used up.
+  Task<Result<>> spend() {
+    while (true) {
+      co_await sleep_for(kBudgetLook);
+      std::size_t queued = 0;
+      for (std::size_t i = 0; i < ids_.size() && queued < kQueuedLook; ++i) {
+        if (ended_.contains(ids_[i])) continue;
+        STINT_CO_TRY(const auto view, co_await access_.fleet.find(std::string(ids_[i])));
+        if (!view) continue;
+        budget_.see(*view);
+        if (domain::is_finished(view->run.state)) ended_.insert(ids_[i]);
+        queued = view->run.state == domain::RunState::queued && view->run.attempt == 0 ? queued + 1 : 0;
+      }
+      if (!budget_.used_up().empty()) co_return Result<>();
+    }
+  }
+
+  /// Those that run first: they go on spending.
+  Task<Result<int>> cancel_rest() {
+    fmt::print(stderr, "stint: {}; what is left is cancelled\n", budget_.used_up());
+    std::vector<std::string> left;
+    for (const std::string& id : ids_) {
+      if (!ended_.contains(id)) left.push_back(id);
+    }
+    std::size_t next = 0;
+    auto lane = [&]() -> Task<Result<>> {
+      while (next < left.size()) {
+        const std::string id = left[next++];
+        STINT_CO_CHECK(co_await access_.fleet.cancel(id));
+      }
+      co_return Result<>();
+    };
+    auto body = [&](Scope& scope) -> Task<> {
+      for (std::size_t i = 0; i < std::min(kCancelledAtOnce, left.size()); ++i) scope.spawn(lane());
+      co_return;
+    };
+    STINT_CO_CHECK(co_await with_scope(std::ref(body)));
+    note(kExitExpired);
+    STINT_CO_CHECK(co_await wait_for_all());
+    co_return exit_;
+  }
+
   struct Wish {
     std::uint64_t line = 0;
     engine::Submission wish;
@@ -91,7 +157,10 @@ class EachSubmitter {
     }
     // Those for which there is no room come again, before any that stand behind them.
     for (Duration pause = kComeAgain; !batch.empty();) {
-      STINT_CO_TRY(std::vector<Wish> left, co_await offer(std::move(batch)));
+      // What was accepted has to be known, if the budget ends meanwhile.
+      auto offered = offer(std::move(batch));
+      STINT_CO_TRY(std::vector<Wish> left,
+                   options_.one_budget ? co_await shield(std::move(offered)) : co_await std::move(offered));
       batch = std::move(left);
       if (batch.empty()) break;
       if (options_.no_wait) {
@@ -155,12 +224,11 @@ class EachSubmitter {
   }
 
   Task<Result<>> wait_for_all() {
-    std::uint64_t failed = 0;
-    for (const std::string& id : ids_) {
-      STINT_CO_TRY(const engine::RunView end, co_await access_.fleet.wait(id));
+    for (; told_ < ids_.size(); ++told_) {
+      STINT_CO_TRY(const engine::RunView end, co_await access_.fleet.wait(ids_[told_]));
       const int exit = exit_status(end.run);
       note(exit);
-      if (exit != kExitDone) ++failed;
+      if (exit != kExitDone) ++failed_;
       if (options_.json) {
         fmt::print("{}\n", wire::to_json(end));
       } else {
@@ -168,7 +236,7 @@ class EachSubmitter {
       }
       std::fflush(stdout);
     }
-    if (!options_.json) fmt::print(stderr, "stint: {} of {} succeeded\n", ids_.size() - failed, ids_.size());
+    if (!options_.json) fmt::print(stderr, "stint: {} of {} succeeded\n", ids_.size() - failed_, ids_.size());
     co_return Result<>();
   }
   void note(int exit) noexcept {
@@ -181,9 +249,12 @@ class EachSubmitter {
   Source source_;
   LineCutter cutter_;
   std::vector<std::string> ids_;
+  std::size_t told_ = 0;  // how many of them, of their ends
+  EachBudget budget_;
+  std::set<std::string> ended_;  // what they used is known for good
   std::optional<Error> full_;
   bool told_full_ = false;
-  std::uint64_t accepted_ = 0, known_ = 0, refused_ = 0;
+  std::uint64_t accepted_ = 0, known_ = 0, refused_ = 0, failed_ = 0;
   int exit_ = kExitDone;
 };
 
@@ -191,6 +262,9 @@ class EachSubmitter {
 
 Task<Result<int>> submit_each(FleetAccess& access, const SubmitOptions& options, engine::Submission like) {
   STINT_CO_TRY(Source source, Source::blocking_open(options.each));
+  if (options.one_budget && like.budget.time) {
+    like.deadline_at = access.ambient.wall_now() + std::chrono::ceil<std::chrono::milliseconds>(*like.budget.time);
+  }
   EachSubmitter submitter(access, options, std::move(like), std::move(source));
   co_return co_await submitter.run();
 }

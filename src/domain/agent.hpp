@@ -58,10 +58,10 @@ struct LimitRequest {
 
 /// Absent: not bounded by this agent.
 struct BudgetSpec {
-  std::optional<Duration> time;
-  std::optional<std::int64_t> attempts;
-  std::optional<std::int64_t> tokens;
-  std::optional<std::int64_t> money_micros;
+  std::optional<Duration> time{};
+  std::optional<std::int64_t> attempts{};
+  std::optional<std::int64_t> tokens{};
+  std::optional<std::int64_t> money_micros{};
 
   /// What is absent here, from there.
   [[nodiscard]] BudgetSpec or_else(const BudgetSpec& other) const {

@@ -19,14 +19,21 @@ namespace stint::domain {
 
 /// What a run was asked to do, beyond what its agent's file says.
 struct RunInput {
+  /// The budget of a run above it, on which it draws as well.
+  struct BudgetAbove {
+    std::string run;
+    BudgetSpec budget;  ///< tokens and money
+  };
+
   ArgumentValues args;
   std::string prompt;                  ///< instead of an agent's; empty: the agent's
   std::string driver, model, program;  ///< empty: the agent's, or the settings'
   std::string title;                   ///< for listings
   BudgetSpec budget;                   ///< what differs from the agent's
-  std::string directory;               ///< where it runs; empty: the project's root
-  std::string retry_of;                ///< the id of the run that it repeats
-  std::string trace;                   ///< of what it belongs to, 32 hexadecimal digits
+  std::vector<BudgetAbove> budgets_above;
+  std::string directory;  ///< where it runs; empty: the project's root
+  std::string retry_of;   ///< the id of the run that it repeats
+  std::string trace;      ///< of what it belongs to, 32 hexadecimal digits
 };
 
 /// What earlier attempts of a run left behind, and its result in the end.

@@ -71,6 +71,9 @@ Verdict after_api_error(const Outcome& outcome, const VerdictFacts& facts) {
   if (failure.retry == Retry::never || !window) return ends(Settle::failed, outcome);
   const Again how = again(outcome, facts, facts.tools_used);
   if (how == Again::never) return doubt(outcome);
+  if (facts.retries_used_up) {
+    return park(outcome, facts, std::max(kUnreachable, outcome.retry_after.value_or(Duration::zero())));
+  }
   return retry(outcome, facts, how, outcome.retry_after.value_or(Duration::zero()));
 }
 

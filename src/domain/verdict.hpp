@@ -2,7 +2,8 @@
 ///
 /// Only what is safe to repeat is repeated. What may have had effects goes on in its own conversation, where the driver
 /// can, or is run again where its agent allows that, or is put in doubt. A rate limit, an unreachable provider and an
-/// expired login are nobody's failure: the run is parked with its account and uses up no attempt.
+/// expired login are nobody's failure: the run is parked with its account and uses up no attempt. So it is with a
+/// provider that fails so often that its account has no retries left.
 #pragma once
 
 #include "domain/agent.hpp"
@@ -21,6 +22,7 @@ struct VerdictFacts {
   std::uint32_t attempts_max = 3;
   bool tools_used = false;  ///< it began to do something
   OnCrash on_crash = OnCrash::doubt;
+  bool retries_used_up = false;  ///< those of its account: what comes after is sent by a probe, not by everyone
   WallTime wall_now{};
 };
 

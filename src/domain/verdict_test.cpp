@@ -54,6 +54,21 @@ TEST(Verdict, attempts_are_counted) {
   EXPECT_EQ(verdict.why, "why; that was attempt 2 of 2");
 }
 
+TEST(Verdict, an_account_without_retries_left_is_paused_instead) {
+  Outcome failing = outcome(OutcomeKind::api_error);
+  failing.http_status = 529;
+  VerdictFacts down = facts();
+  down.number = down.attempts_max = 1;
+  EXPECT_EQ(judge(failing, down).settle, Settle::failed);
+  down.retries_used_up = true;
+  EXPECT_EQ(judge(failing, down).settle, Settle::park) << "the next attempt is a probe, and costs it nothing";
+  EXPECT_TRUE(judge(failing, down).pauses_account);
+  failing.retry_after = 90s;
+  EXPECT_EQ(judge(failing, down).park_for, Duration(90s));
+  failing.http_status = 400;
+  EXPECT_EQ(judge(failing, down).settle, Settle::failed) << "that is not the provider's fault";
+}
+
 TEST(Verdict, a_rate_limit_parks_the_run_with_its_account_until_the_window_opens) {
   Outcome limited = outcome(OutcomeKind::rate_limited);
   limited.resets_at = WallTime(5h);

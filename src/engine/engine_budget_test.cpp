@@ -70,19 +70,56 @@ TEST_F(EngineTest, children_get_what_is_left_of_their_parents_budget) {
   };
   const auto first = child(10h);
   ASSERT_TRUE(first);
-  EXPECT_EQ(look(first->id).input, "60") << "the parent has used 40";
+  EXPECT_TRUE(look(first->id).input.starts_with("60 ")) << "the parent has used 40";
   EXPECT_EQ(look(first->id).deadline, look(parent).expires_at);
   sim_.advance(3s);
   EXPECT_EQ(look(first->id).state, RunState::succeeded);
   const auto second = child(1min);
   ASSERT_TRUE(second);
-  EXPECT_EQ(look(second->id).input, "20");
+  EXPECT_TRUE(look(second->id).input.starts_with("20 "));
   EXPECT_LT(look(second->id).deadline, look(parent).expires_at);
   sim_.advance(3s);
   EXPECT_EQ(look(second->id).state, RunState::expired) << "it would have used 40";
   const auto third = child({});
   ASSERT_FALSE(third);
   EXPECT_EQ(third.error().code(), Errc::exhausted);
+}
+
+TEST_F(EngineTest, children_that_run_at_once_draw_on_one_budget) {
+  add_agent("head", OnCrash::rerun);
+  add_agent("child", OnCrash::rerun);
+  book_["head"].budget.tokens = 100;
+  decide_ = [](const domain::WorkOrder& order) {
+    Script script{.takes = order.agent == "head" ? Duration(1h) : Duration(5s), .outcome = {}};
+    script.outcome.kind = OutcomeKind::succeeded;
+    if (order.agent == "child") script.uses = 40;
+    return script;
+  };
+  start();
+  LocalFleet fleet({sim_, store_, scribe_, ambient_, [this]() -> const Book& { return book_; }, engine_.get()}, {});
+  const auto below = [&](const std::string& parent) {
+    Submission wish;
+    wish.agent = "child";
+    wish.parent = parent;
+    std::vector<Submission> wishes;
+    wishes.push_back(std::move(wish));
+    return get(fleet.submit(std::move(wishes))).front();
+  };
+  const std::string head = submit("head"), other = submit("child");
+  sim_.advance(1s);
+  const auto first = below(head);
+  sim_.advance(1s);
+  const auto second = below(head), grandchild = below(first->id);
+  ASSERT_TRUE(grandchild);
+  sim_.advance(3900ms);
+  EXPECT_EQ(look(head).state, RunState::running) << "one has used 40";
+  sim_.advance(2s);  // the two others have used 40 each
+  for (const std::string& id : {head, first->id, second->id, grandchild->id}) {
+    EXPECT_EQ(look(id).state, RunState::expired) << look(id).error;
+    EXPECT_NE(look(id).error.find("tokens"), std::string::npos) << look(id).error;
+  }
+  sim_.advance(10s);
+  EXPECT_EQ(look(other).state, RunState::succeeded) << "it is not of that family";
 }
 
 TEST_F(EngineTest, what_the_host_lacks_for_a_moment_costs_no_attempt) {

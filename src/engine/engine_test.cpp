@@ -55,6 +55,31 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Outage,
                          testing::Values(OutcomeKind::rate_limited, OutcomeKind::api_error, OutcomeKind::not_logged_in),
                          [](const auto& info) { return std::string(to_string(info.param)); });
 
+TEST_F(EngineTest, a_provider_that_only_fails_is_probed_and_not_retried_by_everyone) {
+  add_agent("a", OnCrash::resume, "account:x");
+  book_["a"].budget.attempts = 3;
+  const TimePoint over = sim_.now() + 1h;
+  std::size_t failures = 0;
+  decide_ = [&](const domain::WorkOrder&) {
+    Script script;
+    script.outcome.kind = OutcomeKind::succeeded;
+    if (sim_.now() < over) {
+      ++failures;
+      script.outcome.kind = OutcomeKind::api_error;
+      script.outcome.http_status = 500;
+    }
+    return script;
+  };
+  start(10);
+  for (int i = 0; i < 50; ++i) (void)submit("a");
+  sim_.advance(59min);
+  EXPECT_EQ(count(RunState::failed), 0U);
+  const std::size_t probes = 59 * 60 / 15;  // one each time the account is tried again
+  EXPECT_LT(failures, 10 + 10 + 10 + probes) << "who ran when it began, their retries, who came in between, probes";
+  sim_.advance(2h);
+  EXPECT_EQ(count(RunState::succeeded), 50U);
+}
+
 TEST_F(EngineTest, a_drain_lets_finish_then_hands_back_without_using_up_an_attempt) {
   add_agent("long", OnCrash::rerun);
   add_agent("short", OnCrash::rerun);

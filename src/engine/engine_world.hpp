@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,12 +26,18 @@ using domain::RunState;
 class PlainScribe final : public pool::Scribe {
  public:
   [[nodiscard]] std::string write(const domain::RunInput& input) const override {
-    return std::to_string(input.budget.tokens.value_or(0));
+    std::string text = std::to_string(input.budget.tokens.value_or(0));
+    for (const auto& each : input.budgets_above)
+      text += " " + each.run + " " + std::to_string(each.budget.tokens.value_or(0));
+    return text;
   }
   [[nodiscard]] Result<domain::RunInput> read_input(std::string_view text) const override {
     domain::RunInput input;
-    const std::int64_t tokens = std::stoll(std::string(text));
+    std::istringstream words{std::string(text)};
+    std::int64_t tokens = 0;
+    words >> tokens;
     if (tokens > 0) input.budget.tokens = tokens;
+    for (std::string run; words >> run >> tokens;) input.budgets_above.push_back({run, {.tokens = tokens}});
     return input;
   }
   [[nodiscard]] std::string write(const domain::RunMemo& memo) const override {

@@ -5,6 +5,7 @@
 #include "agent/template.hpp"
 #include "domain/run_id.hpp"
 #include "domain/trace.hpp"
+#include "pool/family.hpp"
 
 #include <algorithm>
 
@@ -18,8 +19,7 @@ constexpr std::string_view kNoDaemon = "no daemon runs here. `stint serve` start
 constexpr Duration kComeAgain = 2s;
 constexpr Duration kLookAgain = 500ms;  // what other processes do is not told to us
 constexpr std::uint32_t kShownRunning = 200;
-constexpr std::uint32_t kChildrenCounted = 1000;  // of one run, the newest: for what is left of its budget
-constexpr std::size_t kTitleMax = 80;             // bytes, of one that is made from a prompt
+constexpr std::size_t kTitleMax = 80;  // bytes, of one that is made from a prompt
 
 Error no_such_run(const std::string& id) {
   return {Errc::invalid, "there is no run '" + id + "'. `stint ls` lists them"};
@@ -73,7 +73,7 @@ Result<> LocalFleet::may_submit() const {
   return fail(Error(Errc::closed, Retry::safe, "this daemon is draining and takes no new runs").after(kComeAgain));
 }
 
-Result<store::NewRun> LocalFleet::prepare(const Submission& wish) const {
+Result<store::NewRun> LocalFleet::prepare(const Submission& wish, BudgetsAbove above) const {
   const Book& book = parts_.book();
   const std::string name = wish.agent.empty() ? std::string(kPromptAgent) : wish.agent;
   const auto found = book.find(name);
@@ -95,6 +95,7 @@ Result<store::NewRun> LocalFleet::prepare(const Submission& wish) const {
   input.program = wish.program;
   input.title = title;
   input.budget = wish.budget;
+  input.budgets_above = std::move(above);
   input.retry_of = wish.retry_of;
   input.trace = wish.trace.empty() ? domain::new_trace_id(parts_.ambient) : wish.trace;
   store::NewRun run;
@@ -117,31 +118,32 @@ Result<store::NewRun> LocalFleet::prepare(const Submission& wish) const {
 }
 
 /// What a run asks of others it pays from its own budget: they get no more than is left of it.
-Task<Result<>> LocalFleet::bound_by_parent(Submission& wish) {
+Task<Result<LocalFleet::BudgetsAbove>> LocalFleet::bound_by_parent(Submission& wish) {
   STINT_CO_TRY(const RunView parent, co_await must_find(wish.parent));
   if (wish.trace.empty()) wish.trace = parent.input.trace;
   if (const auto& end = parent.run.expires_at) wish.deadline_at = std::min(wish.deadline_at.value_or(*end), *end);
+  BudgetsAbove above = parent.input.budgets_above;
   const auto spec = parts_.book().find(parent.run.agent);
-  const domain::BudgetSpec whole =
-      spec == parts_.book().end() ? parent.input.budget : parent.input.budget.or_else(spec->second.budget);
-  if (!whole.tokens && !whole.money_micros) co_return Result<>();
-  std::int64_t tokens = parent.memo.usage.tokens(), money = parent.memo.usage.money_micros;
-  store::Filter filter;
-  filter.parent = parent.run.id;
-  filter.most = kChildrenCounted;
-  STINT_CO_TRY(const std::vector<store::Run> children, co_await parts_.store.list(std::move(filter)));
-  for (const store::Run& child : children) {
-    tokens += child.tokens;
-    money += child.money_micros;
+  domain::BudgetSpec own = parent.input.budget;
+  if (spec != parts_.book().end()) own = own.or_else(spec->second.budget);
+  if (own.tokens || own.money_micros) {
+    above.push_back({parent.run.id, {.tokens = own.tokens, .money_micros = own.money_micros}});
   }
-  if (whole.tokens) wish.budget.tokens = std::min(wish.budget.tokens.value_or(*whole.tokens), *whole.tokens - tokens);
-  if (whole.money_micros) {
-    const std::int64_t left = *whole.money_micros - money;
-    wish.budget.money_micros = std::min(wish.budget.money_micros.value_or(left), left);
+  const pool::Worker* const here = parts_.engine == nullptr ? nullptr : &parts_.engine->worker();
+  for (const auto& [run, budget] : above) {
+    STINT_CO_TRY(const pool::FamilyUse used, co_await pool::used_by_family(parts_.store, here, run));
+    if (budget.tokens) {
+      const std::int64_t left = *budget.tokens - used.tokens;
+      wish.budget.tokens = std::min(wish.budget.tokens.value_or(left), left);
+    }
+    if (budget.money_micros) {
+      const std::int64_t left = *budget.money_micros - used.money_micros;
+      wish.budget.money_micros = std::min(wish.budget.money_micros.value_or(left), left);
+    }
   }
   const bool spent = wish.budget.tokens.value_or(1) <= 0 || wish.budget.money_micros.value_or(1) <= 0;
   if (spent) co_return fail(Errc::exhausted, "the budget of the run that asks for it is used up");
-  co_return Result<>();
+  co_return above;
 }
 
 /// An engine has told the store of its agents. Without one, those that the store knows stay as they are: somebody else
@@ -164,8 +166,10 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
   std::vector<store::NewRun> runs;
   std::vector<std::size_t> places;
   for (Submission& wish : wishes) {
-    const Result<> bounded = wish.parent.empty() ? Result<>() : co_await bound_by_parent(wish);
-    Result<store::NewRun> run = bounded ? prepare(wish) : Result<store::NewRun>(fail(bounded.error()));
+    Result<BudgetsAbove> above;
+    if (!wish.parent.empty()) above = co_await bound_by_parent(wish);
+    Result<store::NewRun> run =
+        above ? prepare(wish, std::move(*above)) : Result<store::NewRun>(fail(std::move(above).error()));
     if (run) {
       places.push_back(answers.size());
       runs.push_back(std::move(*run));

@@ -56,9 +56,10 @@ class LocalFleet final : public Fleet {
   Task<Result<>> drain(std::optional<Duration> timeout) override;
 
  private:
-  Result<store::NewRun> prepare(const Submission& wish) const;
+  using BudgetsAbove = std::vector<domain::RunInput::BudgetAbove>;
+  [[nodiscard]] Result<store::NewRun> prepare(const Submission& wish, BudgetsAbove above) const;
   Result<> may_submit() const;
-  Task<Result<>> bound_by_parent(Submission& wish);
+  Task<Result<BudgetsAbove>> bound_by_parent(Submission& wish);
   Task<Result<>> define_missing(const std::vector<store::NewRun>& runs);
   Task<Result<RunView>> must_find(std::string id);
   Task<Result<>> must_know(const std::string& limit);

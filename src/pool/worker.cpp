@@ -1,5 +1,6 @@
 #include "pool/worker.hpp"
 
+#include "pool/family.hpp"
 #include "pool/persist.hpp"
 #include "pool/recorder.hpp"
 #include "stint/combinators.hpp"
@@ -23,6 +24,7 @@ using domain::Settle;
 
 constexpr std::uint32_t kAttemptsDefault = 3;
 constexpr std::uint32_t kNotesPage = 500;
+constexpr Duration kFamilyLook = std::chrono::seconds(1);
 
 domain::WorkReport not_begun(OutcomeKind kind, std::string message) {
   domain::WorkReport report;
@@ -133,6 +135,10 @@ Result<std::unique_ptr<domain::WorkOrder>> Worker::order_of(Assignment& assignme
   assignment.budget = input.budget.or_else(assignment.budget);
   order->input = std::move(input);
   order->budget = assignment.budget;
+  carried.budgets_ = order->input.budgets_above;
+  if (assignment.budget.tokens || assignment.budget.money_micros) {
+    carried.budgets_.push_back({carried.id, assignment.budget});
+  }
   order->usage_before = memo.usage;
   if (memo.resumes) {
     order->conversation = memo.conversation;
@@ -185,6 +191,7 @@ Task<domain::WorkReport> Worker::work(Assignment& assignment, Carried& carried,
   }
   Recorder recorder(parts_.store, parts_.scribe, parts_.changes, carried.owner, assignment.claim);
   const Usage before = order->usage_before;
+  const auto used = carried.budgets_.empty() ? nullptr : std::make_unique<Bell>();
   auto listener = [&](const domain::WorkNews& news) {
     job.beat();
     recorder.hear(news);
@@ -192,6 +199,7 @@ Task<domain::WorkReport> Worker::work(Assignment& assignment, Carried& carried,
     carried.usage = before;
     carried.usage += news.usage;
     watch_budget(carried, carried.usage, assignment.budget);
+    if (used) used->ring();
   };
   const std::string conversation = order->conversation;
   if (carried.stopped() != Carried::Stop::none) {
@@ -220,6 +228,7 @@ Task<domain::WorkReport> Worker::work(Assignment& assignment, Carried& carried,
     // Somebody may have asked while nobody could be reached.
     if (carried.stopped() != Carried::Stop::none) (*work)->end(outcome_of(carried.stopped()), carried.stop_text_);
     scope.spawn(recorder.run());
+    if (used) scope.spawn(watch_family(carried, *used));
     if (assignment.claim.left) scope.spawn(end_at(carried, scope.executor().now() + *assignment.claim.left));
     Result<domain::WorkReport> report = co_await (*work)->run();
     carried.work_ = nullptr;
@@ -269,9 +278,33 @@ void Worker::watch_budget(Carried& carried, const Usage& usage, const domain::Bu
   }
 }
 
-Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, Attempted attempted) {
-  domain::WorkReport& report = attempted.report;
-  Outcome& outcome = report.outcome;
+/// What is below a run draws on its budget as well, wherever it is carried.
+Task<> Worker::watch_family(Carried& carried, Bell& used) {
+  for (std::uint64_t seen = used.rings();; co_await sleep_for(kFamilyLook)) {
+    co_await used.hear(seen);
+    seen = used.rings();
+    for (const auto& above : carried.budgets_) {
+      const auto family = co_await used_by_family(parts_.store, this, above.run);
+      if (!family) continue;  // a budget is looked at again with the next use
+      const std::string used_up = family->used_up(above.budget);
+      if (!used_up.empty()) end_family(above.run, used_up);
+    }
+  }
+}
+
+void Worker::end_family(const std::string& head, const std::string& used_up) {
+  for (const auto& [key, carried] : carried_) {
+    const bool draws =
+        std::ranges::find(carried->budgets_, head, &domain::RunInput::BudgetAbove::run) != carried->budgets_.end();
+    if (!draws || carried->stopped() != Carried::Stop::none) continue;
+    carried->stop(Carried::Stop::expired, carried->id == head ? "the budget's " + used_up + ", with the runs below it"
+                                                              : "the budget's " + used_up + ", which '" + head +
+                                                                    "' shares with what is below it");
+  }
+}
+
+domain::Verdict Worker::judge(const Assignment& assignment, const Carried& carried, const domain::WorkReport& report) {
+  const Outcome& outcome = report.outcome;
   domain::VerdictFacts facts;
   facts.number = carried.attempt;
   facts.attempts_max = static_cast<std::uint32_t>(
@@ -280,13 +313,25 @@ Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, At
   facts.on_crash = assignment.on_crash;
   facts.wall_now = parts_.ambient.wall_now();
   const bool handed_back = carried.stopped() == Carried::Stop::handed_back;
-  domain::Verdict verdict = handed_back ? domain::judge_handed_back(outcome, facts) : domain::judge(outcome, facts);
-  if (!report.begun && handed_back) {
-    verdict = {};
-    verdict.settle = Settle::hand_back;
-  } else if (report.starved) {
-    verdict = domain::judge_starved(outcome);
-  }
+  if (handed_back && !report.begun) return domain::Verdict{.settle = Settle::hand_back, .why = {}, .park_for = {}};
+  if (report.starved) return domain::judge_starved(outcome);
+  if (handed_back) return domain::judge_handed_back(outcome, facts);
+  if (assignment.account.empty()) return domain::judge(outcome, facts);
+  // In an outage, retries stay a fixed share of what the account is asked.
+  RetryTokens& retries = retries_[assignment.account];
+  if (outcome.kind == OutcomeKind::succeeded) retries.succeeded();
+  std::optional<RetryTokens::Token> token;
+  if (outcome.kind == OutcomeKind::api_error) token = retries.take();
+  facts.retries_used_up = outcome.kind == OutcomeKind::api_error && !token;
+  domain::Verdict verdict = domain::judge(outcome, facts);
+  if (token && verdict.settle == Settle::retry && !verdict.in_doubt) token->spend();
+  return verdict;
+}
+
+Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, Attempted attempted) {
+  domain::WorkReport& report = attempted.report;
+  Outcome& outcome = report.outcome;
+  const domain::Verdict verdict = judge(assignment, carried, report);
 
   domain::RunMemo memo = std::move(attempted.memo);
   memo.usage += outcome.usage;
@@ -310,7 +355,7 @@ Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, At
   settlement.retry_after = verdict.retry_after;
   if (verdict.pauses_account) settlement.park_on = assignment.account;
   if (verdict.park_for)
-    settlement.park_until = facts.wall_now + std::chrono::ceil<std::chrono::milliseconds>(*verdict.park_for);
+    settlement.park_until = parts_.ambient.wall_now() + std::chrono::ceil<std::chrono::milliseconds>(*verdict.park_for);
   const bool ours = carried.stopped() != Carried::Stop::fenced && co_await mark(carried, verdict.in_doubt);
   if (!ours) {  // others will find it, and go by what the store knows
     log_end(carried, verdict, outcome.kind, std::nullopt);

@@ -12,6 +12,7 @@
 #include "events/changes.hpp"
 #include "pool/scribe.hpp"
 #include "pool/settler.hpp"
+#include "stint/retry_tokens.hpp"
 #include "stint/worker_pool.hpp"
 
 #include <map>
@@ -51,7 +52,8 @@ class Carried {
   std::string stop_text_;
   domain::Work* work_ = nullptr;
   std::string trace_;
-  bool unsafe_ = false;  // the store was told: if we die now, nobody knows what it did
+  std::vector<domain::RunInput::BudgetAbove> budgets_;  // its own as well, if tokens or money are bounded
+  bool unsafe_ = false;                                 // the store was told: if we die now, nobody knows what it did
 };
 
 /// A run on its way to a worker.
@@ -113,12 +115,17 @@ class Worker {
   Task<bool> mark(Carried& carried, bool unsafe);
   Task<> end_at(Carried& carried, TimePoint deadline);
   void watch_budget(Carried& carried, const Usage& usage, const domain::BudgetSpec& budget);
+  Task<> watch_family(Carried& carried, Bell& used);
+  void end_family(const std::string& head, const std::string& used_up);
+  [[nodiscard]] domain::Verdict judge(const Assignment& assignment, const Carried& carried,
+                                      const domain::WorkReport& report);
   Task<Result<>> settle(const Assignment& assignment, Carried& carried, Attempted attempted);
   void log_end(const Carried& carried, const domain::Verdict& verdict, OutcomeKind outcome,
                std::optional<domain::RunState> state) const;
 
   Parts parts_;
   std::map<Key, Carried*> carried_;
+  std::map<std::string, RetryTokens> retries_;  // by account
   Bell moved_;
   WorkerCounts counts_;
 };

@@ -9,6 +9,18 @@ void put(json::object& object, std::string_view name, std::string_view text) {
   if (!text.empty()) object[name] = text_value(text);
 }
 
+Result<std::vector<domain::RunInput::BudgetAbove>> read_budgets_above(const json::array& array) {
+  std::vector<domain::RunInput::BudgetAbove> above;
+  for (const json::value& each : array) {
+    const json::object* const object = each.if_object();
+    const json::value* const budget = object == nullptr ? nullptr : object->if_contains("budget");
+    if (budget == nullptr) return fail(Errc::invalid, "a budget above it can't be read");
+    STINT_TRY(const domain::BudgetSpec spec, read_budget(*budget));
+    above.push_back({text_at(*object, "run"), spec});
+  }
+  return above;
+}
+
 }  // namespace
 
 std::string Scribe::write(const domain::RunInput& input) const {
@@ -23,6 +35,12 @@ std::string Scribe::write(const domain::RunInput& input) const {
   put(object, "trace", input.trace);
   json::object budget = budget_value(input.budget);
   if (!budget.empty()) object["budget"] = std::move(budget);
+  if (!input.budgets_above.empty()) {
+    json::array& above = object["budgets_above"].emplace_array();
+    for (const auto& each : input.budgets_above) {
+      above.push_back(json::object{{"run", text_value(each.run)}, {"budget", budget_value(each.budget)}});
+    }
+  }
   return json::serialize(object);
 }
 
@@ -34,6 +52,9 @@ Result<domain::RunInput> Scribe::read_input(std::string_view text) const {
   }
   if (const json::value* const budget = object.if_contains("budget")) {
     STINT_TRY(input.budget, read_budget(*budget));
+  }
+  if (const json::value* const above = object.if_contains("budgets_above"); above != nullptr && above->is_array()) {
+    STINT_TRY(input.budgets_above, read_budgets_above(above->get_array()));
   }
   input.prompt = text_at(object, "prompt");
   input.driver = text_at(object, "driver");

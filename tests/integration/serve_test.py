@@ -441,15 +441,33 @@ class Api(Case):
 
 
 class Cost(Case):
-    settings = "[budget]\ncost_per_day = 0.01\n"
+    settings = "[pool]\nworkers = 1\nautoscale = false\n"
 
-    def test_what_the_fleet_may_spend_in_a_day_is_all_it_spends(self):
+    def setUp(self):
+        super().setUp()
         here = pathlib.Path(__file__).resolve().parent
         os.makedirs(f"{self.b.home}/bin")
         os.symlink(here / "stand_in.py", f"{self.b.home}/bin/claude")
         write(f"{self.project}/.stint/agents/paid.md", "---\ndescription: paid\ndriver: claude\n---\nhello\n")
         self.b.env["PATH"] = f"{self.b.home}/bin:{os.environ['PATH']}"
-        self.b.env["STAND_IN"] = json.dumps({"stream": str(here.parent / "streams/claude/success.jsonl")})
+        self.b.env["STAND_IN"] = json.dumps({"stream": str(here.parent / "streams/claude/success.jsonl"), "delay": 0.5})
+
+    def test_the_lines_of_a_file_share_one_budget(self):
+        d = self.serve()
+        lines = "{}\n" * 40
+        words = [STINT, "submit", "paid", "--each", "-", "--wait", "--one-budget"]
+        done = subprocess.run([*words, "--cost", "0.15"], cwd=self.project, env=self.b.env, input=lines, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("the money of all is used up; what is left is cancelled", done.stderr)
+        states = [run["state"] for run in d.get("/v1/runs?limit=100")["runs"]]
+        self.assertEqual(len(states), 40)
+        self.assertEqual(states.count("succeeded") + states.count("cancelled"), 40, states)
+        self.assertIn(states.count("succeeded"), range(2, 12), "each costs 0.097 and takes a second and a half")
+        for wrong in (["--cost", "1"], ["--each", "-", "--cost", "1"], ["--each", "-", "--wait"]):
+            self.stint("submit", "paid", "--one-budget", *wrong, status=2)
+
+    def test_what_the_fleet_may_spend_in_a_day_is_all_it_spends(self):
+        write(f"{self.project}/stint.toml", "[budget]\ncost_per_day = 0.01\n")
         d = self.serve()
         first = d.wait(d.submit("paid"))
         self.assertEqual(first["state"], "succeeded", first)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "stint/cancel.hpp"
+#include "stint/detail/frame_memory.hpp"
 
 #include <coroutine>
 #include <cstdint>
@@ -35,6 +36,8 @@ struct PromiseBase {
   }
   PromiseBase(const PromiseBase&) = delete;
   PromiseBase& operator=(const PromiseBase&) = delete;
+  static void* operator new(std::size_t size) { return detail::allocate_frame(size); }
+  static void operator delete(void* frame, std::size_t size) noexcept { detail::free_frame(frame, size); }
 
   struct Final {
     bool await_ready() const noexcept { return false; }

@@ -1,0 +1,78 @@
+#include "stint/detail/frame_memory.hpp"
+
+#include <array>
+#include <new>
+#include <utility>
+
+namespace stint::detail {
+namespace {
+
+// Sanitizers have to see every frame come and go.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kKeeps = false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool kKeeps = false;
+#else
+constexpr bool kKeeps = true;
+#endif
+#else
+constexpr bool kKeeps = true;
+#endif
+
+// As the C library rounds: a block of its own word and what is asked for, in steps.
+constexpr std::size_t kStep = 16, kWord = 8, kLargest = 8 << 10;
+
+struct Free {
+  Free* next;
+};
+struct Kept {
+  std::array<Free*, (kLargest + kWord) / kStep + 2> by_size;  // in steps
+  std::size_t bytes;
+  bool closes;  // the thread's end is taken care of
+  bool closed;
+};
+// Without a destructor of its own: frames are freed also by the destructors of other variables of the thread.
+constinit thread_local Kept kept{};
+
+struct Closer {
+  ~Closer() {
+    kept.closed = true;
+    for (Free*& list : kept.by_size) {
+      while (list != nullptr) ::operator delete(std::exchange(list, list->next));
+    }
+    kept.bytes = 0;
+  }
+};
+void close_at_the_end() {
+  static thread_local const Closer closer;
+  kept.closes = true;
+}
+
+constexpr std::size_t steps(std::size_t size) noexcept { return (size + kWord + kStep - 1) / kStep; }
+constexpr std::size_t bytes_of(std::size_t count) noexcept { return count * kStep - kWord; }
+
+}  // namespace
+
+void* allocate_frame(std::size_t size) {
+  if (!kKeeps || size > kLargest) return ::operator new(size);
+  const std::size_t count = steps(size);
+  Free*& list = kept.by_size[count];
+  if (list == nullptr) return ::operator new(bytes_of(count));
+  kept.bytes -= bytes_of(count);
+  return std::exchange(list, list->next);
+}
+
+void free_frame(void* frame, std::size_t size) noexcept {
+  const std::size_t count = steps(size);
+  const bool keeps = kKeeps && size <= kLargest && !kept.closed && kept.bytes + bytes_of(count) <= kFrameMemoryKeptMax;
+  if (!keeps) return ::operator delete(frame);
+  if (!kept.closes) close_at_the_end();
+  Free*& list = kept.by_size[count];
+  list = new (frame) Free{list};
+  kept.bytes += bytes_of(count);
+}
+
+std::size_t frame_memory_kept() noexcept { return kept.bytes; }
+
+}  // namespace stint::detail

@@ -92,6 +92,7 @@ void Daemon::open(std::unique_ptr<store::Store> store, engine::EngineOptions opt
   engine::LocalFleet::Options fleet;
   fleet.version = STINT_VERSION;
   fleet.store = std::move(shown);
+  fleet.cluster = cluster_;
   fleet.queue_max = queue * std::max<std::uint64_t>(1, reading_->catalogue.agents.size());
   fleet.money_micros_per_day = reading_->place.settings.money_micros_per_day;
   fleet.host_limits = [this] {

@@ -58,6 +58,7 @@ class Road {
     }
     engine::LocalFleet::Options options;
     options.store = place_.shown;
+    options.cluster = place_.path.empty();
     options.queue_max = host_.settings.pool.queue;
     options.money_micros_per_day = host_.settings.money_micros_per_day;
     options.host_limits = [this] { return blocking_host_limits(host_, ambient_.wall_now()); };

@@ -38,7 +38,7 @@ std::string_view cause_text(std::string_view cause) noexcept {
                                      {"cancel_asked", "a cancel was asked for"},
                                      {"hand_back", "handed back to the queue"},
                                      {"lost", "its process died"},
-                                     {"retry", "failed, and will be tried again"},
+                                     {"retry", "its attempt failed"},
                                      {"park", "parked"},
                                      {"resolved_done", "a person says: it is done"},
                                      {"resolved_rerun", "a person says: run it again"},
@@ -199,9 +199,13 @@ std::string reason_text(const store::Why& why, WallTime now) {
   if (is("person")) return "parked: it waits for a person" + (detail.empty() ? "" : ", on " + detail) + until;
   if (is("paused")) return fmt::format("{0} is paused{1}; `stint resume {0}` ends that", detail, until);
   if (is("limit")) return "no permit is free: " + detail;
+  if (is("probe")) return "its account was paused, and is tried by few at first: " + detail;
   if (is("turn")) return "a larger request is served first: " + detail + until;
-  if (is("place")) return "it is number " + detail + " in the queue of its agent";
-  if (is("workers") || is("held_up")) return detail + until;
+  if (is("place")) {
+    const bool more = detail == std::to_string(store::kPlaceMax);
+    return fmt::format("it is number {}{} in the queue of its agent", detail, more ? " or later" : "");
+  }
+  if (is("workers") || is("held_up") || is("agent")) return detail + until;
   return fmt::format("{}{}{}", printable(why.reason), detail.empty() ? "" : ": " + detail, until);
 }
 

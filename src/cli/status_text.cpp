@@ -53,7 +53,7 @@ Line pool_line(const PoolHealth& pool) {
 Line queue_line(const engine::FleetStatus& status) {
   const std::uint64_t queued = count(status, RunState::queued);
   Line line = field("queue");
-  line.add(fmt::format("{} queued, {} could start now", queued, status.stats.ready));
+  line.add(fmt::format("{} queued, {} of them due", queued, status.stats.ready));
   if (status.queue_capacity > 0) line.add(fmt::format("  (room for {})", status.queue_capacity), Style::dim);
   return line;
 }

@@ -211,7 +211,7 @@ void print_stats(const StorePlace& place, const store::Stats& stats, const std::
   for (const auto& [state, count] : stats.runs) {
     if (count > 0) fmt::print("  {:>9}  {}\n", count, to_string(state));
   }
-  fmt::print("  {:>9}  of the queued could start now\n  {:>9}  events\n  {:>9}  workers\n", stats.ready, stats.events,
+  fmt::print("  {:>9}  of the queued are due\n  {:>9}  events\n  {:>9}  workers\n", stats.ready, stats.events,
              stats.workers);
   for (const store::LimitState& limit : limits) {
     const std::string of = limit.capacity ? fmt::format(" of {}", *limit.capacity) : "";

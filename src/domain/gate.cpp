@@ -47,6 +47,8 @@ GateAnswer ask_gates(std::int64_t agent, const std::vector<Gate>& gates) {
   return answer;
 }
 
+bool is_probed(std::string_view limit) noexcept { return limit.starts_with("account:"); }
+
 std::optional<std::uint32_t> wider_ramp(std::uint32_t ramp, std::optional<std::uint32_t> capacity) noexcept {
   const std::uint32_t enough = std::min(capacity.value_or(kRampMax), kRampMax);
   return ramp * 2 < enough ? std::optional(ramp * 2) : std::nullopt;

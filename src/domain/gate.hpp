@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace stint::domain {
@@ -39,6 +40,9 @@ struct GateAnswer {
 /// `agent` asks for permits of all `gates` together.
 [[nodiscard]] GateAnswer ask_gates(std::int64_t agent, const std::vector<Gate>& gates);
 
+/// An account that was paused is tried by one run first, and then by more: what was wrong may still be. What a person
+/// paused for another reason is not.
+[[nodiscard]] bool is_probed(std::string_view limit) noexcept;
 /// The ramp after a success of one of its runs; none: it is over.
 [[nodiscard]] std::optional<std::uint32_t> wider_ramp(std::uint32_t ramp,
                                                       std::optional<std::uint32_t> capacity) noexcept;

@@ -122,6 +122,26 @@ TEST_F(EngineTest, a_cancel_reaches_what_runs_and_what_waits) {
   EXPECT_EQ(begun_.count(queued), 0U);
 }
 
+TEST_F(EngineTest, who_waits_for_a_limit_is_told_who_holds_it) {
+  add_agent("a", OnCrash::rerun);
+  decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}, .tools = false}; };
+  start();
+  (void)get(store_.resize("agent:a", 2));
+  LocalFleet fleet({sim_, store_, scribe_, ambient_, [this]() -> const Book& { return book_; }, engine_.get()}, {});
+  const std::string first = submit("a"), second = submit("a");
+  sim_.advance(90s);
+  const std::string third = submit("a");
+  const WhyView why = get(fleet.why(third));
+  ASSERT_FALSE(why.reasons.empty());
+  EXPECT_EQ(why.reasons.front().reason, "limit");
+  EXPECT_EQ(why.reasons.front().detail,
+            "agent:a: 2 of 2 held, by " + first + " of a, for 90 s; " + second + " of a, for 90 s");
+  const std::vector<LimitView> limits = get(fleet.limits());
+  ASSERT_EQ(limits.size(), 1U);
+  EXPECT_EQ(limits.front().holders.size(), 2U);
+  EXPECT_EQ(limits.front().home, "host");
+}
+
 TEST_F(EngineTest, who_has_nothing_to_run_leaves_the_line) {
   add_agent("a", OnCrash::rerun);
   limit_.emplace("host", 1);

@@ -19,6 +19,7 @@ constexpr std::string_view kNoDaemon = "no daemon runs here. `stint serve` start
 constexpr Duration kComeAgain = 2s;
 constexpr Duration kLookAgain = 500ms;  // what other processes do is not told to us
 constexpr std::uint32_t kShownRunning = 200;
+constexpr std::size_t kHoldersNamed = 3;
 constexpr std::size_t kTitleMax = 80;  // bytes, of one that is made from a prompt
 
 Error no_such_run(const std::string& id) {
@@ -111,6 +112,9 @@ Result<store::NewRun> LocalFleet::prepare(const Submission& wish, BudgetsAbove a
   }
   if (wish.deadline_at) run.deadline = std::min(run.deadline.value_or(*wish.deadline_at), *wish.deadline_at);
   run.budget = wish.budget.time ? wish.budget.time : spec.budget.time;
+  if (run.budget && *run.budget <= Duration::zero()) {
+    return fail(Errc::invalid, "with a budget of no time nothing could begin");
+  }
   run.on_crash = spec.on_crash;
   if (wish.kept && parts_.engine != nullptr) run.kept_for = parts_.engine->owner();
   run.input = parts_.scribe.write(input);
@@ -187,6 +191,10 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
   if (!accepted) co_return fail(std::move(accepted).error());
   for (std::size_t i = 0; i < places.size(); ++i) {
     Result<store::Accepted>& each = (*accepted)[i];
+    if (each && !each->created && !wishes[places[i]].key.empty()) {
+      const Result<> same = co_await must_be_same(each->id, wishes[places[i]]);
+      if (!same) each = fail(same.error());
+    }
     if (each) {
       tell(each->id, events::Changes::Kind::on_its_way);
       answers[places[i]] = Submitted{std::move(each->id), each->created};
@@ -197,6 +205,18 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
     }
   }
   co_return answers;
+}
+
+/// A key stands for one wish: whoever asks for something else with it has made a mistake, and must hear of it.
+Task<Result<>> LocalFleet::must_be_same(const std::string& id, const Submission& wish) {
+  STINT_CO_TRY(const RunView known, co_await must_find(id));
+  STINT_CO_TRY(const store::NewRun asked, prepare(wish, {}));
+  STINT_CO_TRY(const domain::RunInput input, parts_.scribe.read_input(asked.input));
+  const bool same = input.args == known.input.args && input.prompt == known.input.prompt &&
+                    input.driver == known.input.driver && input.model == known.input.model &&
+                    asked.session == known.run.session;
+  if (same) co_return Result<>();
+  co_return fail(Errc::conflict, "the key '" + wish.key + "' is that of '" + id + "', which was asked for otherwise");
 }
 
 Task<Result<Submitted>> LocalFleet::retry(std::string id) {
@@ -304,7 +324,18 @@ Task<Result<WhyView>> LocalFleet::why(std::string id) {
   why.run = found.run.id;
   why.state = found.run.state;
   STINT_CO_TRY(why.reasons, co_await parts_.store.why(found.run.id));
+  STINT_CO_CHECK(co_await name_holders(why.reasons));
+  for (store::Why& each : why.reasons) {
+    // What the host lacked: there is no account whose name could be told.
+    if (each.reason == "quota" && each.detail.empty()) each = {"held_up", found.run.error, each.until};
+  }
   if (found.run.state != RunState::queued || parts_.engine == nullptr) co_return why;
+  const auto spec = parts_.book().find(found.run.agent);
+  if (spec == parts_.book().end()) {
+    why.reasons.push_back({"agent", "this daemon knows no agent '" + found.run.agent + "'", std::nullopt});
+  } else if (spec->second.refused) {
+    why.reasons.push_back({"agent", spec->second.refused->describe(), std::nullopt});
+  }
   const auto& waits = parts_.engine->waits();
   const auto waiting = waits.find(found.run.agent);
   if (waiting != waits.end()) why.reasons.push_back({"limit", waiting->second, std::nullopt});
@@ -317,6 +348,42 @@ Task<Result<WhyView>> LocalFleet::why(std::string id) {
         {"workers", "all " + std::to_string(pool.pool_size) + " workers of this daemon are busy", std::nullopt});
   }
   co_return why;
+}
+
+/// Of limits that the store counts: who holds them, by the limits that their agents have now.
+Task<Result<LocalFleet::Holders>> LocalFleet::holders() {
+  Holders holders;
+  store::Filter filter;
+  filter.states = {RunState::running};
+  filter.most = kShownRunning;
+  STINT_CO_TRY(std::vector<store::Run> running, co_await parts_.store.list(std::move(filter)));
+  if (running.empty()) co_return holders;
+  STINT_CO_TRY(const std::vector<store::AgentEntry> agents, co_await parts_.store.agents());
+  std::ranges::reverse(running);  // who came first stands first
+  for (const store::Run& run : running) {
+    const auto agent = std::ranges::find(agents, run.agent, &store::AgentEntry::name);
+    if (agent == agents.end()) continue;
+    const auto since = run.started_at.value_or(run.created_at);
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(parts_.ambient.wall_now() - since).count();
+    const std::string who =
+        run.id + " of " + run.agent + ", for " + std::to_string(std::max<std::int64_t>(0, seconds)) + " s";
+    for (const store::LimitUse& use : agent->limits) holders[use.limit].push_back(who);
+  }
+  co_return holders;
+}
+
+Task<Result<>> LocalFleet::name_holders(std::vector<store::Why>& reasons) {
+  if (std::ranges::find(reasons, "limit", &store::Why::reason) == reasons.end()) co_return Result<>();
+  STINT_CO_TRY(Holders all, co_await holders());
+  for (store::Why& each : reasons) {
+    if (each.reason != "limit") continue;
+    const std::vector<std::string>& names = all[each.detail.substr(0, each.detail.rfind(": "))];
+    for (std::size_t i = 0; i < std::min(names.size(), kHoldersNamed); ++i) {
+      each.detail += (i == 0 ? ", by " : "; ") + names[i];
+    }
+    if (names.size() > kHoldersNamed) each.detail += " and " + std::to_string(names.size() - kHoldersNamed) + " more";
+  }
+  co_return Result<>();
 }
 
 // ---- changing ------------------------------------------------------------------------------------------------------
@@ -369,9 +436,10 @@ Task<Result<>> LocalFleet::answer(std::string id) {
 }
 
 /// One that the store can pause: a name that was mistyped must not make a new one.
-Task<Result<>> LocalFleet::must_know(const std::string& limit) {
+Task<Result<store::LimitState>> LocalFleet::must_know(const std::string& limit) {
   STINT_CO_TRY(const auto known, co_await parts_.store.limits());
-  if (std::ranges::find(known, limit, &store::LimitState::name) != known.end()) co_return Result<>();
+  const auto found = std::ranges::find(known, limit, &store::LimitState::name);
+  if (found != known.end()) co_return *found;
   co_return fail(Errc::invalid, "there is no limit '" + limit + "' in the store. `stint limits` lists them");
 }
 
@@ -427,15 +495,17 @@ Task<Result<std::vector<LimitView>>> LocalFleet::limits() {
   std::vector<LimitView> views;
   if (options_.host_limits) views = options_.host_limits();
   STINT_CO_TRY(const auto counted, co_await parts_.store.limits());
+  STINT_CO_TRY(Holders counted_by, co_await holders());
   for (const store::LimitState& state : counted) {
     const auto known = std::ranges::find(views, state.name, &LimitView::name);
     const bool is_new = known == views.end();
     LimitView& view = is_new ? views.emplace_back() : *known;
     if (is_new) {
       view.name = state.name;
-      view.home = state.capacity ? "cluster" : "store";
+      view.home = options_.cluster ? "cluster" : "host";
       view.capacity = state.capacity;
       view.held = state.units;
+      if (state.capacity) view.holders = counted_by[state.name];
     }
     view.paused = state.paused;
     view.paused_until = state.paused_until;
@@ -449,7 +519,12 @@ Task<Result<>> LocalFleet::resize_limit(std::string name, std::uint32_t capacity
     STINT_CO_TRY(const bool done, options_.resize_host_limit(name, capacity));
     if (done) co_return Result<>();
   }
-  STINT_CO_CHECK(co_await must_know(name));
+  STINT_CO_TRY(const store::LimitState limit, co_await must_know(name));
+  if (!limit.capacity) {
+    co_return fail(Errc::invalid, "'" + name +
+                                      "' has no size that could be changed: `max_concurrency` of its agent, or " +
+                                      "[limits] in stint.toml, gives it one");
+  }
   STINT_CO_CHECK(co_await parts_.store.resize(std::move(name), capacity));
   tell("");
   co_return Result<>();

@@ -6,6 +6,7 @@
 #include "pool/scribe.hpp"
 
 #include <functional>
+#include <map>
 
 namespace stint::engine {
 
@@ -22,6 +23,7 @@ class LocalFleet final : public Fleet {
   struct Options {
     std::string version, store;
     std::uint64_t queue_max = 200;
+    bool cluster = false;  ///< limits that are not the host's are counted for several hosts
     std::optional<std::int64_t> money_micros_per_day;
     /// Limits of this host, which the store does not know; blocking, but only a look at a few files.
     std::function<std::vector<LimitView>()> host_limits;
@@ -62,7 +64,11 @@ class LocalFleet final : public Fleet {
   Task<Result<BudgetsAbove>> bound_by_parent(Submission& wish);
   Task<Result<>> define_missing(const std::vector<store::NewRun>& runs);
   Task<Result<RunView>> must_find(std::string id);
-  Task<Result<>> must_know(const std::string& limit);
+  Task<Result<store::LimitState>> must_know(const std::string& limit);
+  Task<Result<>> must_be_same(const std::string& id, const Submission& wish);
+  using Holders = std::map<std::string, std::vector<std::string>>;  ///< in words, by limit
+  Task<Result<Holders>> holders();
+  Task<Result<>> name_holders(std::vector<store::Why>& reasons);
   [[nodiscard]] RunView view(store::Run run) const;
   void tell(std::string_view id, events::Changes::Kind kind = events::Changes::Kind::any);
 

@@ -228,7 +228,10 @@ Task<Response> Api::submit(Call call) {
   if (!request) co_return problem(request.error());
   engine::Submission& wish = request->wish;
   wish.key = text(call.request.header("Idempotency-Key"));
-  if (!call.caller.empty()) wish.parent = call.caller;
+  if (!call.caller.empty()) {
+    wish.parent = call.caller;
+    if (!wish.key.empty()) wish.key = call.caller + "/" + wish.key;  // a run has keys of its own, and takes no other's
+  }
   wish.trace = call.trace();
   const bool keep = !wish.key.empty();
   const std::string agent = wish.agent;
@@ -252,7 +255,13 @@ Task<Response> Api::submit(Call call) {
     response.headers.emplace_back("Location", "/v1/runs/" + submitted.id);
     co_return response;
   }
-  Response response = json(wire::to_json(submitted, domain::RunState::queued), submitted.created ? 201 : 200);
+  domain::RunState state = domain::RunState::queued;
+  if (!submitted.created) {
+    const auto known = co_await fleet_.find(submitted.id);
+    if (!known) co_return problem(known.error());
+    if (*known) state = (*known)->run.state;
+  }
+  Response response = json(wire::to_json(submitted, state), submitted.created ? 201 : 200);
   response.headers.emplace_back("Location", "/v1/runs/" + submitted.id);
   co_return response;
 }

@@ -93,7 +93,7 @@ TEST_P(StoreTest, ready_names_agents_that_have_something_by_the_rank_of_their_fi
 
 TEST_P(StoreTest, ready_counts_what_limits_would_let_start) {
   define("one", with({{"gpu", 1}}));
-  define("two", with({{"gpu", 2}, {"account", 1}}));
+  define("two", with({{"gpu", 2}, {"account:x", 1}}));
   get(store().resize("gpu", 5));
   for (int i = 0; i < 9; ++i) {
     submit("one");
@@ -110,7 +110,7 @@ TEST_P(StoreTest, ready_counts_what_limits_would_let_start) {
   claim(worker, "one", 2);
   EXPECT_EQ(startable("one"), 3U);
   EXPECT_EQ(startable("two"), 1U);
-  get(store().pause("account", world().now() + 1s));
+  get(store().pause("account:x", world().now() + 1s));
   EXPECT_EQ(startable("two"), 0U) << "paused";
   EXPECT_EQ(startable("one"), 3U);
   world().advance(2s);

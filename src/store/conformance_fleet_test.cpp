@@ -192,6 +192,16 @@ TEST_P(StoreTest, a_paused_limit_lets_nobody_through_then_one_probe_then_more) {
   EXPECT_FALSE(get(store().limits()).front().paused);
 }
 
+TEST_P(StoreTest, what_a_person_paused_and_resumed_goes_on_at_full_width) {
+  define("a", [](AgentEntry& agent) { agent.limits = {{"agent:a", 1}}; });
+  for (int i = 0; i < 8; ++i) submit("a");
+  const WorkerNumber worker = enrol();
+  get(store().pause("agent:a", std::nullopt));
+  EXPECT_TRUE(claim(worker, "a", 9).empty());
+  get(store().resume("agent:a"));
+  EXPECT_EQ(claim(worker, "a", 9).size(), 8U);
+}
+
 TEST_P(StoreTest, a_park_pauses_its_account_and_a_resume_wakes_what_was_parked) {
   define("a", [](AgentEntry& agent) { agent.limits = {{"account:x", 1}}; });
   define("b", [](AgentEntry& agent) { agent.limits = {{"account:x", 1}}; });
@@ -205,6 +215,8 @@ TEST_P(StoreTest, a_park_pauses_its_account_and_a_resume_wakes_what_was_parked) 
   EXPECT_EQ(get(store().resume("account:x")), 1U);
   EXPECT_EQ(claimed_ids(worker, "a", 1), Ids{parked}) << "the first of them is the probe";
   EXPECT_TRUE(claim(worker, "b").empty());
+  EXPECT_EQ(get(store().why(held_back)).front().reason, "probe");
+  EXPECT_EQ(get(store().why(held_back)).front().detail, "account:x: 1 at a time");
 }
 
 TEST_P(StoreTest, a_heavy_request_is_not_starved_and_starves_nobody) {

@@ -176,14 +176,14 @@ TEST_P(StoreTest, a_nested_run_waits_for_what_nobody_above_it_holds) {
 }
 
 TEST_P(StoreTest, a_pause_holds_up_a_nested_run_and_a_ramp_or_a_turn_of_what_is_held_above_does_not) {
-  define("a", with({{"one", 1}}));
-  define("heavy", with({{"one", 2}}));
-  get(store().resize("one", 2));
+  define("a", with({{"account:one", 1}}));
+  define("heavy", with({{"account:one", 2}}));
+  get(store().resize("account:one", 2));
   submit("a");
   const WorkerNumber worker = enrol();
   const Claim parent = claim_one(worker, "a");
   const std::string child = submit("a", below(parent));
-  get(store().pause("one", world().now() + 5s));
+  get(store().pause("account:one", world().now() + 5s));
   EXPECT_TRUE(claim(worker, "a", 1, child).empty());
   world().advance(6s);
   get(store().beat(worker));

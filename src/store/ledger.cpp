@@ -46,7 +46,6 @@ void extend_pause(GateRow& gate, std::optional<WallTime> until) {
   const bool for_good = gate.paused && !gate.paused_until;
   if (!for_good) gate.paused_until = gate.paused && until ? std::max(*gate.paused_until, *until) : until;
   gate.paused = true;
-  gate.ramp = 1;
 }
 
 std::string json_of_resize(const std::string& limit, std::optional<std::uint32_t> capacity) {
@@ -165,8 +164,13 @@ Result<> Ledger::resize(const std::string& limit, std::optional<std::uint32_t> c
 }
 
 Result<> Ledger::pause(const std::string& limit, std::optional<WallTime> until) {
+  return pause(limit, until, domain::is_probed(limit));
+}
+
+Result<> Ledger::pause(const std::string& limit, std::optional<WallTime> until, bool probed) {
   STINT_TRY(GateRow gate, rows_.gate(limit));
   extend_pause(gate, until);
+  if (probed) gate.ramp = 1;
   return rows_.put(gate);
 }
 
@@ -580,7 +584,7 @@ Result<RunState> Ledger::settle_row(RunRow& row, const Settlement& settlement) {
   STINT_CHECK(save(row, to_string(settle), owner));
   if (!settlement.result.empty()) STINT_CHECK(rows_.put_result(run.number, settlement.result));
   if (run.finished_at) STINT_CHECK(promote(run.session));
-  if (park && !settlement.park_on.empty()) STINT_CHECK(pause(settlement.park_on, settlement.park_until));
+  if (park && !settlement.park_on.empty()) STINT_CHECK(pause(settlement.park_on, settlement.park_until, true));
   if (settle == Settle::succeeded) STINT_CHECK(widen(row.set));
   return next;
 }
@@ -680,8 +684,9 @@ Result<std::vector<Why>> Ledger::why(const std::string& id, std::optional<std::i
       reasons.push_back({"paused", use.gate.name, use.gate.paused_until});
     } else if (gate.turn_of && *gate.turn_of != row.agent && !gate.turn_lapsed) {
       reasons.push_back({"turn", held, use.gate.turn_until});
-    } else if ((gate.capacity && std::int64_t{*gate.capacity} - gate.units < std::int64_t{gate.weight}) ||
-               (gate.ramp && gate.runs >= std::int64_t{*gate.ramp})) {
+    } else if (gate.ramp && gate.runs >= std::int64_t{*gate.ramp}) {
+      reasons.push_back({"probe", use.gate.name + ": " + std::to_string(*gate.ramp) + " at a time", std::nullopt});
+    } else if (gate.capacity && std::int64_t{*gate.capacity} - gate.units < std::int64_t{gate.weight}) {
       reasons.push_back({"limit", held, std::nullopt});
     }
   }

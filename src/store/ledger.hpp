@@ -60,6 +60,7 @@ class Ledger {
   Result<> stop(RunRow& row, domain::Stop stop);
   Result<domain::RunState> settle_row(RunRow& row, const Settlement& settlement);
   Result<> widen(SetNumber set);
+  Result<> pause(const std::string& limit, std::optional<WallTime> until, bool probed);
   /// As the agent sees it. The turn of one that has nothing to start is over. Of what is held above the run in question
   /// only a pause is seen.
   Result<domain::Gate> view(const GateUse& use, AgentNumber agent, const std::set<GateNumber>& held_above);

@@ -1,11 +1,6 @@
 #include "store/memory_store.hpp"
 
 namespace stint::store {
-namespace {
-
-constexpr std::int64_t kPlaceMax = 1000;  // a person needs no more
-
-}  // namespace
 
 Task<Result<>> MemoryStore::define(std::vector<AgentEntry> agents) {
   for (const AgentEntry& agent : agents) STINT_CO_CHECK(ledger_.define(agent));

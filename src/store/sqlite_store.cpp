@@ -12,7 +12,6 @@ namespace {
 namespace query = sqlite::query;
 
 constexpr unsigned kFileMode = 0600;
-constexpr std::int64_t kPlaceMax = 1000;           // a person needs no more
 constexpr std::int64_t kApplication = 0x53544E54;  // `STNT`, in the file's header
 
 Result<std::int64_t> ask(Database& database, std::string_view sql) {

@@ -159,10 +159,12 @@ inline constexpr std::uint32_t kReadyMax = 1000;  // with 200 agents that have s
 
 /// One reason why a run waits.
 struct Why {
-  std::string reason;  ///< session, delay, backoff, quota, person, paused, limit, turn, place
-  std::string detail;
+  std::string reason;  ///< session, delay, backoff, quota, person, paused, probe, limit, turn, place
+  std::string detail;  ///< of a limit: its name, a colon, and how it stands; of a place: the number
   std::optional<WallTime> until;
 };
+
+inline constexpr std::int64_t kPlaceMax = 1000;  // in line: nobody needs to know it more exactly
 
 struct Filter {
   std::vector<domain::RunState> states;  ///< one of them; empty: any

@@ -216,6 +216,33 @@ class Api(Case):
         self.assertEqual(self.d.ask("POST", f"/v1/runs/{run}/resolve", {"as": "gone"})[0], 422)
         self.assertEqual(self.d.ask("POST", f"/v1/runs/{self.d.submit('slow')}/retry")[0], 409)
 
+    def test_a_key_stands_for_one_wish(self):
+        key = {"Idempotency-Key": "once"}
+        run = self.d.submit("quick", key, args={"what": "a"})
+        self.assertEqual(self.d.wait(run)["state"], "succeeded")
+        status, body, headers = self.d.ask("POST", "/v1/runs", {"agent": "quick", "args": {"what": "a"}}, key)
+        self.assertEqual((status, body["id"], body["created"], body["state"], headers["Location"]), (200, run, False, "succeeded", f"/v1/runs/{run}"))
+        for other in ({"args": {"what": "b"}}, {}, {"args": {"what": "a"}, "session": "s"}):
+            status, body, _ = self.d.ask("POST", "/v1/runs", {"agent": "quick", **other}, key)
+            self.assertEqual((status, "'once'" in body["detail"], run in body["detail"]), (409, True, True), body)
+
+    def test_every_wait_has_a_true_reason(self):
+        self.agent("gone", 'command: ["true"]\n')
+        self.agent("bounded", 'command: [sleep, "60"]\nmax_concurrency: 1\n')
+        self.d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "bounded" in {each["name"] for each in self.d.get("/v1/agents")["agents"]}, 5, "the new agents")
+        self.assertEqual(self.d.ask("POST", "/v1/runs", {"agent": "quick", "budget": {"time_ms": 0}})[0], 422)
+        self.stint("pause", "quick")
+        self.stint("resume", "quick")
+        slow = [self.d.submit("slow") for _ in range(2)]
+        wait_for(lambda: all(self.d.run(run)["state"] == "running" for run in slow), 5, "both to run, although they were paused")
+        status, body, _ = self.d.ask("PUT", "/v1/limits/agent:slow", {"capacity": 1})
+        self.assertEqual((status, "max_concurrency" in body["detail"]), (422, True), body)
+        gone = self.d.submit("gone")
+        os.remove(f"{self.project}/.stint/agents/gone.md")
+        self.d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: any(r["reason"] == "agent" and "'gone'" in r["detail"] for r in self.d.get(f"/v1/runs/{gone}/why")["reasons"]), 5, "the reason")
+
     def test_nobody_without_the_token(self):
         token, self.d.token = self.d.token, ""
         for path in ("/v1/runs", "/metrics", "/openapi.json", "/api/agent/health", "/v1/status"):
@@ -395,12 +422,15 @@ class Api(Case):
                              ("GET", "/metrics"), ("POST", f"/v1/runs/{run}/cancel"), ("POST", f"/v1/runs/{stranger}/retry"), ("PUT", "/v1/pool"),
                              ("POST", "/v1/pool/drain"), ("POST", "/v1/pause"), ("PUT", "/v1/limits/agent:quick"), ("POST", "/api/agent/run?session_id=1&query=x")):
             self.assertEqual(self.d.ask(method, path, {})[0], 403, (method, path))
+        keyed = self.d.submit("quick", {"Idempotency-Key": "k9"})
+        self.assertEqual(self.d.submit("quick", {"Idempotency-Key": "k9"}), keyed)
         below = self.d.submit("slow")
         self.assertEqual(self.d.ask("POST", f"/v1/runs/{below}/cancel")[1]["state"], "cancelled")
         for wrong in (token[:-1] + ("0" if token[-1] != "0" else "1"), f"run-{stranger}-" + token.rsplit("-", 1)[1], f"run-{run}-", f"run-{run}", "run-"):
             self.d.token = wrong
             self.assertEqual(self.d.ask("GET", "/v1/agents")[0], 401, wrong)
         self.d.token = person
+        self.assertNotEqual(self.d.submit("quick", {"Idempotency-Key": "k9"}), keyed, "a run takes nobody's keys")
         self.d.ask("POST", f"/v1/runs/{run}/cancel")
         self.d.token = token
         self.assertEqual(self.d.ask("GET", "/v1/agents")[0], 401, "it has ended")

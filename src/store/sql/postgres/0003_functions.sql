@@ -23,6 +23,14 @@ DROP INDEX run_ready;
 CREATE INDEX run_ready ON run (agent_id, rank, run_id) INCLUDE (kept_for) WHERE state = 'queued' AND hold IS NULL;
 SET LOCAL search_path = stint_v2, stint_v1, stint;
 
+-- Only an account is probed when its pause is over: domain::is_probed.
+CREATE FUNCTION pause(p_limit text, p_until_ms bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = stint_v2, stint_v1, stint, pg_temp AS $$ BEGIN
+  PERFORM make_gates(ARRAY[p_limit]);
+  UPDATE gate SET paused_until = greatest(paused_until, coalesce(from_ms(p_until_ms), 'infinity')),
+      ramp = CASE WHEN p_limit LIKE 'account:%' THEN 1 ELSE ramp END
+    WHERE name = p_limit; END $$;
+
 -- domain::after_settle, word for word. In the place of the first version's, which never says `expired`.
 CREATE OR REPLACE FUNCTION stint_v1.next_state(p_settle text, p_stop text, p_unsafe boolean, p_on_crash text,
   p_attempt bigint, p_attempts_max bigint, p_lost bigint, p_lost_max bigint, p_expires_first boolean,
@@ -326,13 +334,13 @@ DECLARE v_run bigint := must_find(p_id); r run; v_above int[] := '{}'; t timesta
   END IF;
   IF r.kept_for IS NOT NULL THEN v_above := held_above(r.parent_id); END IF;   -- it is claimed by its name
   RETURN QUERY
-    SELECT w.reason, CASE WHEN w.reason = 'paused' THEN g.name
+    SELECT w.reason, CASE w.reason WHEN 'paused' THEN g.name WHEN 'probe' THEN format('%s: %s at a time', g.name, g.ramp)
              ELSE format('%s: %s of %s held', g.name, h.units, coalesce(g.capacity::text, 'any')) END,
            to_ms(CASE w.reason WHEN 'paused' THEN g.paused_until WHEN 'turn' THEN g.turn_until END)
       FROM agent a JOIN limit_set_gate m USING (set_id) JOIN gate g USING (gate_id) CROSS JOIN LATERAL held(g.gate_id) h
       CROSS JOIN LATERAL (SELECT CASE WHEN g.paused_until > t THEN 'paused' WHEN g.gate_id = ANY (v_above) THEN NULL
         WHEN is_anothers_turn(g, r.agent_id, t) THEN 'turn'
-        WHEN g.capacity - h.units < m.weight OR h.runs >= g.ramp THEN 'limit' END AS reason) w
+        WHEN h.runs >= g.ramp THEN 'probe' WHEN g.capacity - h.units < m.weight THEN 'limit' END AS reason) w
       WHERE a.agent_id = r.agent_id AND w.reason IS NOT NULL ORDER BY g.gate_id;
   RETURN QUERY SELECT 'place', count(*)::text, NULL::bigint FROM (                 -- a person needs no more than 1000
     SELECT FROM run x WHERE x.agent_id = r.agent_id AND x.state = 'queued' AND x.hold IS NULL

@@ -22,7 +22,7 @@ SELECT stint_v1.define($1, $2, $3, $4, $5, $6, $7, $8)
 -- name: resize
 SELECT stint_v1.resize($1, $2)
 -- name: pause
-SELECT stint_v1.pause($1, $2)
+SELECT stint_v2.pause($1, $2)
 -- name: resume
 SELECT stint_v1.resume($1)
 -- name: limits

@@ -259,7 +259,7 @@ Task<Response> Api::submit(Call call) {
 
 Task<Response> Api::list(Call call) {
   store::Filter filter;
-  for (const Field& field : call.request.parts.query) {
+  for (const net::Field& field : call.request.parts.query) {
     if (field.name == "state") {
       const auto state = domain::parse_run_state(field.value);
       if (!state) co_return problem(Error(Errc::invalid, "there is no state '" + std::string(field.value) + "'"));

@@ -163,12 +163,14 @@ Task<Worker::Attempted> Worker::attempt(Assignment& assignment, Carried& carried
     attempted.report = not_begun(order.error());
     co_return attempted;
   }
-  parts_.log.say(domain::LogLevel::info, "run begun",
-                 {{"run", carried.id},
-                  {"attempt", std::to_string(carried.attempt)},
-                  {"agent", carried.agent},
-                  {"worker", carried.worker},
-                  {"trace", carried.trace_}});
+  if (parts_.log.hears(domain::LogLevel::info)) {
+    parts_.log.say(domain::LogLevel::info, "run begun",
+                   {{"run", carried.id},
+                    {"attempt", std::to_string(carried.attempt)},
+                    {"agent", carried.agent},
+                    {"worker", carried.worker},
+                    {"trace", carried.trace_}});
+  }
   attempted.report = co_await work(assignment, carried, std::move(*order), job);
   co_return attempted;
 }
@@ -332,7 +334,9 @@ Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, At
 void Worker::log_end(const Carried& carried, const domain::Verdict& verdict, OutcomeKind outcome,
                      std::optional<RunState> state) const {
   const bool well = state && *state != RunState::failed && *state != RunState::in_doubt;
-  parts_.log.say(well ? domain::LogLevel::info : domain::LogLevel::warning, "attempt ended",
+  const domain::LogLevel level = well ? domain::LogLevel::info : domain::LogLevel::warning;
+  if (!parts_.log.hears(level)) return;
+  parts_.log.say(level, "attempt ended",
                  {{"run", carried.id},
                   {"attempt", std::to_string(carried.attempt)},
                   {"agent", carried.agent},

@@ -291,12 +291,12 @@ Task<std::expected<engine::RunView, Response>> look_up(engine::Fleet& fleet, std
   co_return std::move(**found);
 }
 
-/// The answer that there is no such limit; nothing if there is, or if none is named.
-Task<std::optional<Response>> look_up_limit(engine::Fleet& fleet, const std::string& name) {
-  if (name.empty()) co_return std::nullopt;
+/// Why a limit could not be changed; or that there is none of that name, which is asked only then.
+Task<Response> limit_problem(engine::Fleet& fleet, const std::string& name, Error error) {
+  if (error != Errc::invalid || name.empty()) co_return problem(error);
   const auto known = co_await fleet.limits();
   if (!known) co_return problem(known.error());
-  if (std::ranges::find(*known, name, &engine::LimitView::name) != known->end()) co_return std::nullopt;
+  if (std::ranges::find(*known, name, &engine::LimitView::name) != known->end()) co_return problem(error);
   co_return problem_response(404, "there is no limit '" + name + "'; GET /v1/limits lists them");
 }
 
@@ -443,25 +443,23 @@ Task<Response> Api::limits(Call) {
 Task<Response> Api::resize_limit(Call call) {
   const auto capacity = wire::read_capacity(call.request.body);
   if (!capacity) co_return problem(capacity.error());
-  if (auto missing = co_await look_up_limit(fleet_, call.id)) co_return std::move(*missing);
   const auto done = co_await fleet_.resize_limit(call.id, *capacity);
-  if (!done) co_return problem(done.error());
+  if (!done) co_return co_await limit_problem(fleet_, call.id, done.error());
   co_return co_await limits(std::move(call));
 }
 
 Task<Response> Api::pause_limit(Call call) {
   const auto length = wire::read_length(call.request.body, "for_ms");
   if (!length) co_return problem(length.error());
-  if (auto missing = co_await look_up_limit(fleet_, call.id)) co_return std::move(*missing);
   const auto done = co_await fleet_.pause(call.id, *length);
-  if (!done) co_return problem(done.error());
+  if (!done) co_return co_await limit_problem(fleet_, call.id, done.error());
   co_return co_await limits(std::move(call));
 }
 
 Task<Response> Api::resume_limit(Call call) {
-  if (auto missing = co_await look_up_limit(fleet_, call.id)) co_return std::move(*missing);
   const auto woken = co_await fleet_.resume(call.id);
-  co_return woken ? json(wire::resumed_to_json(*woken)) : problem(woken.error());
+  if (!woken) co_return co_await limit_problem(fleet_, call.id, woken.error());
+  co_return json(wire::resumed_to_json(*woken));
 }
 
 Task<Response> Api::pool(Call) {

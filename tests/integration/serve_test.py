@@ -344,6 +344,14 @@ class Api(Case):
         self.assertEqual(self.d.ask("POST", "/v1/limits/agent:quick/resume")[0], 200)
         self.assertEqual(self.d.wait(run)["state"], "succeeded")
 
+    def test_a_limit_that_is_not_there_or_not_the_stores(self):
+        self.stint("with", "gpu=2", "--", "true")
+        self.assertIn("gpu", [limit["name"] for limit in self.d.get("/v1/limits")["limits"]])
+        for method, path, body in (("POST", "/pause", None), ("POST", "/resume", None), ("PUT", "", {"capacity": 3})):
+            self.assertEqual(self.d.ask(method, f"/v1/limits/nosuch{path}", body)[0], 404, path)
+        for path in ("/pause", "/resume"):
+            self.assertEqual(self.d.ask("POST", f"/v1/limits/gpu{path}")[0], 422, path)
+
     def test_a_session_keeps_its_order(self):
         runs = [self.d.submit("quick", session="s", args={"what": str(i)}) for i in range(4)]
         ends = [self.d.wait(run)["finished_at"] for run in runs]

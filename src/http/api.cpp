@@ -365,8 +365,10 @@ Task<Response> Api::run_events(Call call) {
     if (const auto last = call.request.header("Last-Event-ID")) after = parse_number<std::int64_t>(*last).value_or(0);
     // A browser that reads to the end of a run connects again, unless it is told that there is no more.
     if (domain::is_finished(run->run.state) && *after >= run->run.seq) co_return json("", 204);
+    const auto output = call.number<std::uint32_t>("output", 0, 1);
+    if (!output) co_return problem(output.error());
     EventStream events(call.exchange);
-    co_return co_await events.run(tell_run(events, run->run.id, *after));
+    co_return co_await events.run(tell_run(events, run->run.id, *after, *output == 1));
   }
   const auto most = call.number<std::uint32_t>("limit", kPage, kPageMax);
   if (!most) co_return problem(most.error());
@@ -375,7 +377,8 @@ Task<Response> Api::run_events(Call call) {
   co_return json(wire::to_json(*page, std::to_string(page->empty() ? *after : page->back().seq)));
 }
 
-Task<> Api::tell_run(EventStream& events, std::string id, std::int64_t after) {
+Task<> Api::tell_run(EventStream& events, std::string id, std::int64_t after, bool with_output) {
+  std::uint64_t printed = 0;
   std::uint64_t seen = co_await fleet_.changed(id, 0, Duration::zero());
   while (true) {
     const auto run = co_await fleet_.find(id);
@@ -391,6 +394,17 @@ Task<> Api::tell_run(EventStream& events, std::string id, std::int64_t after) {
       after = event.seq;
     }
     if (!page->empty()) continue;
+    if (with_output) {
+      const auto output = co_await fleet_.output(id);
+      if (!output) co_return;
+      if (std::exchange(printed, output->bytes) != output->bytes) {
+        Event out;  // without an id: it is no event of the run
+        out.name = "output";
+        out.data = wire::printed_to_json(output->bytes);
+        const auto sent = co_await events.send(out);
+        if (!sent) co_return;
+      }
+    }
     if (domain::is_finished((*run)->run.state)) co_return;
     seen = co_await fleet_.changed(id, seen, kFollow);
   }

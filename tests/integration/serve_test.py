@@ -190,6 +190,21 @@ class Api(Case):
         self.assertEqual(self.d.ask("GET", f"/v1/runs/{run['id']}/events", None, {"Accept": "text/event-stream", "Last-Event-ID": "3"})[0], 204)
         self.assertEqual(self.stint("show", run["id"], "--json") and json.loads(self.stint("show", run["id"], "--json"))["state"], "succeeded")
 
+    def test_a_stream_tells_of_output_if_it_is_asked_to(self):
+        self.agent("talker", 'command: [sh, -c, "for i in 1 2 3; do echo line $i; sleep 0.6; done"]\n')
+        self.d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: any(agent["name"] == "talker" for agent in self.d.get("/v1/agents")["agents"]), 10, "the new agent")
+        run = self.d.submit("talker")
+        stream = self.d.events(f"/v1/runs/{run}/events?output=1", seconds=20)
+        printed = [event for event in stream if event["event"] == "output"]
+        bytes_told = [json.loads(event["data"])["bytes"] for event in printed]
+        self.assertEqual((sorted(set(bytes_told)), bytes_told[-1]), (bytes_told, 21))
+        self.assertGreater(len(printed), 1, "as it is printed")
+        self.assertFalse(any("id" in event for event in printed), "they are no events of the run, and do not move its cursor")
+        self.assertEqual([event["event"] for event in stream if event not in printed], ["enqueued", "claimed", "succeeded"])
+        self.assertEqual([event["event"] for event in self.d.events(f"/v1/runs/{run}/events")], ["enqueued", "claimed", "succeeded"])
+        self.assertEqual(self.d.ask("GET", f"/v1/runs/{run}/events?output=2", None, {"Accept": "text/event-stream"})[0], 422)
+
     def test_waiting_for_the_end_and_what_went_wrong(self):
         status, body, _ = self.d.ask("POST", "/v1/runs", {"agent": "broken", "wait": True})
         self.assertEqual((status, body["state"], body["outcome"]), (200, "failed", "agent_error"))

@@ -12,13 +12,11 @@ import re
 import select
 import signal
 import subprocess
-import sys
-import tempfile
 import threading
 import time
 import unittest
 
-STINT = os.path.abspath(sys.argv.pop(1))
+from fleet_support import STINT, Repository, WithDaemon
 
 ECHO = """---
 description: Says it
@@ -36,56 +34,8 @@ title: "Say {{what}}"
 """
 
 
-class Base(unittest.TestCase):
-    def setUp(self):
-        temporary = tempfile.TemporaryDirectory(prefix="stint-test-")
-        self.addCleanup(temporary.cleanup)
-        self.base = pathlib.Path(temporary.name).resolve()
-        self.folder = self.base / "work"
-        (self.folder / ".stint/agents").mkdir(parents=True)
-        subprocess.run(["git", "init", "-q"], cwd=self.folder, check=True)
-        (self.folder / ".stint/agents/echo.md").write_text(ECHO, encoding="utf-8")
-        self.environment = {name: value for name, value in os.environ.items() if not name.startswith(("STINT_", "XDG_"))} | {"HOME": str(self.base)}
-
-    def call(self, *words, stdin=None, **variables):
-        return subprocess.run([STINT, *map(str, words)], cwd=self.folder, env=self.environment | variables, capture_output=True, text=True,
-                              input=stdin, timeout=60)
-
-    def stint(self, *words, status=0, stdin=None, **variables):
-        done = self.call(*words, stdin=stdin, **variables)
-        self.assertEqual(done.returncode, status, done.stderr or done.stdout)
-        return done.stdout if status == 0 else done.stderr
-
-    def ask(self, *words, **variables):
-        return json.loads(self.stint(*words, "--json", **variables))
-
-    def wait_until(self, condition, what):
-        end = time.monotonic() + 30
-        while not condition():
-            self.assertLess(time.monotonic(), end, what)
-            time.sleep(0.02)
-
-
-class Daemon(Base):
-    def setUp(self):
-        super().setUp()
-        self.stint("trust")
-        (self.folder / "stint.toml").write_text("[pool]\nqueue = 1000\n", encoding="utf-8")
-        self.daemon = subprocess.Popen([STINT, "serve", "--listen", "127.0.0.1:0"], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
-                                       stderr=subprocess.STDOUT, text=True)
-        self.addCleanup(self.end)
-        self.place = self.folder / ".git/stint/daemon.json"
-        self.wait_until(self.place.exists, "no daemon")
-
-    def end(self):
-        self.daemon.kill()
-        self.daemon.wait()
-        self.daemon.stdout.close()
-
-    def running(self, *words):
-        run = self.stint("submit", "echo", *words).strip()
-        self.wait_until(lambda: self.ask("show", run)["state"] == "running", "it does not run")
-        return run
+class Daemon(WithDaemon):
+    AGENTS = {"echo": ECHO}
 
     def test_a_run_is_submitted_followed_and_ends_with_its_status(self):
         done = self.call("submit", "echo", "hi", "--wait")
@@ -116,7 +66,7 @@ class Daemon(Base):
         self.assertEqual(self.ask("resume", "echo"), {"woken": 0})
 
     def test_a_cancel_is_done_when_nothing_is_left(self):
-        run = self.running("long", "60")
+        run = self.running("echo", "long", "60")
         follower = subprocess.Popen([STINT, "logs", "-f", run], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
                                     stderr=subprocess.PIPE, text=True)
         self.assertEqual(follower.stdout.readline(), "hello long\n")
@@ -131,7 +81,7 @@ class Daemon(Base):
         self.assertIn("no run '0nosuch'", self.stint("cancel", "0nosuch", status=1))
 
     def test_the_status_and_the_size_of_the_pool(self):
-        run = self.running("long", "60")
+        run = self.running("echo", "long", "60")
         status = self.ask("status")
         self.assertEqual((status["phase"], status["runs"]["running"], status["pool"]["pool_size"]), ("serving", 1, 10))
         text = self.stint("status")
@@ -144,7 +94,7 @@ class Daemon(Base):
         self.stint("scale", "many", status=2)
 
     def test_a_drain_ends_the_daemon_and_hands_back(self):
-        run = self.running("long", "60")
+        run = self.running("echo", "long", "60")
         self.assertIn("Drained.", self.stint("drain", "--timeout", "200ms", "--wait"))
         self.assertEqual(self.daemon.wait(20), 0)
         self.assertFalse(self.place.exists())
@@ -188,7 +138,7 @@ class Daemon(Base):
         return pid, terminal, until
 
     def test_top_selects_cancels_and_gives_the_terminal_back(self):
-        run = self.running("long", "60")
+        run = self.running("echo", "long", "60")
         pid, terminal, until = self.top()
         until("\033[?1049h")
         until(run)
@@ -214,7 +164,7 @@ class Daemon(Base):
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 128 + signal.SIGTERM)
 
     def test_top_without_a_terminal_prints_one_picture(self):
-        run = self.running("long", "60")
+        run = self.running("echo", "long", "60")
         text = self.stint("top")
         self.assertIn(run, text)
         self.assertNotIn("\033", text)
@@ -261,7 +211,7 @@ class Refuser:
         self.server.server_close()
 
 
-class Refusals(Base):
+class Refusals(Repository):
     def setUp(self):
         super().setUp()
         self.refuser = Refuser()

@@ -5,15 +5,12 @@
 """
 import json
 import os
-import pathlib
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 import unittest
 
-STINT = os.path.abspath(sys.argv.pop(1))
+from fleet_support import STINT, Repository
 
 REVIEW = """---
 description: Reviews a pull request
@@ -27,41 +24,8 @@ Review {{pr}}, look at {{focus}}
 """
 
 
-class Fleet(unittest.TestCase):
-    def setUp(self):
-        temporary = tempfile.TemporaryDirectory(prefix="stint-test-")
-        self.addCleanup(temporary.cleanup)
-        self.base = pathlib.Path(temporary.name).resolve()
-        self.folder = self.base / "work"
-        (self.folder / ".stint/agents").mkdir(parents=True)
-        subprocess.run(["git", "init", "-q"], cwd=self.folder, check=True)
-        (self.folder / ".stint/agents/review.md").write_text(REVIEW, encoding="utf-8")
-        self.environment = {name: value for name, value in os.environ.items() if not name.startswith(("STINT_", "XDG_"))} | {"HOME": str(self.base)}
-
-    def call(self, *words, stdin=None, **variables):
-        return subprocess.run([STINT, *map(str, words)], cwd=self.folder, env=self.environment | variables, capture_output=True, text=True,
-                              input=stdin, timeout=60)
-
-    def start(self, *words):
-        process = subprocess.Popen([STINT, *words], cwd=self.folder, env=self.environment, text=True, stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-        def end():
-            process.kill()
-            process.wait()
-            for stream in (process.stdin, process.stdout, process.stderr):
-                stream.close()
-
-        self.addCleanup(end)
-        return process
-
-    def stint(self, *words, status=0, stdin=None, **variables):
-        done = self.call(*words, stdin=stdin, **variables)
-        self.assertEqual(done.returncode, status, done.stderr or done.stdout)
-        return done.stdout if status == 0 else done.stderr
-
-    def ask(self, *words, **variables):
-        return json.loads(self.stint(*words, "--json", **variables))
+class Fleet(Repository):
+    AGENTS = {"review": REVIEW}
 
     def submit(self, *words, **variables):
         return self.stint("submit", *words, **variables).strip()

@@ -85,7 +85,7 @@ StderrLog::~StderrLog() {
 }
 
 void StderrLog::say(domain::LogLevel level, std::string_view what, std::vector<domain::LogField> fields) {
-  if (level < options_.least) return;
+  if (!hears(level)) return;
   const wire::LogLine line{ambient_.wall_now(), level, what, fields};
   writer_->write(options_.format == Format::json ? wire::to_json(line) : wire::to_text(line));
 }

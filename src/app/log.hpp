@@ -19,6 +19,7 @@ class StderrLog final : public domain::Log {
   StderrLog(const domain::Ambient& ambient, Options options);
   ~StderrLog() override;
 
+  [[nodiscard]] bool hears(domain::LogLevel level) const noexcept override { return level >= options_.least; }
   void say(domain::LogLevel level, std::string_view what, std::vector<domain::LogField> fields) override;
 
  private:

@@ -419,7 +419,7 @@ class Clients(WithProvider):
         client.close()
 
     def test_a_half_sent_request_is_no_request(self):
-        for part in (b"POST /v1/messages HT", b"POST /v1/messages HTTP/1.1\r\ncontent-length: 100\r\n\r\n{"):
+        for part in (b"POST /v1/messages HT", b"POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{"):
             with socket.create_connection(self.provider.address, timeout=20) as client:
                 client.sendall(part)
                 client.shutdown(socket.SHUT_WR)
@@ -501,15 +501,65 @@ class Bounds(WithProvider):
 
     def test_header_and_body(self):
         self.assertIn(b" 431 ", self.refused(b"GET / HTTP/1.1\r\nx: " + b"a" * 100_000 + b"\r\n\r\n"))
-        self.assertIn(b" 413 ", self.refused(b"POST /v1/messages HTTP/1.1\r\ncontent-length: 99999999999\r\n\r\n"))
+        self.assertIn(b" 413 ", self.refused(b"POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999\r\n\r\n"))
         self.assertIn(b" 400 ", self.refused(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 hello\r\n\r\n"))
         self.assertIn(b" 505 ", self.refused(b"GET / HTTP/1.0\r\n\r\n"))
         self.assertEqual(self.ask("still there")[0], 200)
 
+    def test_chunks_that_come_in_any_pieces(self):
+        """Down to a byte each: a reader that sees half a chunk's head must not trip over it."""
+        text = json.dumps(message("@provider: text=fine", stream=False)).encode()
+        half = len(text) // 2
+        body = b"%x;a=\"b\"\r\n%s\r\n%X\r\n%s\r\n" % (half, text[:half], len(text) - half, text[half:])
+        for last in (b"0\r\n\r\n", b"000;x\r\nA: b\r\nC:\r\n\r\n"):
+            for sizes in ((1,), (3, 1), (2, 2), (4,), (1, 3), (1000,)):
+                for chunks, status in ((body, b" 200 "), (b"", b" 400 ")):  # nothing is no question
+                    with socket.create_connection(self.provider.address, timeout=20 * SLOW) as client:
+                        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                        client.sendall(b"POST /v1/messages HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n" + chunks)
+                        self.send_in_pieces(client, last, sizes)
+                        self.assertIn(status, client.recv(4096).split(b"\r\n")[0], (last, sizes))
+
+    def send_in_pieces(self, client, data, sizes):
+        at = number = 0
+        while at < len(data):
+            client.sendall(data[at : at + sizes[number % len(sizes)]])
+            at += sizes[number % len(sizes)]
+            number += 1
+            self.provider.stats()  # on another connection: the piece before was read when this is answered
+
+    def test_malformed_chunks_are_refused_and_the_next_client_is_served(self):
+        head = b"POST /v1/messages HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+        for status, chunks in (
+            (b" 400 ", b"x\r\n"),
+            (b" 400 ", b"-5\r\nhello\r\n0\r\n\r\n"),
+            (b" 400 ", b"fffffffffffffffff\r\n"),
+            (b" 400 ", b"5\nhello\r\n0\r\n\r\n"),
+            (b" 400 ", b"5\r\nhelloXX0\r\n\r\n"),
+            (b" 400 ", b"5;" + b"e" * 100_000 + b"\r\nhello\r\n0\r\n\r\n"),
+            (b" 400 ", b"0\r\nX: " + b"e" * 100_000 + b"\r\n\r\n"),
+            (b" 400 ", b"0\r\nGET / HTTP/1.1\r\n\r\n"),
+            (b" 413 ", b"fffffff\r\n"),
+            (b" 413 ", b"fffffffffffffff\r\n"),
+        ):
+            self.assertIn(status, self.refused(head + chunks), chunks[:40])
+        for half in (b"5", b"5\r", b"5\r\nhel", b"5\r\nhello", b"0\r\n", b"0\r\n\r", b"0\r\nX"):
+            with socket.create_connection(self.provider.address, timeout=20 * SLOW) as client:
+                client.sendall(head + half)
+                client.shutdown(socket.SHUT_WR)
+                self.assertEqual(client.recv(100), b"", half)
+        self.assertEqual(self.ask("still there")[0], 200)
+
+    def test_a_body_whose_end_is_not_certain_is_refused(self):
+        head = b"POST /v1/messages HTTP/1.1\r\nhost: x\r\n"
+        self.assertIn(b" 400 ", self.refused(head + b"content-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n"))
+        self.assertIn(b" 400 ", self.refused(head + b"content-length: 4\r\ncontent-length: 5\r\n\r\n01234"))
+        self.assertIn(b" 501 ", self.refused(head + b"transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n"))
+
     def test_a_large_body_with_expect_continue(self):
         body = json.dumps(message("x" * 2_000_000, stream=False)).encode()
         with socket.create_connection(self.provider.address, timeout=20 * SLOW) as client:
-            client.sendall(f"POST /v1/messages HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: {len(body)}\r\n\r\n".encode())
+            client.sendall(f"POST /v1/messages HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: {len(body)}\r\n\r\n".encode())
             self.assertIn(b"100 Continue", client.recv(100))
             client.sendall(body)
             self.assertIn(b"200 OK", client.recv(4096))

@@ -69,4 +69,8 @@ Result<std::optional<DaemonPlace>> blocking_find_daemon(const Surroundings& arou
   return out;
 }
 
+std::function<std::optional<DaemonPlace>()> find_again_in(const Surroundings& around) {
+  return [&around] { return blocking_find_daemon(around).value_or(std::nullopt); };
+}
+
 }  // namespace stint::cli

@@ -3,6 +3,7 @@
 
 #include "cli/surroundings.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -16,5 +17,7 @@ struct DaemonPlace {
 /// goes to its own address only, never to another that `STINT_URL` names. Fails if `STINT_URL` is none, or the project
 /// can't be found.
 [[nodiscard]] Result<std::optional<DaemonPlace>> blocking_find_daemon(const Surroundings& around);
+/// For who goes on asking after it: what is there now; none if that can't be told.
+[[nodiscard]] std::function<std::optional<DaemonPlace>()> find_again_in(const Surroundings& around);
 
 }  // namespace stint::cli

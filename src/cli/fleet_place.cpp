@@ -46,7 +46,7 @@ class Road {
 
   Task<Result<>> open() {
     if (daemon_) {
-      fleet_ = std::make_unique<RemoteFleet>(reactor_, *daemon_, ambient_);
+      fleet_ = std::make_unique<RemoteFleet>(reactor_, *daemon_, ambient_, find_again_in(around_));
       co_return Result<>();
     }
     if (missing_) {
@@ -75,6 +75,7 @@ class Road {
   [[nodiscard]] FleetAccess access() {
     return {.fleet = *fleet_,
             .reactor = reactor_,
+            .clock = reactor_,
             .around = around_,
             .ambient = ambient_,
             .daemon = daemon_.has_value(),

@@ -7,6 +7,7 @@
 #include "cli/surroundings.hpp"
 #include "domain/ambient.hpp"
 #include "engine/fleet.hpp"
+#include "stint/executor.hpp"
 
 #include <functional>
 #include <optional>
@@ -23,6 +24,7 @@ namespace stint::cli {
 struct FleetAccess {
   engine::Fleet& fleet;
   Reactor& reactor;
+  const Executor& clock;  ///< the same
   const Surroundings& around;
   const domain::Ambient& ambient;
   bool daemon = false;  ///< another process answers, and carries runs

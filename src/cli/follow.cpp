@@ -1,15 +1,18 @@
 #include "cli/follow.hpp"
 
+#include "cli/printable.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 
 namespace stint::cli {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kLookEvery = 500ms;
+constexpr Duration kLookEvery = 5s;  // if nothing is heard: who tells it may have stopped
 
 }  // namespace
 
@@ -29,17 +32,51 @@ std::vector<OutputReader::Piece> OutputReader::take(const store::Output& output)
 
 std::string left_out_text(std::uint64_t bytes) { return fmt::format("… {} bytes left out …", bytes); }
 
-Task<Result<engine::RunView>> follow(engine::Fleet& fleet, std::string id,
-                                     std::function<void(const OutputReader::Piece&)> out) {
-  OutputReader reader;
-  std::uint64_t seen = co_await fleet.changed(id, 0, Duration::zero());
-  while (true) {
-    // The run first: what it printed before its end is there when the end is seen.
-    STINT_CO_TRY(std::optional<engine::RunView> view, co_await fleet.find(id));
-    if (!view) co_return fail(Errc::invalid, "the run '" + id + "' is not there any more");
+bool Outage::bear(const Error& error) {
+  // `full` is what a daemon answers that can't reach its store.
+  if (error != Errc::unavailable && error != Errc::timed_out && error != Errc::full) return false;
+  const TimePoint now = clock_.now();
+  if (!since_) {
+    since_ = now;
+    say_(fmt::format("{}; asking again", printable(error.describe())));
+  }
+  return now - *since_ < kBorneMax;
+}
+
+void Outage::end() {
+  if (since_) say_("it answers again");
+  since_.reset();
+}
+
+namespace {
+
+Task<Result<engine::RunView>> look(engine::Fleet& fleet, const std::string& id, OutputReader& reader,
+                                   const std::function<void(const OutputReader::Piece&)>& out) {
+  // The run first: what it printed before its end is there when the end is seen.
+  STINT_CO_TRY(std::optional<engine::RunView> view, co_await fleet.find(id));
+  if (!view) co_return fail(Errc::invalid, "the run '" + id + "' is not there any more");
+  if (out) {
     STINT_CO_TRY(const store::Output output, co_await fleet.output(id));
     for (const OutputReader::Piece& piece : reader.take(output)) out(piece);
-    if (engine::is_at_rest(view->run)) co_return std::move(*view);
+  }
+  co_return std::move(*view);
+}
+
+}  // namespace
+
+Task<Result<engine::RunView>> follow(engine::Fleet& fleet, const Executor& clock, std::string id,
+                                     std::function<void(const OutputReader::Piece&)> out) {
+  OutputReader reader;
+  Outage outage(clock, [](const std::string& text) { fmt::print(stderr, "stint: {}\n", text); });
+  std::uint64_t seen = co_await fleet.changed(id, 0, Duration::zero());
+  while (true) {
+    auto view = co_await look(fleet, id, reader, out);
+    if (view) {
+      outage.end();
+      if (engine::is_at_rest(view->run)) co_return view;
+    } else if (!outage.bear(view.error())) {
+      co_return view;
+    }
     seen = co_await fleet.changed(id, seen, kLookEvery);
   }
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include "engine/fleet.hpp"
+#include "stint/executor.hpp"
 
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace stint::cli {
@@ -25,8 +27,26 @@ class OutputReader {
 /// "… 5000 bytes left out …"
 [[nodiscard]] std::string left_out_text(std::uint64_t bytes);
 
-/// Gives `out` all that the run prints, until it is at rest. The run as it is then.
-Task<Result<engine::RunView>> follow(engine::Fleet& fleet, std::string id,
+/// A time in which a fleet does not answer whoever follows a run: its daemon may be starting again, or have stopped.
+/// The beginning and the end of it are told.
+class Outage {
+ public:
+  static constexpr Duration kBorneMax = std::chrono::seconds(30);
+
+  using Say = std::function<void(const std::string&)>;
+  Outage(const Executor& clock, Say say) : clock_(clock), say_(std::move(say)) {}
+  /// True: it is worth asking again.
+  [[nodiscard]] bool bear(const Error& error);
+  void end();
+
+ private:
+  const Executor& clock_;
+  const Say say_;
+  std::optional<TimePoint> since_;
+};
+
+/// Gives `out`, if there is one, all that the run prints, until it is at rest. The run as it is then.
+Task<Result<engine::RunView>> follow(engine::Fleet& fleet, const Executor& clock, std::string id,
                                      std::function<void(const OutputReader::Piece&)> out);
 
 }  // namespace stint::cli

@@ -1,5 +1,7 @@
 #include "cli/follow.hpp"
 
+#include "stint/testing.hpp"
+
 #include <gtest/gtest.h>
 
 namespace stint::cli {
@@ -29,6 +31,35 @@ TEST(OutputReader, says_how_much_is_missing) {
   EXPECT_EQ(taken(whole, {"head", "tail", 108}), "");
   EXPECT_EQ(taken(whole, {"head", "more", 120}), "<8>more");
   EXPECT_EQ(taken(whole, {"head", "reXY", 122}), "XY");
+}
+
+TEST(Outage, is_borne_for_a_while_and_told_once) {
+  Simulator clock;
+  std::vector<std::string> said;
+  Outage outage(clock, [&](const std::string& text) { said.push_back(text); });
+  const Error away(Errc::unavailable, "it does not answer");
+  outage.end();
+  EXPECT_TRUE(said.empty()) << "there was none";
+  EXPECT_TRUE(outage.bear(away));
+  clock.advance(Outage::kBorneMax - std::chrono::seconds(1));
+  EXPECT_TRUE(outage.bear(Error(Errc::timed_out, "late")));
+  EXPECT_TRUE(outage.bear(Error(Errc::full, "come again")));
+  EXPECT_EQ(said, std::vector<std::string>{"it does not answer; asking again"});
+  outage.end();
+  EXPECT_EQ(said.back(), "it answers again");
+  clock.advance(Outage::kBorneMax);
+  EXPECT_TRUE(outage.bear(away)) << "another one";
+  clock.advance(Outage::kBorneMax);
+  EXPECT_FALSE(outage.bear(away));
+  EXPECT_EQ(said.size(), 3U);
+}
+
+TEST(Outage, an_answer_is_none) {
+  Simulator clock;
+  Outage outage(clock, [](const std::string& text) { ADD_FAILURE() << text; });
+  for (const Errc code : {Errc::invalid, Errc::denied, Errc::failed}) {
+    EXPECT_FALSE(outage.bear(Error(code, "no")));
+  }
 }
 
 }  // namespace

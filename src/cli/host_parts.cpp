@@ -88,7 +88,10 @@ class ProcessWork final : public domain::Work {
     report->outcome = std::move((*ended)->outcome);
     hide_secrets(report->outcome.text);
     hide_secrets(report->outcome.message);
-    for (Denial& denial : report->outcome.denials) hide_secrets(denial.call);
+    for (Denial& denial : report->outcome.denials) {
+      hide_secrets(denial.call);
+      hide_secrets(denial.allow);  // is made of the call
+    }
     report->tools_used = seen.tools_used;
     report->processes_ended = seen.processes_ended;
     report->ending = seen.ending;

@@ -28,7 +28,7 @@ Task<Result<int>> print_logs(FleetAccess& access, Wish wish) {
   OutputPrinter printer(access.around.colour, wish.raw);
   if (wish.follow) {
     const auto out = [&](const OutputReader::Piece& piece) { printer.print(piece); };
-    STINT_CO_TRY(const engine::RunView end, co_await follow(access.fleet, view.run.id, out));
+    STINT_CO_TRY(const engine::RunView end, co_await follow(access.fleet, access.clock, view.run.id, out));
     printer.finish();
     fmt::print(stderr, "stint: {} {}\n", printable(end.run.id), state_text(end.run));
     co_return exit_status(end.run);

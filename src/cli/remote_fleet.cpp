@@ -1,5 +1,6 @@
 #include "cli/remote_fleet.hpp"
 
+#include "cli/follow.hpp"
 #include "domain/trace.hpp"
 #include "net/http_text.hpp"
 #include "stint/asio.hpp"
@@ -16,8 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kLookEvery = 250ms;  // for what has changed
-constexpr Duration kPatience = 60s;     // with an answer that needs no work
+constexpr Duration kLookPatience = 10s;  // a daemon that takes longer to tell what is there has stopped
+constexpr Duration kPatience = 60s;      // with an answer to what changes something
 constexpr int kNotFound = 404, kUnauthorized = 401, kFirstRefusal = 400;
 
 struct Meaning {
@@ -57,8 +58,22 @@ Error remote_error(int status, const std::string& detail, std::optional<Duration
   return Error(code, Retry::safe, std::move(what)).after(retry_after.value_or(1s));
 }
 
-RemoteFleet::RemoteFleet(Reactor& reactor, DaemonPlace place, const domain::Ambient& ambient)
-    : executor_(reactor), place_(std::move(place)), ambient_(ambient), client_(reactor) {}
+RemoteFleet::RemoteFleet(Reactor& reactor, DaemonPlace place, const domain::Ambient& ambient, FindAgain find_again)
+    : executor_(reactor),
+      place_(std::move(place)),
+      find_again_(std::move(find_again)),
+      ambient_(ambient),
+      client_(reactor),
+      news_(reactor, client_, [this](const std::string& run) {
+        return request(run.empty() ? "/v1/events" : of_run(run, "/events?output=1"));
+      }) {}
+
+net::Ask RemoteFleet::request(const std::string& path) const {
+  net::Ask ask;
+  ask.url = place_.url + path;
+  if (!place_.token.empty()) ask.headers.emplace_back("Authorization", "Bearer " + place_.token);
+  return ask;
+}
 
 Error RemoteFleet::refusal(const net::Reply& reply) const {
   std::optional<Duration> after;
@@ -70,11 +85,10 @@ Error RemoteFleet::refusal(const net::Reply& reply) const {
 }
 
 Task<Result<net::Reply>> RemoteFleet::ask(Call call) {
-  net::Ask ask;
+  net::Ask ask = request(call.path);
+  const Duration most = call.method == "GET" ? kLookPatience : kPatience;
   ask.method = std::move(call.method);
-  ask.url = place_.url + call.path;
   ask.headers.emplace_back("Accept", "application/json");
-  if (!place_.token.empty()) ask.headers.emplace_back("Authorization", "Bearer " + place_.token);
   if (!call.body.empty()) ask.headers.emplace_back("Content-Type", "application/json");
   if (!call.key.empty()) {
     if (!net::is_header_text(call.key)) co_return fail(Errc::invalid, "a key is one line of text");
@@ -82,13 +96,14 @@ Task<Result<net::Reply>> RemoteFleet::ask(Call call) {
   }
   if (!call.traceparent.empty()) ask.headers.emplace_back("traceparent", call.traceparent);
   ask.body = std::move(call.body);
-  const Deadline deadline = call.patient ? Deadline() : Deadline::after(executor_.now(), kPatience);
+  const Deadline deadline = call.patient ? Deadline() : Deadline::after(executor_.now(), most);
   auto reply = co_await with_deadline(deadline, client_.ask(std::move(ask)));
   if (reply) co_return reply;
   const Errc code = reply.error().code();
   const Retry retry = reply.error().retry();
-  co_return fail(
-      Error(code, retry, "the daemon at " + net::shown_url(place_.url) + " does not answer").because(reply.error()));
+  Error error(code, retry, "the daemon at " + net::shown_url(place_.url) + " does not answer");
+  if (auto found = find_again_()) place_ = std::move(*found);  // for whoever asks again
+  co_return fail(std::move(error).because(reply.error()));
 }
 
 Task<Result<std::string>> RemoteFleet::get(Call call) {
@@ -184,10 +199,11 @@ Task<Result<engine::WhyView>> RemoteFleet::why(std::string id) {
   co_return wire::read_why(body);
 }
 
-Task<std::uint64_t> RemoteFleet::changed(std::string /*id*/, std::uint64_t seen, Duration most) {
-  if (most > Duration::zero()) co_await sleep_for(std::min(most, kLookEvery));
-  co_return seen + 1;
+Task<std::uint64_t> RemoteFleet::changed(std::string id, std::uint64_t seen, Duration most) {
+  return news_.wait(std::move(id), seen, most);
 }
+
+Task<Result<engine::RunView>> RemoteFleet::wait(std::string id) { return follow(*this, executor_, std::move(id), {}); }
 
 Task<Result<engine::Receipt>> RemoteFleet::cancel(std::string id) {
   // It is answered when the work is proven gone, however long that takes.

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "cli/daemon_place.hpp"
+#include "cli/remote_news.hpp"
 #include "domain/ambient.hpp"
 #include "engine/fleet.hpp"
 #include "net/http_client.hpp"
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -16,7 +18,9 @@ namespace stint::cli {
 
 class RemoteFleet final : public engine::Fleet {
  public:
-  RemoteFleet(Reactor& reactor, DaemonPlace place, const domain::Ambient& ambient);
+  /// Where the daemon of the project is now, if there is one: asked when nobody answers where it was.
+  using FindAgain = std::function<std::optional<DaemonPlace>()>;
+  RemoteFleet(Reactor& reactor, DaemonPlace place, const domain::Ambient& ambient, FindAgain find_again);
 
   Task<Result<std::vector<Result<engine::Submitted>>>> submit(std::vector<engine::Submission> wishes) override;
   Task<Result<std::optional<engine::RunView>>> find(std::string id) override;
@@ -26,6 +30,7 @@ class RemoteFleet final : public engine::Fleet {
   Task<Result<store::Output>> output(std::string id) override;
   Task<Result<engine::WhyView>> why(std::string id) override;
   Task<std::uint64_t> changed(std::string id, std::uint64_t seen, Duration most) override;
+  Task<Result<engine::RunView>> wait(std::string id) override;
   Task<Result<engine::Receipt>> cancel(std::string id) override;
   Task<Result<engine::Submitted>> retry(std::string id) override;
   Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
@@ -50,6 +55,7 @@ class RemoteFleet final : public engine::Fleet {
     std::string traceparent{};
     bool patient = false;  ///< it may take as long as it takes
   };
+  [[nodiscard]] net::Ask request(const std::string& path) const;
   Task<Result<net::Reply>> ask(Call call);
   /// The body of what went well.
   Task<Result<std::string>> get(Call call);
@@ -57,9 +63,11 @@ class RemoteFleet final : public engine::Fleet {
   [[nodiscard]] Error refusal(const net::Reply& reply) const;
 
   Executor& executor_;
-  const DaemonPlace place_;
+  DaemonPlace place_;
+  const FindAgain find_again_;
   const domain::Ambient& ambient_;
   net::HttpClient client_;
+  RemoteNews news_;
   engine::Phase phase_ = engine::Phase::serving;  // as it was told last
   /// Where pages begin, by a number that stands for the last run of the page before.
   std::map<store::RunNumber, std::string> pages_;

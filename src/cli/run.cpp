@@ -31,29 +31,34 @@ namespace {
 using namespace std::chrono_literals;
 using domain::RunState;
 
-constexpr Duration kRefresh = 250ms;
+constexpr Duration kRefresh = 250ms;  // of the line at the bottom
+constexpr Duration kLookEvery = 1s;   // what was used up is not told
 constexpr std::uint32_t kEventsPage = 200;
 
 /// Follows one run to its end: shows what happens to it, and ends it on a signal.
 class Follower {
  public:
   Follower(Reactor& reactor, const domain::Ambient& ambient, const Surroundings& around, const RunOptions& options)
-      : ambient_(ambient),
+      : reactor_(reactor),
+        ambient_(ambient),
         options_(options),
         display_(around, options.quiet || options.json),
         signals_(reactor.io(), SIGINT, SIGTERM, SIGHUP) {}
 
-  /// `carrier`: the engine of this process that carries it; null: another process does.
-  Task<> follow(engine::Fleet& fleet, std::string id, engine::Engine* carrier) {
+  /// `carrier`: the engine of this process that carries it; null: another process does. Fails only then: if that one
+  /// does not answer any more, or was left to end it.
+  Task<Result<>> follow(engine::Fleet& fleet, std::string id, engine::Engine* carrier) {
     fleet_ = &fleet;
     id_ = std::move(id);
     carrier_ = carrier;
-    auto body = [this](Scope& scope) -> Task<> {
+    Result<> done = fail(Errc::cancelled, "left to the daemon, which is ending it");
+    auto body = [&](Scope& scope) -> Task<> {
       scope.spawn(hear_signals(scope));
-      co_await watch();
+      done = co_await watch();
       scope.cancel();
     };
     (void)co_await with_scope(std::ref(body));
+    co_return done;
   }
   void say(const std::string& text) { display_.say(text); }
   void show_end() {
@@ -70,28 +75,38 @@ class Follower {
   }
 
  private:
-  Task<> watch() {
+  Task<Result<>> watch() {
     std::uint64_t seen = 0;
+    TimePoint look_at{};
     while (true) {
-      seen = co_await fleet_->changed(id_, seen, kRefresh);
-      const auto view = co_await fleet_->find(id_);
-      if (!view || !*view) continue;  // it will answer again
-      co_await tell_events();
-      co_await tell_output();
-      view_ = std::move(**view);
-      if (engine::is_at_rest(view_.run)) break;
-      if (view_.run.state == RunState::queued) co_await tell_wait();
-      if (display_.live()) display_.refresh(view_, ambient_.wall_now());
+      const std::uint64_t now = co_await fleet_->changed(id_, seen, kRefresh);
+      if (std::exchange(seen, now) != now || reactor_.now() >= look_at) {
+        const Result<> looked = co_await look();
+        if (looked) outage_.end();
+        // What this process carries it stays with: its engine bears a store that is away for longer.
+        if (!looked && !outage_.bear(looked.error()) && carrier_ == nullptr) co_return looked;
+        if (looked && engine::is_at_rest(view_.run)) co_return looked;
+        look_at = reactor_.now() + kLookEvery;
+      }
+      if (display_.live() && !view_.run.id.empty()) display_.refresh(view_, ambient_.wall_now());
     }
-    co_await tell_events();
-    co_await tell_output();
   }
 
-  Task<> tell_events() {
+  Task<Result<>> look() {
+    // The run first: what it printed and what happened before its end is there when the end is seen.
+    STINT_CO_TRY(std::optional<engine::RunView> view, co_await fleet_->find(id_));
+    if (!view) co_return fail(Errc::invalid, "the run '" + id_ + "' is not there any more");
+    STINT_CO_CHECK(co_await tell_events());
+    STINT_CO_CHECK(co_await tell_output());
+    view_ = std::move(*view);
+    if (view_.run.state == RunState::queued) co_await tell_wait();
+    co_return Result<>();
+  }
+
+  Task<Result<>> tell_events() {
     while (true) {
-      const auto page = co_await fleet_->events(id_, after_, kEventsPage);
-      if (!page) co_return;
-      for (const store::Event& event : *page) {
+      STINT_CO_TRY(const auto page, co_await fleet_->events(id_, after_, kEventsPage));
+      for (const store::Event& event : page) {
         after_ = event.seq;
         if (event.cause == "claimed") ++attempt_;
         if (event.cause == "park" || event.cause == "hand_back" || event.cause == "lost") --attempt_;
@@ -101,14 +116,13 @@ class Follower {
           display_.show(event, scribe_.read_note(event.data));
         }
       }
-      if (page->size() < kEventsPage) co_return;
+      if (page.size() < kEventsPage) co_return Result<>();
     }
   }
 
-  Task<> tell_output() {
-    const auto output = co_await fleet_->output(id_);
-    if (!output) co_return;
-    for (const OutputReader::Piece& piece : reader_.take(*output)) {
+  Task<Result<>> tell_output() {
+    STINT_CO_TRY(const auto output, co_await fleet_->output(id_));
+    for (const OutputReader::Piece& piece : reader_.take(output)) {
       const std::string text = (piece.left_out > 0 ? left_out_text(piece.left_out) + "\n" : "") + piece.text;
       if (options_.json) {
         print_line(wire::text_line(id_, text));
@@ -116,6 +130,7 @@ class Follower {
         display_.print(text);
       }
     }
+    co_return Result<>();
   }
 
   /// Why it does not begin.
@@ -153,20 +168,25 @@ class Follower {
       const auto [error, signal] = co_await signals_.async_wait(use_task);
       if (error) co_return;
       const bool again = std::exchange(last_signal_, signal) != 0;
-      if (again && carrier_ != nullptr) {
-        carrier_->stop_here(id_, pool::Carried::Stop::cancelled, "cancelled by the keyboard");
-      } else if (!again) {
-        if (display_.live()) display_.say("ending it; once more to hurry");
+      if (!again) {
+        const bool here = carrier_ != nullptr;
+        if (display_.live()) display_.say(here ? "ending it; once more to hurry" : "ending it; once more to leave");
         scope.spawn(cancel());
+      } else if (carrier_ != nullptr) {
+        carrier_->stop_here(id_, pool::Carried::Stop::cancelled, "cancelled by the keyboard");
+      } else {
+        scope.cancel();
       }
     }
   }
 
   Task<> cancel() { (void)co_await fleet_->cancel(id_); }
 
+  Reactor& reactor_;
   const domain::Ambient& ambient_;
   const RunOptions& options_;
   RunDisplay display_;
+  Outage outage_{reactor_, [this](const std::string& text) { display_.say(text); }};
   asio::signal_set signals_;
   wire::Scribe scribe_;
   engine::Fleet* fleet_ = nullptr;
@@ -209,7 +229,7 @@ class OwnRun {
     }
     auto body = [&](Scope& scope) -> Task<> {
       scope.spawn(serve(follower));
-      co_await follower.follow(*fleet_, id, engine_.get());
+      (void)co_await follower.follow(*fleet_, id, engine_.get());
       engine_->drain(Duration::zero());
     };
     (void)co_await with_scope(std::ref(body));
@@ -278,15 +298,14 @@ class OwnRun {
 };
 
 /// A daemon carries it.
-Task<Result<>> follow_daemon(Reactor& reactor, const domain::Ambient& ambient, const DaemonPlace& daemon,
-                             engine::Submission wish, Follower& follower) {
-  RemoteFleet fleet(reactor, daemon, ambient);
+Task<Result<>> follow_daemon(Reactor& reactor, const domain::Ambient& ambient, const Surroundings& around,
+                             const DaemonPlace& daemon, engine::Submission wish, Follower& follower) {
+  RemoteFleet fleet(reactor, daemon, ambient, find_again_in(around));
   std::vector<engine::Submission> wishes;
   wishes.push_back(std::move(wish));
   STINT_CO_TRY(auto submitted, co_await fleet.submit(std::move(wishes)));
   if (!submitted.front()) co_return fail(std::move(submitted.front()).error());
-  co_await follower.follow(fleet, submitted.front()->id, nullptr);
-  co_return Result<>();
+  co_return co_await follower.follow(fleet, submitted.front()->id, nullptr);
 }
 
 /// This process does.
@@ -341,6 +360,7 @@ int RunCommand::run(const domain::Ambient& ambient) {
   const auto complain_as = [](const Error& error) {
     complain(error);
     if (error == Errc::full || error == Errc::closed) return kExitRefused;
+    if (error == Errc::cancelled) return kExitCancelled;
     return error == Errc::invalid ? kExitUsage : kExitFailed;
   };
   const Surroundings around = blocking_look_around();
@@ -379,7 +399,7 @@ int RunCommand::run(const domain::Ambient& ambient) {
       done = co_await carry_here(reactor, ambient, *reading, memory ? std::nullopt : std::optional(place),
                                  driver::SecretMask::of_environment(around.environment), *wish, follower);
     } else {
-      done = co_await follow_daemon(reactor, ambient, **daemon, *wish, follower);
+      done = co_await follow_daemon(reactor, ambient, around, **daemon, *wish, follower);
     }
   };
   {

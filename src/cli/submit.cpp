@@ -84,7 +84,7 @@ Task<Result<int>> wait_for(FleetAccess& access, const std::string& id, bool json
   const auto out = [&](const OutputReader::Piece& piece) {
     if (!json) printer.print(piece);
   };
-  STINT_CO_TRY(const engine::RunView end, co_await follow(access.fleet, id, out));
+  STINT_CO_TRY(const engine::RunView end, co_await follow(access.fleet, access.clock, id, out));
   printer.finish();
   if (json) {
     fmt::print("{}\n", wire::to_json(end));

@@ -21,7 +21,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kLookEvery = 500ms, kDrawEvery = 1s;
+constexpr Duration kLookGap = 200ms;  // when much happens: nobody reads faster
+constexpr Duration kLookEvery = 1s, kDrawEvery = 1s;
 constexpr std::uint32_t kWaitingShown = 200;
 constexpr os::TerminalSize kPaper{80, 24};
 
@@ -106,6 +107,7 @@ class Top {
     changed_.ring();
   }
   Task<> keep_looking() {
+    std::uint64_t seen = co_await access_.fleet.changed("", 0, Duration::zero());
     while (true) {
       auto frame = co_await look(access_);
       if (frame) {
@@ -114,7 +116,8 @@ class Top {
         view_.say(printable(frame.error().describe()));
       }
       changed_.ring();
-      co_await sleep_for(kLookEvery);
+      co_await sleep_for(kLookGap);
+      seen = co_await access_.fleet.changed("", seen, kLookEvery - kLookGap);
     }
   }
   Task<> draw_until_quit() {

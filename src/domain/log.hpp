@@ -23,6 +23,8 @@ class Log {
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
+  /// Whether anybody wants to know: who has to gather what to say asks before.
+  [[nodiscard]] virtual bool hears(LogLevel level) const noexcept = 0;
   /// Never waits, and never a secret: what agents say has been through a mask.
   virtual void say(LogLevel level, std::string_view what, std::vector<LogField> fields) = 0;
 };
@@ -30,6 +32,7 @@ class Log {
 /// For who needs no log.
 class NoLog final : public Log {
  public:
+  [[nodiscard]] bool hears(LogLevel) const noexcept override { return false; }
   void say(LogLevel, std::string_view, std::vector<LogField>) override {}
 };
 

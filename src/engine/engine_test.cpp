@@ -14,6 +14,46 @@ TEST_F(EngineTest, a_run_goes_from_the_queue_to_its_end) {
   EXPECT_EQ(begun_[id], 1U);
 }
 
+/// Hears of what went wrong.
+class WarningsOnly final : public domain::Log {
+ public:
+  [[nodiscard]] bool hears(domain::LogLevel level) const noexcept override {
+    return level >= domain::LogLevel::warning;
+  }
+  void say(domain::LogLevel level, std::string_view what, std::vector<domain::LogField>) override {
+    if (hears(level)) {
+      heard.emplace_back(what);
+    } else {
+      ++for_nobody;
+    }
+  }
+
+  std::vector<std::string> heard;
+  int for_nobody = 0;
+};
+
+TEST_F(EngineTest, what_nobody_hears_is_not_said_of_each_attempt) {
+  WarningsOnly log;
+  log_ = &log;
+  add_agent("a");
+  book_["a"].entry.attempts_max = 1;
+  start();
+  submit("a");
+  sim_.advance(2s);
+  EXPECT_EQ(log.for_nobody, 0);
+  EXPECT_TRUE(log.heard.empty());
+  decide_ = [](const domain::WorkOrder&) {
+    Script script;
+    script.outcome.kind = OutcomeKind::agent_error;
+    return script;
+  };
+  submit("a");
+  sim_.advance(2s);
+  EXPECT_FALSE(log.heard.empty());
+  scope_.cancel();
+  sim_.settle();  // the engine ends before its log
+}
+
 /// A limit of five hours, a minute without network, a logout: the whole account waits, one goes first, nobody fails.
 class Outage : public EngineTest, public testing::WithParamInterface<OutcomeKind> {};
 TEST_P(Outage, costs_fifty_runs_nothing_but_time) {

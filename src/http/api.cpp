@@ -268,7 +268,7 @@ Task<Response> Api::submit(Call call) {
 
 Task<Response> Api::list(Call call) {
   store::Filter filter;
-  for (const Field& field : call.request.parts.query) {
+  for (const net::Field& field : call.request.parts.query) {
     if (field.name == "state") {
       const auto state = domain::parse_run_state(field.value);
       if (!state) co_return problem(Error(Errc::invalid, "there is no state '" + std::string(field.value) + "'"));
@@ -300,12 +300,12 @@ Task<std::expected<engine::RunView, Response>> look_up(engine::Fleet& fleet, std
   co_return std::move(**found);
 }
 
-/// The answer that there is no such limit; nothing if there is, or if none is named.
-Task<std::optional<Response>> look_up_limit(engine::Fleet& fleet, const std::string& name) {
-  if (name.empty()) co_return std::nullopt;
+/// Why a limit could not be changed; or that there is none of that name, which is asked only then.
+Task<Response> limit_problem(engine::Fleet& fleet, const std::string& name, Error error) {
+  if (error != Errc::invalid || name.empty()) co_return problem(error);
   const auto known = co_await fleet.limits();
   if (!known) co_return problem(known.error());
-  if (std::ranges::find(*known, name, &engine::LimitView::name) != known->end()) co_return std::nullopt;
+  if (std::ranges::find(*known, name, &engine::LimitView::name) != known->end()) co_return problem(error);
   co_return problem_response(404, "there is no limit '" + name + "'; GET /v1/limits lists them");
 }
 
@@ -374,8 +374,10 @@ Task<Response> Api::run_events(Call call) {
     if (const auto last = call.request.header("Last-Event-ID")) after = parse_number<std::int64_t>(*last).value_or(0);
     // A browser that reads to the end of a run connects again, unless it is told that there is no more.
     if (domain::is_finished(run->run.state) && *after >= run->run.seq) co_return json("", 204);
+    const auto output = call.number<std::uint32_t>("output", 0, 1);
+    if (!output) co_return problem(output.error());
     EventStream events(call.exchange);
-    co_return co_await events.run(tell_run(events, run->run.id, *after));
+    co_return co_await events.run(tell_run(events, run->run.id, *after, *output == 1));
   }
   const auto most = call.number<std::uint32_t>("limit", kPage, kPageMax);
   if (!most) co_return problem(most.error());
@@ -384,7 +386,8 @@ Task<Response> Api::run_events(Call call) {
   co_return json(wire::to_json(*page, std::to_string(page->empty() ? *after : page->back().seq)));
 }
 
-Task<> Api::tell_run(EventStream& events, std::string id, std::int64_t after) {
+Task<> Api::tell_run(EventStream& events, std::string id, std::int64_t after, bool with_output) {
+  std::uint64_t printed = 0;
   std::uint64_t seen = co_await fleet_.changed(id, 0, Duration::zero());
   while (true) {
     const auto run = co_await fleet_.find(id);
@@ -400,6 +403,17 @@ Task<> Api::tell_run(EventStream& events, std::string id, std::int64_t after) {
       after = event.seq;
     }
     if (!page->empty()) continue;
+    if (with_output) {
+      const auto output = co_await fleet_.output(id);
+      if (!output) co_return;
+      if (std::exchange(printed, output->bytes) != output->bytes) {
+        Event out;  // without an id: it is no event of the run
+        out.name = "output";
+        out.data = wire::printed_to_json(output->bytes);
+        const auto sent = co_await events.send(out);
+        if (!sent) co_return;
+      }
+    }
     if (domain::is_finished((*run)->run.state)) co_return;
     seen = co_await fleet_.changed(id, seen, kFollow);
   }
@@ -452,25 +466,23 @@ Task<Response> Api::limits(Call) {
 Task<Response> Api::resize_limit(Call call) {
   const auto capacity = wire::read_capacity(call.request.body);
   if (!capacity) co_return problem(capacity.error());
-  if (auto missing = co_await look_up_limit(fleet_, call.id)) co_return std::move(*missing);
   const auto done = co_await fleet_.resize_limit(call.id, *capacity);
-  if (!done) co_return problem(done.error());
+  if (!done) co_return co_await limit_problem(fleet_, call.id, done.error());
   co_return co_await limits(std::move(call));
 }
 
 Task<Response> Api::pause_limit(Call call) {
   const auto length = wire::read_length(call.request.body, "for_ms");
   if (!length) co_return problem(length.error());
-  if (auto missing = co_await look_up_limit(fleet_, call.id)) co_return std::move(*missing);
   const auto done = co_await fleet_.pause(call.id, *length);
-  if (!done) co_return problem(done.error());
+  if (!done) co_return co_await limit_problem(fleet_, call.id, done.error());
   co_return co_await limits(std::move(call));
 }
 
 Task<Response> Api::resume_limit(Call call) {
-  if (auto missing = co_await look_up_limit(fleet_, call.id)) co_return std::move(*missing);
   const auto woken = co_await fleet_.resume(call.id);
-  co_return woken ? json(wire::resumed_to_json(*woken)) : problem(woken.error());
+  if (!woken) co_return co_await limit_problem(fleet_, call.id, woken.error());
+  co_return json(wire::resumed_to_json(*woken));
 }
 
 Task<Response> Api::pool(Call) {

@@ -69,7 +69,7 @@ class Api final : public Handler {
 
   Task<std::optional<Response>> refuse_run(const Route& route, const Call& call);
   Task<Result<engine::RunView>> wait_for(std::string id, bool keep, Exchange& exchange);
-  Task<> tell_run(class EventStream& events, std::string id, std::int64_t after);
+  Task<> tell_run(class EventStream& events, std::string id, std::int64_t after, bool with_output);
   Task<> tell_all(class EventStream& events, std::string cursor);
 
   engine::Fleet& fleet_;

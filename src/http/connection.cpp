@@ -17,6 +17,7 @@ namespace {
 
 using asio::ip::tcp;
 using boost::system::error_code;
+using net::RequestReader;
 
 constexpr std::size_t kFlushBytes = 64 << 10;     // of answers to pipelined requests, written together
 constexpr std::size_t kInlineBodyMax = 16 << 10;  // copied behind its head; larger ones are written from where they are

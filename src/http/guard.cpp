@@ -1,11 +1,15 @@
 #include "http/guard.hpp"
 
-#include "http/text.hpp"
+#include "net/text.hpp"
 
 #include <algorithm>
 
 namespace stint::http {
 namespace {
+
+using net::equal_nocase;
+using net::lower;
+using net::starts_with_nocase;
 
 bool all_digits(std::string_view text) noexcept {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;

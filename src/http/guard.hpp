@@ -3,7 +3,7 @@
 /// `Origin` gives away. And whoever comes in must know the token. Pure.
 #pragma once
 
-#include "http/request_reader.hpp"
+#include "net/request_reader.hpp"
 
 #include <functional>
 #include <optional>
@@ -12,6 +12,9 @@
 #include <vector>
 
 namespace stint::http {
+
+using net::Refusal;
+using net::Request;
 
 struct GuardRules {
   std::string listen_host;                 ///< the address that the server is bound to, without brackets

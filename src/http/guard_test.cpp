@@ -67,7 +67,7 @@ TEST(HttpGuard, a_secret_is_compared_whole) {
 
 class HttpGuardCheck : public ::testing::Test {
  protected:
-  unsigned ask(std::vector<Field> headers, std::string_view host = "localhost") {
+  unsigned ask(std::vector<net::Field> headers, std::string_view host = "localhost") {
     Request request;
     request.method = "GET";
     request.host = host;

@@ -5,13 +5,15 @@
 /// handler whose work is for nobody but the client wraps it in `while_connected`; every stream is wrapped so.
 #pragma once
 
-#include "http/request.hpp"
 #include "http/response.hpp"
+#include "net/request.hpp"
 #include "stint/combinators.hpp"
 
 #include <string>
 
 namespace stint::http {
+
+using net::Request;
 
 /// One request being answered. Belongs to the connection; lives as long as the handler's task.
 class Exchange {

@@ -26,7 +26,7 @@ struct ServerOptions {
   std::uint16_t port = 0;  ///< 0: the system picks one
 
   std::size_t connections_max = 1024;  ///< then the longest idle one goes, or the new one is told 503
-  ReaderLimits request;
+  net::ReaderLimits request;
   Duration header_time_max = std::chrono::seconds(10);  ///< from a request's first byte to the end of its head
   Duration body_time_max = std::chrono::seconds(10);    ///< of the body, and besides as long as …
   std::size_t body_bytes_per_second_min = 16 << 10;     ///< … what came would take at this speed

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "http/handler.hpp"
-#include "http/request_reader.hpp"
 #include "http/server.hpp"
+#include "net/request_reader.hpp"
 #include "stint/asio.hpp"
 
 #include <memory>
@@ -20,7 +20,7 @@ class Connection;
 struct Desk {
   static constexpr std::size_t kInputBytes = 16 << 10;
 
-  explicit Desk(const ReaderLimits& limits) : reader(limits) {}
+  explicit Desk(const net::ReaderLimits& limits) : reader(limits) {}
   std::string_view pending() const noexcept { return {input.get() + begin, end - begin}; }
   void drop_input() noexcept {
     input.reset();
@@ -28,7 +28,7 @@ struct Desk {
   }
   bool all_sent() const noexcept { return out.empty() && tail.empty(); }
 
-  RequestReader reader;
+  net::RequestReader reader;
   std::unique_ptr<char[]> input;  // made when needed: a stream has none
   std::size_t begin = 0;          // of what was read and not used
   std::size_t end = 0;

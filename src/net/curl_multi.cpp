@@ -1,6 +1,7 @@
 #include "net/curl_multi.hpp"
 
 #include "net/http_text.hpp"
+#include "net/text.hpp"
 
 #include <algorithm>
 
@@ -177,7 +178,7 @@ bool Transfer::set_headers() {
   bool has_type = false;
   for (const auto& [name, value] : ask_.headers) {
     if (name.empty() || !is_header_text(name) || !is_header_text(value)) return false;
-    has_type = has_type || same_name(name, "content-type");
+    has_type = has_type || equal_nocase(name, "content-type");
     // A header without a value is written with a semicolon; with a colon it would be one to leave out.
     const std::string line = value.empty() ? name + ";" : name + ": " + value;
     headers_ = curl().curl_slist_append(headers_, line.c_str());

@@ -2,12 +2,13 @@
 
 #include "net/curl_multi.hpp"
 #include "net/http_text.hpp"
+#include "net/text.hpp"
 
 namespace stint::net {
 
 std::optional<std::string_view> ReplyHead::header(std::string_view name) const noexcept {
   for (const auto& [key, value] : headers) {
-    if (same_name(key, name)) return value;
+    if (equal_nocase(key, name)) return value;
   }
   return std::nullopt;
 }

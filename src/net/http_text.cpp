@@ -1,6 +1,7 @@
 #include "net/http_text.hpp"
 
-#include <algorithm>
+#include "net/text.hpp"
+
 #include <charconv>
 
 namespace stint::net {
@@ -36,7 +37,7 @@ bool is_loopback_url(std::string_view url) noexcept {
   if (authority.starts_with("[::1]")) return true;
   const std::string_view host = authority.substr(0, authority.find(':'));
   constexpr std::string_view kDigits = "0123456789.";
-  return same_name(host, "localhost") ||
+  return equal_nocase(host, "localhost") ||
          (host.starts_with("127.") && host.find_first_not_of(kDigits) == std::string_view::npos);
 }
 
@@ -63,11 +64,6 @@ std::optional<int> parse_status_line(std::string_view line) noexcept {
 
 bool is_header_text(std::string_view text) noexcept {
   return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
-}
-
-bool same_name(std::string_view a, std::string_view b) noexcept {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::ranges::equal(a, b, [&](char x, char y) { return lower(x) == lower(y); });
 }
 
 }  // namespace stint::net

@@ -19,6 +19,5 @@ namespace stint::net {
 [[nodiscard]] std::optional<int> parse_status_line(std::string_view line) noexcept;
 /// A line break in it would make another header.
 [[nodiscard]] bool is_header_text(std::string_view text) noexcept;
-[[nodiscard]] bool same_name(std::string_view a, std::string_view b) noexcept;
 
 }  // namespace stint::net

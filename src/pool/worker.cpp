@@ -365,6 +365,7 @@ Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, do
 }
 
 void Worker::log_begin(const Carried& carried) const {
+  if (!parts_.log.hears(domain::LogLevel::info)) return;
   parts_.log.say(domain::LogLevel::info, "run begun",
                  {{"run", carried.id},
                   {"attempt", std::to_string(carried.attempt)},
@@ -377,7 +378,9 @@ void Worker::log_begin(const Carried& carried) const {
 void Worker::log_end(const Carried& carried, const domain::Verdict& verdict, OutcomeKind outcome,
                      std::optional<RunState> state) const {
   const bool well = state && *state != RunState::failed && *state != RunState::in_doubt;
-  parts_.log.say(well ? domain::LogLevel::info : domain::LogLevel::warning, "attempt ended",
+  const domain::LogLevel level = well ? domain::LogLevel::info : domain::LogLevel::warning;
+  if (!parts_.log.hears(level)) return;
+  parts_.log.say(level, "attempt ended",
                  {{"run", carried.id},
                   {"attempt", std::to_string(carried.attempt)},
                   {"agent", carried.agent},

@@ -1,11 +1,9 @@
 #include "provider/connection.hpp"
 
+#include "net/request_reader.hpp"
 #include "provider/http_text.hpp"
 
 #include <boost/asio/write.hpp>
-#include <boost/beast/core/string.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <fmt/format.h>
 
 #include <array>
@@ -13,8 +11,6 @@
 namespace stint::provider {
 namespace {
 
-namespace beast = boost::beast;
-namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
@@ -24,8 +20,6 @@ constexpr std::size_t kDrainBytesMax = 1 << 20;          // read and thrown away
 constexpr Duration kDrainMax = std::chrono::seconds(1);  // so that the client can read why, before the reset
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
-
-std::string_view path_of(std::string_view target) { return target.substr(0, target.find('?')); }
 
 std::optional<Protocol> protocol_of(std::string_view path) {
   if (path == "/v1/messages") return Protocol::messages;
@@ -124,24 +118,16 @@ Task<bool> Connection::wait_for_data() {
 }
 
 Task<Result<Connection::Request>> Connection::read_request() {
-  http::request_parser<http::string_body> parser;
-  parser.header_limit(ServerLimits::kHeaderBytesMax);
-  parser.body_limit(ServerLimits::kBodyBytesMax);
-  parser.eager(true);
+  using State = net::RequestReader::State;
+  net::RequestReader reader(
+      {.header_bytes_max = ServerLimits::kHeaderBytesMax, .body_bytes_max = ServerLimits::kBodyBytesMax});
   bool told_to_continue = false;
   while (true) {
-    error_code error;
-    const std::size_t used = parser.put(asio::buffer(buffer_), error);
+    const std::size_t used = reader.feed(buffer_);
     buffer_.erase(0, used);
-    if (error && error != http::error::need_more) {
-      const int status = error == http::error::header_limit ? 431 : error == http::error::body_limit ? 413 : 400;
-      co_await refuse(status, fmt::format("The request can't be read: {}.", error.message()));
-      co_return fail(Errc::invalid, "refused");
-    }
-    if (parser.is_done()) break;
-    const bool waits = parser.is_header_done() && !told_to_continue &&
-                       beast::iequals(parser.get()[http::field::expect], "100-continue");
-    if (waits) {
+    if (reader.state() == State::done || reader.state() == State::refused) break;
+    if (used > 0 && !buffer_.empty()) continue;
+    if (reader.state() == State::body && reader.request().expects_continue && !told_to_continue) {
       told_to_continue = true;
       const bool told = co_await write("HTTP/1.1 100 Continue\r\n\r\n");
       if (!told) co_return fail(Errc::closed, "gone");
@@ -149,18 +135,19 @@ Task<Result<Connection::Request>> Connection::read_request() {
     const bool more = co_await read_more();
     if (!more) co_return fail(Errc::closed, "gone");
   }
-  auto& message = parser.get();
-  Request request;
-  request.method = message.method_string();
-  request.target = message.target();
-  request.path = path_of(request.target);
-  request.keep_alive = message.keep_alive();
-  request.anthropic = message.find("anthropic-version") != message.end();
-  request.body = std::move(message.body());
-  if (message.version() < 11) {
-    co_await refuse(505, "The provider speaks HTTP/1.1.");
+  net::Refusal refusal = reader.refusal();
+  const net::Request& message = reader.request();
+  if (reader.state() == State::done && message.version < 11) refusal = {505, "The provider speaks HTTP/1.1."};
+  if (refusal.status != 0) {
+    co_await refuse(static_cast<int>(refusal.status), std::string(refusal.detail));
     co_return fail(Errc::invalid, "refused");
   }
+  Request request;
+  request.method = message.method;
+  request.path = message.path();
+  request.body = message.body;
+  request.keep_alive = message.keep_alive;
+  request.anthropic = message.header("anthropic-version").has_value();
   co_return request;
 }
 
@@ -294,7 +281,7 @@ Task<Connection::Ended> Connection::administer(const Request& request) {
 Task<Connection::Ended> Connection::converse(const Request& request, Protocol protocol) {
   Call call(server_, request);
   call.ask.protocol = protocol;
-  Result<Ask> ask = read_ask(protocol, path_of(request.target), request.body);
+  Result<Ask> ask = read_ask(protocol, request.path, request.body);
   Result<Reply> reply = fail(Errc::invalid, "");
   if (ask) {
     const Question question{to_string(protocol), ask->model, ask->prompt, ask->turn};

@@ -22,7 +22,7 @@ class Connection {
 
  private:
   struct Request {
-    std::string method, target, path, body;
+    std::string method, path, body;
     bool keep_alive = true;
     bool anthropic = false;  // spoken to as Anthropic's API is
   };

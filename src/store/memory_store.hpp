@@ -7,7 +7,7 @@
 
 namespace stint::store {
 
-class MemoryStore final : public Store {
+class MemoryStore : public Store {
  public:
   explicit MemoryStore(const domain::Ambient& ambient) : ledger_(rows_, ambient) {}
 

@@ -273,6 +273,8 @@ std::string to_json(const store::Output& output) {
                                       {"left_out", output.bytes - output.head.size() - output.tail.size()}});
 }
 
+std::string printed_to_json(std::uint64_t bytes) { return json::serialize(json::object{{"bytes", bytes}}); }
+
 std::string resolved_to_json(std::string_view id, RunState state) {
   return json::serialize(json::object{{"id", text_value(id)}, {"state", to_string(state)}});
 }

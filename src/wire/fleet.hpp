@@ -22,6 +22,7 @@ namespace stint::wire {
 [[nodiscard]] std::string to_json(const PoolHealth& health);
 [[nodiscard]] std::string to_json(const engine::FleetStatus& status);
 [[nodiscard]] std::string to_json(const store::Output& output);
+[[nodiscard]] std::string printed_to_json(std::uint64_t bytes);  ///< how much a run has printed
 [[nodiscard]] std::string resolved_to_json(std::string_view id, domain::RunState state);
 [[nodiscard]] std::string resumed_to_json(std::uint64_t woken);
 

@@ -1,7 +1,7 @@
 // Any bytes as what a client sends on one connection: the requests that are found in them do not depend on how the
 // bytes were cut into pieces, keep their limits, and go through the guard.
 #include "http/guard.hpp"
-#include "http/request_reader.hpp"
+#include "net/request_reader.hpp"
 #include "stint/assert.hpp"
 
 #include <algorithm>
@@ -14,14 +14,14 @@ using namespace stint;
 
 namespace {
 
-using State = http::RequestReader::State;
+using State = net::RequestReader::State;
 
-constexpr http::ReaderLimits kLimits{
+constexpr net::ReaderLimits kLimits{
     .header_bytes_max = 1024, .target_bytes_max = 256, .headers_max = 8, .body_bytes_max = 512};
 
 bool is_one_line(std::string_view text) { return text.find_first_of(std::string_view("\r\n\0", 3)) == text.npos; }
 
-void look_at(const http::Request& request, const http::GuardRules& rules, std::string& log) {
+void look_at(const net::Request& request, const http::GuardRules& rules, std::string& log) {
   STINT_ASSERT(!request.method.empty() && is_one_line(request.method) && is_one_line(request.target));
   STINT_ASSERT(request.target.size() <= kLimits.target_bytes_max && request.headers.size() <= kLimits.headers_max);
   STINT_ASSERT(request.body.size() <= kLimits.body_bytes_max);
@@ -41,7 +41,7 @@ void look_at(const http::Request& request, const http::GuardRules& rules, std::s
 /// Everything that was understood, as a text.
 std::string hear(std::string_view bytes, std::size_t piece) {
   std::string log;
-  http::RequestReader reader(kLimits);
+  net::RequestReader reader(kLimits);
   http::GuardRules rules;
   rules.token = "token";
   std::string pending;

@@ -227,6 +227,22 @@ class StandIn(Case):
         self.assertGreater(result["usage"]["tokens"], 0)
         self.assertTrue(result["text"])
 
+    def test_a_secret_in_what_was_denied_is_not_told(self):
+        secret = "sk-very-secret-1"
+        self.b.env["SOME_API_KEY"] = secret
+        lines = [json.loads(line) for line in read(str(STREAMS / "denied.jsonl")).splitlines()]
+        for line in lines:
+            if line["type"] == "result":
+                line["permission_denials"] = [{"tool_name": "Bash", "tool_input": {"command": command}}
+                                              for command in (f"curl -H 'x-api-key: {secret}' https://example.com", f"{secret} --help")]
+        status, events = self.run_json(*self.play(stream=None, lines=[json.dumps(line) for line in lines]))
+        denials = events[-1]["denials"]
+        self.assertEqual(denials[0]["call"], "curl -H 'x-api-key: ***' https://example.com", (status, events[-1]))
+        self.assertEqual(denials[1]["call"], "*** --help")
+        self.assertIn("***", denials[1]["allow"])
+        for seen in (json.dumps(events), self.b.run("show", events[-1]["run"]).stdout, self.b.run("show", events[-1]["run"], "--json").stdout):
+            self.assertNotIn(secret, seen)
+
     def test_what_it_leaves_behind_is_ended_also_if_it_holds_the_pipes(self):
         status, events = self.run_json(*self.play(children=2, escapees=3, ignore=["TERM", "INT"], linger=30))
         self.assertEqual(status, 0, events[-1])

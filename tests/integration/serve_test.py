@@ -190,6 +190,21 @@ class Api(Case):
         self.assertEqual(self.d.ask("GET", f"/v1/runs/{run['id']}/events", None, {"Accept": "text/event-stream", "Last-Event-ID": "3"})[0], 204)
         self.assertEqual(self.stint("show", run["id"], "--json") and json.loads(self.stint("show", run["id"], "--json"))["state"], "succeeded")
 
+    def test_a_stream_tells_of_output_if_it_is_asked_to(self):
+        self.agent("talker", 'command: [sh, -c, "for i in 1 2 3; do echo line $i; sleep 0.6; done"]\n')
+        self.d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: any(agent["name"] == "talker" for agent in self.d.get("/v1/agents")["agents"]), 10, "the new agent")
+        run = self.d.submit("talker")
+        stream = self.d.events(f"/v1/runs/{run}/events?output=1", seconds=20)
+        printed = [event for event in stream if event["event"] == "output"]
+        bytes_told = [json.loads(event["data"])["bytes"] for event in printed]
+        self.assertEqual((sorted(set(bytes_told)), bytes_told[-1]), (bytes_told, 21))
+        self.assertGreater(len(printed), 1, "as it is printed")
+        self.assertFalse(any("id" in event for event in printed), "they are no events of the run, and do not move its cursor")
+        self.assertEqual([event["event"] for event in stream if event not in printed], ["enqueued", "claimed", "succeeded"])
+        self.assertEqual([event["event"] for event in self.d.events(f"/v1/runs/{run}/events")], ["enqueued", "claimed", "succeeded"])
+        self.assertEqual(self.d.ask("GET", f"/v1/runs/{run}/events?output=2", None, {"Accept": "text/event-stream"})[0], 422)
+
     def test_waiting_for_the_end_and_what_went_wrong(self):
         status, body, _ = self.d.ask("POST", "/v1/runs", {"agent": "broken", "wait": True})
         self.assertEqual((status, body["state"], body["outcome"]), (200, "failed", "agent_error"))
@@ -370,6 +385,14 @@ class Api(Case):
         self.assertTrue(any(reason["reason"] == "paused" for reason in self.d.get(f"/v1/runs/{run}/why")["reasons"]))
         self.assertEqual(self.d.ask("POST", "/v1/limits/agent:quick/resume")[0], 200)
         self.assertEqual(self.d.wait(run)["state"], "succeeded")
+
+    def test_a_limit_that_is_not_there_or_not_the_stores(self):
+        self.stint("with", "gpu=2", "--", "true")
+        self.assertIn("gpu", [limit["name"] for limit in self.d.get("/v1/limits")["limits"]])
+        for method, path, body in (("POST", "/pause", None), ("POST", "/resume", None), ("PUT", "", {"capacity": 3})):
+            self.assertEqual(self.d.ask(method, f"/v1/limits/nosuch{path}", body)[0], 404, path)
+        for path in ("/pause", "/resume"):
+            self.assertEqual(self.d.ask("POST", f"/v1/limits/gpu{path}")[0], 422, path)
 
     def test_a_session_keeps_its_order(self):
         runs = [self.d.submit("quick", session="s", args={"what": str(i)}) for i in range(4)]

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace stint::http {
+namespace stint::net {
 
 struct Field {
   std::string_view name;
@@ -31,4 +31,4 @@ struct Target {
 /// `%41` → `A`, and `+` → space if `plus` says so. Nothing for a broken escape.
 [[nodiscard]] std::optional<std::string> percent_decoded(std::string_view text, bool plus = false);
 
-}  // namespace stint::http
+}  // namespace stint::net

@@ -1,8 +1,8 @@
-#include "http/head_scan.hpp"
+#include "net/head_scan.hpp"
 
-#include "http/text.hpp"
+#include "net/text.hpp"
 
-namespace stint::http {
+namespace stint::net {
 
 /// False for a byte that may not stand here.
 bool HeadScan::step(unsigned char byte) noexcept {
@@ -40,4 +40,4 @@ std::size_t HeadScan::feed(std::string_view bytes) noexcept {
   return used;
 }
 
-}  // namespace stint::http
+}  // namespace stint::net

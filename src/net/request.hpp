@@ -2,14 +2,14 @@
 /// storage, which lives until the handler has ended and is then used for the next request: keep copies, not views.
 #pragma once
 
-#include "http/target.hpp"
+#include "net/target.hpp"
 
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace stint::http {
+namespace stint::net {
 
 class Request {
  public:
@@ -47,4 +47,4 @@ class Request {
   std::string decoded_;  // what had escapes in it
 };
 
-}  // namespace stint::http
+}  // namespace stint::net

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace stint::http {
+namespace stint::net {
 
 class HeadScan {
  public:
@@ -31,4 +31,4 @@ class HeadScan {
   bool first_line_ = true;
 };
 
-}  // namespace stint::http
+}  // namespace stint::net

@@ -1,10 +1,10 @@
-#include "http/chunk_decoder.hpp"
+#include "net/chunk_decoder.hpp"
 
-#include "http/text.hpp"
+#include "net/text.hpp"
 
 #include <algorithm>
 
-namespace stint::http {
+namespace stint::net {
 namespace {
 
 constexpr std::uint8_t kDigitsMax = 15;  // 64 bits can't overflow
@@ -91,4 +91,4 @@ std::size_t ChunkDecoder::feed(std::string_view bytes, std::string& body) {
   return used;
 }
 
-}  // namespace stint::http
+}  // namespace stint::net

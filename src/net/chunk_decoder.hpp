@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace stint::http {
+namespace stint::net {
 
 class ChunkDecoder {
  public:
@@ -55,4 +55,4 @@ class ChunkDecoder {
   std::uint8_t digits_ = 0;
 };
 
-}  // namespace stint::http
+}  // namespace stint::net

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace stint::http {
+namespace stint::net {
 
 constexpr char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -33,4 +33,4 @@ constexpr int hex_digit(char c) noexcept {
   return -1;
 }
 
-}  // namespace stint::http
+}  // namespace stint::net

@@ -5,14 +5,14 @@
 /// since a server that guesses where a request ends can be made to disagree with a proxy before it (request smuggling).
 #pragma once
 
-#include "http/chunk_decoder.hpp"
-#include "http/head_scan.hpp"
-#include "http/request.hpp"
+#include "net/chunk_decoder.hpp"
+#include "net/head_scan.hpp"
+#include "net/request.hpp"
 
 #include <cstdint>
 #include <string_view>
 
-namespace stint::http {
+namespace stint::net {
 
 struct ReaderLimits {
   std::size_t header_bytes_max = 16 << 10;
@@ -71,4 +71,4 @@ class RequestReader {
   std::uint8_t skipped_ = 0;
 };
 
-}  // namespace stint::http
+}  // namespace stint::net

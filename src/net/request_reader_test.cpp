@@ -1,9 +1,9 @@
-#include "http/request_reader.hpp"
+#include "net/request_reader.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace stint::http {
+namespace stint::net {
 namespace {
 
 using State = RequestReader::State;
@@ -234,4 +234,4 @@ RC_GTEST_PROP(HttpRequestReaderProperty, pieces_make_no_difference, ()) {
 }
 
 }  // namespace
-}  // namespace stint::http
+}  // namespace stint::net

@@ -1,8 +1,8 @@
-#include "http/request.hpp"
+#include "net/request.hpp"
 
-#include "http/text.hpp"
+#include "net/text.hpp"
 
-namespace stint::http {
+namespace stint::net {
 
 std::optional<std::string_view> Request::header(std::string_view name) const noexcept {
   for (const Field& field : headers) {
@@ -41,4 +41,4 @@ void Request::clear() {
   keep_alive = has_body = expects_continue = false;
 }
 
-}  // namespace stint::http
+}  // namespace stint::net

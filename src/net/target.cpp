@@ -1,8 +1,8 @@
-#include "http/target.hpp"
+#include "net/target.hpp"
 
-#include "http/text.hpp"
+#include "net/text.hpp"
 
-namespace stint::http {
+namespace stint::net {
 namespace {
 
 /// Appends the decoded text, which is never longer than the text.
@@ -117,4 +117,4 @@ std::optional<std::string> percent_decoded(std::string_view text, bool plus) {
   return out;
 }
 
-}  // namespace stint::http
+}  // namespace stint::net

@@ -1,8 +1,8 @@
-#include "http/target.hpp"
+#include "net/target.hpp"
 
 #include <gtest/gtest.h>
 
-namespace stint::http {
+namespace stint::net {
 namespace {
 
 struct Parsed {
@@ -77,4 +77,4 @@ TEST(HttpTarget, decodes) {
 }
 
 }  // namespace
-}  // namespace stint::http
+}  // namespace stint::net

@@ -1,6 +1,6 @@
-#include "http/request_reader.hpp"
+#include "net/request_reader.hpp"
 
-#include "http/text.hpp"
+#include "net/text.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/basic_parser.hpp>
@@ -10,7 +10,7 @@
 #include <charconv>
 #include <limits>
 
-namespace stint::http {
+namespace stint::net {
 namespace {
 
 namespace beast = boost::beast;
@@ -228,4 +228,4 @@ std::size_t RequestReader::feed_body(std::string_view bytes) {
   return used;
 }
 
-}  // namespace stint::http
+}  // namespace stint::net

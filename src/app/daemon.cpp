@@ -163,7 +163,11 @@ Task<> Daemon::hear_signals() {
     log_.say(LogLevel::info,
              asked == 1 ? "draining: nothing new is begun; once more to hurry" : "hurrying; once more to leave at once",
              {});
-    engine_->drain();
+    if (asked == 1) {
+      engine_->drain();
+    } else {
+      engine_->hurry();
+    }
   }
 }
 

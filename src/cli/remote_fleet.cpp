@@ -260,8 +260,8 @@ Task<Result<PoolHealth>> RemoteFleet::scale(Scale scale) {
   co_return wire::read_health(body);
 }
 
-Task<Result<>> RemoteFleet::drain(std::optional<Duration> timeout) {
-  STINT_CO_CHECK(co_await get({.method = "POST", .path = "/v1/pool/drain", .body = wire::drain_to_json(timeout)}));
+Task<Result<>> RemoteFleet::drain(Drain drain) {
+  STINT_CO_CHECK(co_await get({.method = "POST", .path = "/v1/pool/drain", .body = wire::drain_to_json(drain)}));
   co_return Result<>();
 }
 

@@ -108,7 +108,7 @@ class Fleet {
   virtual Task<Result<WhyView>> why(std::string id) = 0;
   /// What of the run, or of any if it is empty, may have changed since `seen`; at most so long. What to pass next.
   virtual Task<std::uint64_t> changed(std::string id, std::uint64_t seen, Duration most) = 0;
-  /// Until it has ended, or waits for a person.
+  /// Until it has ended, or waits for a person. `unavailable`: who answers leaves before that, and others go on with it.
   virtual Task<Result<RunView>> wait(std::string id);
 
   /// Answers when its work is proven gone.
@@ -133,7 +133,11 @@ class Fleet {
     std::optional<std::size_t> workers, min, max;
   };
   virtual Task<Result<PoolHealth>> scale(Scale scale) = 0;
-  virtual Task<Result<>> drain(std::optional<Duration> timeout) = 0;
+  struct Drain {
+    std::optional<Duration> timeout;  ///< none: as the settings say
+    bool hurry = false;               ///< without a timeout, and without time to end politely if that was given
+  };
+  virtual Task<Result<>> drain(Drain drain) = 0;
 };
 
 /// It does not change any more by itself.

@@ -25,6 +25,12 @@ Error no_such_run(const std::string& id) {
   return {Errc::invalid, "there is no run '" + id + "'. `stint ls` lists them"};
 }
 
+Error sent_away(const std::string& run) {
+  return Error(Errc::unavailable, Retry::safe,
+               "this daemon leaves; the run '" + run + "' goes on elsewhere, or after the restart")
+      .after(kComeAgain);
+}
+
 /// Of a prompt, as a title: what does not fit is cut off between two characters.
 std::string first_line(std::string_view text) {
   text = text.substr(0, text.find('\n'));
@@ -67,9 +73,7 @@ Task<Result<RunView>> Fleet::wait(std::string id) {
 // ---- submit --------------------------------------------------------------------------------------------------------
 
 Result<> LocalFleet::may_submit() const {
-  if (parts_.engine == nullptr) return {};
-  const Phase phase = parts_.engine->phase();
-  if (phase == Phase::serving || phase == Phase::starting) return {};
+  if (parts_.engine == nullptr || !parts_.engine->is_draining()) return {};
   return fail(Error(Errc::closed, Retry::safe, "this daemon is draining and takes no new runs").after(kComeAgain));
 }
 
@@ -249,6 +253,10 @@ Task<Result<std::optional<RunView>>> LocalFleet::find(std::string id) {
   co_return view(std::move(*run));
 }
 
+bool LocalFleet::is_leaving(const std::string& run) const {
+  return parts_.engine->phase() >= Phase::handing_back && parts_.engine->worker().find(run) == nullptr;
+}
+
 Task<Result<RunView>> LocalFleet::wait(std::string id) {
   if (parts_.engine == nullptr) co_return co_await Fleet::wait(std::move(id));
   events::Changes::Ending ending(parts_.engine->changes(), id);
@@ -256,6 +264,7 @@ Task<Result<RunView>> LocalFleet::wait(std::string id) {
     STINT_CO_TRY(std::optional<store::Run> run, co_await parts_.store.find(id));
     if (!run) co_return fail(no_such_run(id));
     if (is_at_rest(*run)) co_return view(std::move(*run));
+    if (is_leaving(run->id)) co_return fail(sent_away(run->id));
     co_await ending.next(kLookAgain);
   }
 }
@@ -347,6 +356,7 @@ Task<Result<Receipt>> LocalFleet::cancel(std::string id) {
         if (each == found.run.id) receipt.run = std::move(now);
         break;
       }
+      if (parts_.engine != nullptr && is_leaving(each)) co_return fail(sent_away(each));
       seen = co_await changed(each, seen, kLookAgain);
     }
   }
@@ -504,6 +514,7 @@ Task<Result<PoolHealth>> LocalFleet::health() {
   for (const store::Ready& each : ready) queued += each.runs;
   health.queue_size = queued;
   health.queue_capacity = options_.queue_max;
+  health.draining = parts_.engine->is_draining();
   co_return health;
 }
 
@@ -513,9 +524,13 @@ Task<Result<PoolHealth>> LocalFleet::scale(Scale scale) {
   co_return co_await health();
 }
 
-Task<Result<>> LocalFleet::drain(std::optional<Duration> timeout) {
+Task<Result<>> LocalFleet::drain(Drain drain) {
   if (parts_.engine == nullptr) co_return fail(Errc::unavailable, std::string(kNoDaemon));
-  parts_.engine->drain(timeout);
+  if (drain.hurry) {
+    parts_.engine->hurry();
+  } else {
+    parts_.engine->drain(drain.timeout);
+  }
   co_return Result<>();
 }
 

@@ -216,7 +216,8 @@ Task<std::optional<Response>> Api::refuse_run(const Route& route, const Call& ca
 
 // ---- runs ----------------------------------------------------------------------------------------------------------
 
-/// Who waits and goes away wants it no more, unless it can ask again with the same key.
+/// Who waits and goes away wants it no more, unless it can ask again with the same key. Who is sent away by a drain
+/// still wants it.
 Task<Result<engine::RunView>> Api::wait_for(std::string id, bool keep, Exchange& exchange) {
   auto ended = co_await exchange.while_connected(fleet_.wait(id));
   if (!ended && ended.error() == Errc::closed && !keep) (void)co_await fleet_.cancel(std::move(id));
@@ -247,8 +248,7 @@ Task<Response> Api::submit(Call call) {
   const engine::Submitted submitted = *answers->front();
   if (request->wait) {
     const auto run = co_await wait_for(submitted.id, keep, call.exchange);
-    if (!run) co_return problem(run.error());
-    Response response = json(wire::to_json(*run));
+    Response response = run ? json(wire::to_json(*run)) : problem(run.error());
     response.headers.emplace_back("Location", "/v1/runs/" + submitted.id);
     co_return response;
   }
@@ -477,9 +477,9 @@ Task<Response> Api::scale(Call call) {
 }
 
 Task<Response> Api::drain(Call call) {
-  const auto timeout = wire::read_length(call.request.body, "timeout_ms");
-  if (!timeout) co_return problem(timeout.error());
-  const auto done = co_await fleet_.drain(*timeout);
+  const auto how = wire::read_drain(call.request.body);
+  if (!how) co_return problem(how.error());
+  const auto done = co_await fleet_.drain(*how);
   if (!done) co_return problem(done.error());
   Response response = co_await pool(std::move(call));
   response.status = 202;
@@ -558,6 +558,9 @@ Task<Response> Api::short_run(Call call) {
     co_return json(wire::short_error(refusal->describe()));
   }
   const auto run = co_await wait_for(answers->front()->id, keep, call.exchange);
+  if (!run && run.error() == Errc::unavailable) {
+    co_return with_retry_after(json(wire::short_refusal(run.error().describe()), 503), run.error());
+  }
   if (!run) co_return json(wire::short_error(run.error().describe()));
   if (run->run.state == domain::RunState::succeeded) co_return json(wire::short_success(run->memo.text));
   const std::string& error = run->run.error;

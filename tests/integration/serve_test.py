@@ -585,6 +585,50 @@ class Drain(Case):
         self.assertEqual(d.run(long)["attempt"], 1, "it cost no attempt")
         self.assertEqual(d.ask("POST", f"/v1/runs/{doubtful}/resolve", {"as": "done"})[1]["state"], "succeeded")
 
+    def test_who_waits_while_it_drains_is_told_where_the_run_is(self):
+        write(f"{self.project}/stint.toml", 'default_agent = "asked"\n')
+        self.agent("asked", 'command: [sleep, "60"]\nargs:\n  - {name: query}\n')
+        d = self.serve()
+        answers = {}
+        asks = {"long": ("/v1/runs", {"agent": "slow", "wait": True}), "short": ("/api/agent/run?session_id=s&query=x", None)}
+        threads = [threading.Thread(target=lambda name=name, ask=ask: answers.update({name: d.ask("POST", *ask)})) for name, ask in asks.items()]
+        for thread in threads:
+            thread.start()
+        runs = wait_for(lambda: (lambda all_of: all_of if len(all_of) == 2 else None)(d.get("/v1/runs?state=running")["runs"]), 10, "both to run")
+        ids = {"short" if run["agent"] == "asked" else "long": run["id"] for run in runs}
+        followed = []
+        threads.append(threading.Thread(target=lambda: followed.extend(d.events("/v1/events", seconds=30))))
+        threads[-1].start()
+        wait_for(lambda: 'stint_http_streams 1' in d.get("/metrics"), 5, "one who follows")
+        self.assertFalse(d.get("/v1/pool")["draining"])
+        status, body, _ = d.ask("POST", "/v1/pool/drain", {"timeout_ms": 2000})
+        since = time.monotonic()
+        self.assertEqual((status, body["draining"]), (202, True))
+        for again in (None, {"timeout_ms": 60000}):
+            self.assertTrue(d.ask("POST", "/v1/pool/drain", again)[1]["draining"], "to ask again does not hurry")
+        self.assertTrue(d.get("/v1/pool")["draining"])
+        for thread in threads:
+            thread.join(20)
+        self.assertGreater(time.monotonic() - since, 1.9)
+        self.assertEqual(d.process.wait(20), 0)
+        self.assertLess(time.monotonic() - since, 5, "nobody is waited for in vain")
+        for name, run in ids.items():
+            status, body, headers = answers[name]
+            self.assertEqual((status, run in body["detail"], "Retry-After" in headers), (503, True, True), answers)
+        self.assertEqual(followed[-1]["event"], "hand_back", "and who follows reads a whole stream")
+
+    def test_a_drain_by_request_hurries_if_it_says_so(self):
+        write(f"{self.project}/stint.toml", "[pool]\ndrain = \"60s\"\n")
+        d = self.serve()
+        run = d.submit("slow")
+        wait_for(lambda: d.run(run)["state"] == "running", 10, "it to run")
+        self.assertEqual(d.ask("POST", "/v1/pool/drain", {"hurry": 1})[0], 422)
+        d.ask("POST", "/v1/pool/drain")
+        time.sleep(0.5)
+        self.assertIsNone(d.process.poll())
+        self.stint("drain", "--hurry", "--wait")
+        self.assertEqual(d.process.wait(10), 0)
+
     def test_a_second_signal_hurries_and_a_third_leaves_at_once(self):
         write(f"{self.project}/stint.toml", "[pool]\ndrain = \"60s\"\n")
         self.agent("stubborn", 'command: [sh, -c, "trap : TERM INT; while :; do sleep 1; done"]\n')

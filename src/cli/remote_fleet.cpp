@@ -88,7 +88,8 @@ Task<Result<net::Reply>> RemoteFleet::ask(Call call) {
   const Errc code = reply.error().code();
   const Retry retry = reply.error().retry();
   co_return fail(
-      Error(code, retry, "the daemon at " + net::shown_url(place_.url) + " does not answer").because(reply.error()));
+      Error(code, retry, fmt::format("the daemon at {} does not answer. {}", net::shown_url(place_.url), place_.remedy))
+          .because(reply.error()));
 }
 
 Task<Result<std::string>> RemoteFleet::get(Call call) {

@@ -28,6 +28,7 @@ struct Submission {
   std::optional<WallTime> deadline_at;
   Duration delay{};
   std::string driver, model, program;
+  std::string directory;  ///< where it runs; empty: in the checkout of who carries it
   std::string retry_of;
   std::string trace;  ///< empty: a new one
   bool kept = false;  ///< only this process may carry it, as long as it lives

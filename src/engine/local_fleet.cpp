@@ -97,6 +97,7 @@ Result<store::NewRun> LocalFleet::prepare(const Submission& wish, BudgetsAbove a
   input.driver = wish.driver;
   input.model = wish.model;
   input.program = wish.program;
+  input.directory = wish.directory;
   input.title = title;
   input.budget = wish.budget;
   input.budgets_above = std::move(above);
@@ -220,6 +221,7 @@ Task<Result<Submitted>> LocalFleet::retry(std::string id) {
   wish.driver = before.input.driver;
   wish.model = before.input.model;
   wish.program = before.input.program;
+  wish.directory = before.input.directory;
   wish.retry_of = before.run.id;
   std::vector<Submission> wishes;
   wishes.push_back(std::move(wish));

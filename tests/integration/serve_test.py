@@ -577,7 +577,7 @@ class Drain(Case):
         d.reader.join(5)
         self.assertRegex("".join(d.errors), "drained seconds=[0-9.]+ ended=1 handed_back=1 in_doubt=1")
         self.assertEqual(self.marked(), [])
-        self.assertFalse(os.path.exists(f"{self.project}/.git/stint/daemon.json"))
+        self.assertEqual(os.listdir(f"{self.project}/.git/stint/daemons"), [])
         d = self.serve()
         self.assertEqual(d.run(short)["state"], "succeeded")
         self.assertEqual(d.run(doubtful)["state"], "in_doubt")

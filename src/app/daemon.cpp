@@ -172,7 +172,7 @@ Task<> Daemon::hear_signals() {
 }
 
 Task<> Daemon::reload() {
-  auto fresh = cli::blocking_read_project(around_, cluster_);
+  auto fresh = cli::blocking_read_project(around_, cluster_, reading_.get());
   if (!fresh) {
     log_.say(LogLevel::error, "not reloaded", {{"why", fresh.error().describe()}});
     co_return;
@@ -185,6 +185,15 @@ Task<> Daemon::reload() {
     reading_ = before;
     log_.say(LogLevel::error, "not reloaded", {{"why", done.error().describe()}});
     co_return;
+  }
+  for (const std::string& name : reading_->catalogue.broken) {
+    if (reading_->book.contains(name)) log_.say(LogLevel::warning, "its file is broken: kept as it was", {{"agent", name}});
+  }
+  for (const auto& [name, spec] : reading_->book) {
+    const auto known = before->book.find(name);
+    if (spec.gone && !known->second.gone) {
+      log_.say(LogLevel::info, "its file is gone: no new runs, but those that were accepted", {{"agent", name}});
+    }
   }
   log_.say(LogLevel::info, "reloaded", {{"agents", std::to_string(reading_->catalogue.agents.size())}});
 }

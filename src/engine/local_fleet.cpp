@@ -81,7 +81,7 @@ Result<store::NewRun> LocalFleet::prepare(const Submission& wish, BudgetsAbove a
   const Book& book = parts_.book();
   const std::string name = wish.agent.empty() ? std::string(kPromptAgent) : wish.agent;
   const auto found = book.find(name);
-  if (found == book.end()) {
+  if (found == book.end() || found->second.gone) {
     return fail(Errc::invalid, "there is no agent '" + name + "'. `stint agents` lists them");
   }
   const AgentSpec& spec = found->second;
@@ -316,6 +316,12 @@ Task<Result<WhyView>> LocalFleet::why(std::string id) {
   why.state = found.run.state;
   STINT_CO_TRY(why.reasons, co_await parts_.store.why(found.run.id));
   if (found.run.state != RunState::queued || parts_.engine == nullptr) co_return why;
+  const auto spec = parts_.book().find(found.run.agent);
+  if (spec == parts_.book().end()) {
+    why.reasons.push_back({"agent", "this daemon has no file of the agent '" + found.run.agent + "'", std::nullopt});
+  } else if (spec->second.refused) {
+    why.reasons.push_back({"agent", spec->second.refused->describe(), std::nullopt});
+  }
   const auto& waits = parts_.engine->waits();
   const auto waiting = waits.find(found.run.agent);
   if (waiting != waits.end()) why.reasons.push_back({"limit", waiting->second, std::nullopt});
@@ -422,6 +428,7 @@ Task<Result<std::uint64_t>> LocalFleet::resume(std::string limit) {
 Task<Result<std::vector<AgentView>>> LocalFleet::agents() {
   std::vector<AgentView> views;
   for (const auto& [name, spec] : parts_.book()) {
+    if (spec.gone) continue;
     AgentView view;
     view.name = name;
     view.description = spec.agent.description;

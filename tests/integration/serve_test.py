@@ -680,6 +680,43 @@ class Drain(Case):
         self.assertEqual(d.wait(d.submit("quick"))["state"], "succeeded")
 
 
+    def test_an_agent_whose_file_breaks_stays_as_it_was_and_one_that_is_deleted_ends_what_it_has(self):
+        self.agent("held", 'max_concurrency: 1\ncommand: [sh, -c, "sleep ${0}; echo done", "{{seconds}}"]\nargs:\n  - {name: seconds, default: "0"}\n')
+        d = self.serve()
+        first, second = d.submit("held", args={"seconds": "2"}), d.submit("held")
+        wait_for(lambda: d.run(first)["state"] == "running", 10, "it to run")
+        os.remove(f"{self.project}/.stint/agents/held.md")
+        write(f"{self.project}/.stint/agents/quick.md", "---\ndescription: quick\nmax_concurrency: 0\n---\n")
+        for _ in range(2):
+            d.errors.clear()
+            d.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: any("reloaded" in line for line in d.errors), 5, "it to read them again")
+            self.assertEqual(d.ask("POST", "/v1/runs", {"agent": "held"})[0], 404)
+            self.assertNotIn("held", [agent["name"] for agent in d.get("/v1/agents")["agents"]])
+            self.assertRegex("".join(d.errors), "file is broken: kept as it was agent=quick")
+        self.assertEqual(d.wait(d.submit("quick", args={"what": "still"}))["result"], "said still")
+        for run in (first, second):
+            self.assertEqual((d.wait(run)["state"], d.run(run)["result"]), ("succeeded", "done"))
+
+    def test_runs_of_an_agent_that_may_not_run_any_more_wait_with_a_reason(self):
+        d = self.serve("--workers", "0")
+        run = d.submit("quick")
+        self.stint("trust", "--revoke")
+        why = wait_for(lambda: [each["detail"] for each in d.get(f"/v1/runs/{run}/why")["reasons"] if each["reason"] == "agent"], 5, "the reason")
+        self.assertIn("is not trusted", why[0])
+        d.ask("PUT", "/v1/pool", {"workers": 1})
+        time.sleep(1.5)
+        self.assertEqual(d.run(run)["state"], "queued")
+        self.assertEqual(d.end(), 0)
+        os.remove(f"{self.project}/.stint/agents/quick.md")
+        d = self.serve()
+        why = [each["detail"] for each in d.get(f"/v1/runs/{run}/why")["reasons"] if each["reason"] == "agent"]
+        self.assertIn("no file of the agent 'quick'", why[0])
+        self.agent("quick", "command: [echo, back]\n")
+        d.process.send_signal(signal.SIGHUP)
+        self.assertEqual(d.wait(run)["result"], "back")
+
+
 class Death(Case):
     settings = "[pool]\nworkers = 50\nautoscale = false\n"
 

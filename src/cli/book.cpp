@@ -142,7 +142,7 @@ Result<std::shared_ptr<const Reading>> blocking_read_project(const Surroundings&
   if (!reading->book.contains(prompt.name)) reader.read(prompt);
   if (before == nullptr) return reading;
   for (const auto& [name, spec] : before->book) {
-    const bool broken = std::ranges::contains(reading->catalogue.broken, name);
+    const bool broken = std::ranges::find(reading->catalogue.broken, name) != reading->catalogue.broken.end();
     if (!reading->book.contains(name)) reader.read(spec.agent, !broken);
   }
   return reading;

@@ -34,7 +34,8 @@ Engine::Engine(Parts parts, EngineOptions options, Book book)
       log_(parts.log != nullptr ? *parts.log : no_log_),
       options_(std::move(options)),
       book_(std::make_shared<const Book>(std::move(book))),
-      settler_(parts_.store),
+      store_health_(parts_.executor, log_),
+      settler_(parts_.store, store_health_),
       worker_({parts_.store, parts_.driver, parts_.scribe, parts_.ambient, settler_, changes_, log_}),
       pool_([this](pool::Assignment assignment, JobContext& job) { return worker_.carry(std::move(assignment), job); },
             [this] {
@@ -104,6 +105,12 @@ void Engine::hold_up(std::string why) {
   stirred_.ring();
 }
 
+std::string Engine::why_unready() const {
+  std::string why = store_health_.why_unusable();
+  if (why.empty() && fencing_) why = "its lease is lost";
+  return why;
+}
+
 Result<> Engine::resize(std::size_t workers) {
   STINT_CHECK(pool_.resize(workers));
   stirred_.ring();
@@ -142,6 +149,7 @@ Task<> Engine::beat() {
     const store::WorkerNumber owner = *owner_;
     const TimePoint asked_at = parts_.executor.now();
     const auto beat = co_await parts_.store.beat(owner);
+    store_health_.heard(pool::StoreHealth::Call::beat, beat);
     if (owner_ != owner || !beat) continue;  // watch_lease() sees to what is not answered
     if (!beat->alive) {
       co_await fence("others have taken its runs");
@@ -189,6 +197,7 @@ Task<> Engine::fence(std::string why) {
   while (phase_ == Phase::serving) {
     const TimePoint asked_at = parts_.executor.now();
     const auto owner = co_await parts_.store.enrol(options_.label);
+    store_health_.heard(pool::StoreHealth::Call::write, owner);
     if (owner) {
       owner_ = *owner;
       log_.say(domain::LogLevel::info, "enrolled anew", {{"number", std::to_string(*owner)}});

@@ -100,6 +100,9 @@ class Engine {
   /// Why nothing is claimed although there is work; empty: nothing holds it up.
   [[nodiscard]] const std::string& held_up() const noexcept { return held_up_; }
   void hold_up(std::string why);
+  pool::StoreHealth& store_health() noexcept { return store_health_; }
+  /// Why it can't take runs although it serves; empty: it can. Asks nobody.
+  [[nodiscard]] std::string why_unready() const;
 
  private:
   // The lease, and what is due.
@@ -137,6 +140,7 @@ class Engine {
   const EngineOptions options_;
   std::shared_ptr<const Book> book_;  // shared with runs that were begun under it
   events::Changes changes_;
+  pool::StoreHealth store_health_;
   pool::Settler settler_;
   pool::Worker worker_;
   WorkerPool<pool::Assignment> pool_;

@@ -130,6 +130,8 @@ class Fleet {
   /// Of the daemon's pool, with the store's queue.
   virtual Task<Result<PoolHealth>> health() = 0;
   [[nodiscard]] virtual Phase phase() const = 0;
+  /// Why runs can't be taken now although it serves; empty: they can. Asks nobody.
+  [[nodiscard]] virtual std::string why_unready() const { return {}; }
   struct Scale {
     std::optional<std::size_t> workers, min, max;
   };

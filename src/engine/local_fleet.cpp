@@ -189,6 +189,7 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
   // Ids were made here, so that what was not answered can be asked again.
   if (!accepted && accepted.error().retry() == Retry::unknown)
     accepted = co_await parts_.store.enqueue(std::move(runs));
+  if (parts_.engine != nullptr) parts_.engine->store_health().heard(pool::StoreHealth::Call::write, accepted);
   if (!accepted) co_return fail(std::move(accepted).error());
   for (std::size_t i = 0; i < places.size(); ++i) {
     Result<store::Accepted>& each = (*accepted)[i];
@@ -513,6 +514,10 @@ Task<Result<store::Spent>> LocalFleet::spent_today() {
 }
 
 Phase LocalFleet::phase() const { return parts_.engine == nullptr ? Phase::stopped : parts_.engine->phase(); }
+
+std::string LocalFleet::why_unready() const {
+  return parts_.engine == nullptr ? std::string(kNoDaemon) : parts_.engine->why_unready();
+}
 
 /// The queue is the store's, and so are its numbers.
 Task<Result<PoolHealth>> LocalFleet::health() {

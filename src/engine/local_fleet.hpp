@@ -52,6 +52,7 @@ class LocalFleet final : public Fleet {
   /// Of all processes, since midnight (UTC, by the store's clock).
   Task<Result<store::Spent>> spent_today();
   [[nodiscard]] Phase phase() const override;
+  [[nodiscard]] std::string why_unready() const override;
   Task<Result<PoolHealth>> scale(Scale scale) override;
   Task<Result<>> drain(Drain drain) override;
 

@@ -502,8 +502,9 @@ Task<Response> Api::ready(Call) {
   const engine::Phase phase = fleet_.phase();
   Response response;
   response.content_type = kText;
-  response.body = std::string(to_string(phase)) + "\n";
-  if (phase != engine::Phase::serving) {
+  const std::string why = fleet_.why_unready();
+  response.body = (phase == engine::Phase::serving && !why.empty() ? why : std::string(to_string(phase))) + "\n";
+  if (phase != engine::Phase::serving || !why.empty()) {
     response.status = 503;
     response.headers.emplace_back("Retry-After", "2");
   }

@@ -530,6 +530,36 @@ class Logs(Case):
         self.assertEqual(process.wait(20), 0, "nor does it keep it from leaving")
 
 
+class FullDisk(Case):
+    settings = "[pool]\nworkers = 2\nautoscale = false\n"
+
+    def setUp(self):
+        super().setUp()
+        place = f"{self.project}/.git/stint"
+        os.makedirs(place)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", place], capture_output=True).returncode != 0:
+            self.skipTest("only root can make a small disk")
+        self.addCleanup(subprocess.run, ["umount", "-l", place], check=True)
+        self.ballast = f"{place}/ballast"
+
+    def test_a_full_disk_is_said_once_and_not_called_ready(self):
+        d = self.serve()
+        self.assertEqual(d.ask("GET", "/readyz")[:2], (200, "serving\n"))
+        run = d.submit("slow", args={"seconds": "2"})
+        wait_for(lambda: d.run(run)["state"] == "running", 10, "it to run")
+        with contextlib.suppress(OSError), open(self.ballast, "wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        status, body = wait_for(lambda: (lambda answer: answer if answer[0] == 503 else None)(d.ask("GET", "/readyz")[:2]), 20, "it to say so")
+        self.assertIn("full", body)
+        time.sleep(3)  # it is tried several times
+        self.assertEqual(len([line for line in d.errors if "store can't be used" in line and "full" in line]), 1, d.errors)
+        os.remove(self.ballast)
+        self.assertEqual(d.wait(run)["state"], "succeeded", "what has ended is told until it is taken")
+        wait_for(lambda: d.ask("GET", "/readyz")[0] == 200, 5, "it to be well again")
+        self.assertEqual(len([line for line in d.errors if "store can be used again" in line]), 1, d.errors)
+
+
 def mismatches(value, schema, schemas, where="$"):
     """What of `value` is not as `schema` says: the part of JSON Schema that the document uses."""
     if "$ref" in schema:

@@ -8,6 +8,7 @@
 #include "pool/family.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace stint::engine {
 namespace {
@@ -38,6 +39,20 @@ std::string first_line(std::string_view text) {
   std::size_t end = kTitleMax;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   return std::string(text.substr(0, end)) + "…";
+}
+
+/// Whether the driver that a wish names can carry that agent.
+Result<> check_driver(const std::string& driver, const domain::Agent& agent) {
+  using domain::DriverKind;
+  constexpr std::array kKnown = {DriverKind::claude, DriverKind::codex, DriverKind::gemini, DriverKind::command};
+  const auto known = std::ranges::find(kKnown, driver, [](DriverKind kind) { return domain::to_string(kind); });
+  if (known == kKnown.end()) {
+    return fail(Errc::invalid, "there is no driver '" + driver + "': 'driver' is claude, codex, gemini or command");
+  }
+  if (*known == DriverKind::command && agent.command.empty()) {
+    return fail(Errc::invalid, "'driver' is command, but the file of '" + agent.name + "' has no command");
+  }
+  return {};
 }
 
 /// Fails if a template can't be filled.
@@ -86,6 +101,7 @@ Result<store::NewRun> LocalFleet::prepare(const Submission& wish, BudgetsAbove a
   }
   const AgentSpec& spec = found->second;
   if (spec.refused) return fail(*spec.refused);
+  if (!wish.driver.empty()) STINT_CHECK(check_driver(wish.driver, spec.agent));
   domain::RunInput input;
   if (wish.words.empty()) {
     STINT_TRY(input.args, agent::check_arguments(spec.agent, wish.args));
@@ -368,6 +384,10 @@ Task<Result<Receipt>> LocalFleet::cancel(std::string id) {
       if (parts_.engine != nullptr && is_leaving(each)) co_return fail(sent_away(each));
       seen = co_await changed(each, seen, kLookAgain);
     }
+  }
+  if (found.run.state == RunState::in_doubt) {
+    co_return fail(Errc::conflict,
+                   "'" + found.run.id + "' is in doubt: nothing of it is left to end. `stint resolve` settles it");
   }
   receipt.time = parts_.executor.now() - began;
   co_return receipt;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 namespace stint::http {
 namespace {
@@ -15,6 +16,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint32_t kPage = 100, kPageMax = 1000, kStreamPage = 200;
+constexpr std::int64_t kNumberMax = std::numeric_limits<std::int64_t>::max();
+constexpr std::string_view kLastEventId = "Last-Event-ID";
 constexpr int kLevelsMax = 64;    // of runs within runs
 constexpr Duration kFollow = 1s;  // what other processes do is looked for so often
 constexpr std::string_view kCapacity = "Agent pool at capacity. Retry later.";
@@ -61,6 +64,15 @@ std::optional<Number> parse_number(std::string_view text) {
   return value;
 }
 
+template <class Number>
+Result<Number> checked_number(std::string_view name, std::string_view text, Number least, Number most) {
+  const auto value = parse_number<Number>(text);
+  if (!value || *value < least || *value > most) {
+    return fail(Errc::invalid, fmt::format("'{}' is no whole number from {} to {}: '{}'", name, least, most, text));
+  }
+  return *value;
+}
+
 std::string text(std::optional<std::string_view> value) { return std::string(value.value_or("")); }
 
 }  // namespace
@@ -73,15 +85,11 @@ struct Api::Call {
 
   /// A number of the query.
   template <class Number>
-  Result<Number> number(std::string_view name, Number fallback, Number most) const {
+  Result<Number> number(std::string_view name, Number fallback, Number least, Number most) const {
     const auto given = request.parameter(name);
-    if (!given) return fallback;
-    const auto value = parse_number<Number>(*given);
-    if (!value || *value < 0 || *value > most) {
-      return fail(Errc::invalid, fmt::format("'{}' is no whole number from 0 to {}: '{}'", name, most, *given));
-    }
-    return *value;
+    return given ? checked_number(name, *given, least, most) : Result<Number>(fallback);
   }
+  Result<std::uint32_t> page_size() const { return number<std::uint32_t>("limit", kPage, 1, kPageMax); }
   /// What the caller calls it; empty: nothing.
   [[nodiscard]] std::string trace() const {
     const auto given = request.header("traceparent");
@@ -174,6 +182,9 @@ bool matches(std::string_view pattern, const std::vector<std::string_view>& segm
 }  // namespace
 
 Task<Response> Api::answer(const Request& request, Exchange& exchange) {
+  if (const auto encoding = request.header("Content-Encoding"); encoding && *encoding != "identity") {
+    co_return problem_response(415, fmt::format("a body is sent as it is, not as '{}'", *encoding));
+  }
   std::string allowed;
   const bool head = request.method == "HEAD";
   for (const Route& route : table()) {
@@ -187,7 +198,7 @@ Task<Response> Api::answer(const Request& request, Exchange& exchange) {
       }
       co_return co_await (this->*route.handler)(std::move(call));
     }
-    allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
+    allowed += (allowed.empty() ? "" : ", ") + std::string(route.method) + (route.method == "GET" ? ", HEAD" : "");
   }
   if (allowed.empty()) {
     co_return problem_response(404, fmt::format("there is nothing at {}; /openapi.json lists what is", request.path()));
@@ -269,12 +280,12 @@ Task<Response> Api::list(Call call) {
   filter.agent = text(call.request.parameter("agent"));
   filter.session = text(call.request.parameter("session"));
   filter.parent = call.caller;
-  const auto before = call.number<std::int64_t>("before", 0, std::numeric_limits<std::int64_t>::max());
+  const auto before = call.number<std::int64_t>("before", 0, 0, kNumberMax);
   if (!before) co_return problem(before.error());
-  const auto most = call.number<std::uint32_t>("limit", kPage, kPageMax);
+  const auto most = call.page_size();
   if (!most) co_return problem(most.error());
   filter.before = *before;
-  filter.most = std::max(*most, 1U);
+  filter.most = *most;
   const auto runs = co_await fleet_.list(filter);
   if (!runs) co_return problem(runs.error());
   const bool more = runs->size() == filter.most;
@@ -359,18 +370,21 @@ Task<Response> Api::output(Call call) {
 Task<Response> Api::run_events(Call call) {
   const auto run = co_await look_up(fleet_, call.id);
   if (!run) co_return run.error();
-  auto after = call.number<std::int64_t>("after", 0, std::numeric_limits<std::int64_t>::max());
+  auto after = call.number<std::int64_t>("after", 0, 0, kNumberMax);
   if (!after) co_return problem(after.error());
   if (call.wants_stream()) {
-    if (const auto last = call.request.header("Last-Event-ID")) after = parse_number<std::int64_t>(*last).value_or(0);
+    if (const auto last = call.request.header(kLastEventId)) {
+      after = checked_number<std::int64_t>(kLastEventId, *last, 0, kNumberMax);
+      if (!after) co_return problem(after.error());
+    }
     // A browser that reads to the end of a run connects again, unless it is told that there is no more.
     if (domain::is_finished(run->run.state) && *after >= run->run.seq) co_return json("", 204);
     EventStream events(call.exchange);
     co_return co_await events.run(tell_run(events, run->run.id, *after));
   }
-  const auto most = call.number<std::uint32_t>("limit", kPage, kPageMax);
+  const auto most = call.page_size();
   if (!most) co_return problem(most.error());
-  const auto page = co_await fleet_.events(run->run.id, *after, std::max(*most, 1U));
+  const auto page = co_await fleet_.events(run->run.id, *after, *most);
   if (!page) co_return problem(page.error());
   co_return json(wire::to_json(*page, std::to_string(page->empty() ? *after : page->back().seq)));
 }
@@ -399,32 +413,34 @@ Task<> Api::tell_run(EventStream& events, std::string id, std::int64_t after) {
 Task<Response> Api::all_events(Call call) {
   std::string cursor = text(call.request.parameter("after"));
   if (call.wants_stream()) {
-    if (const auto last = call.request.header("Last-Event-ID")) cursor = *last;
-    EventStream events(call.exchange);
+    if (const auto last = call.request.header(kLastEventId)) cursor = *last;
     if (cursor.empty() && !call.request.parameter("after")) cursor = store::kFeedNow;
-    co_return co_await events.run(tell_all(events, std::move(cursor)));
+    const std::uint64_t seen = co_await fleet_.changed("", 0, Duration::zero());
+    auto first = co_await fleet_.feed(std::move(cursor), kStreamPage);  // a wrong cursor is refused before it begins
+    if (!first) co_return problem(first.error());
+    EventStream events(call.exchange);
+    co_return co_await events.run(tell_all(events, std::move(*first), seen));
   }
-  const auto most = call.number<std::uint32_t>("limit", kPage, kPageMax);
+  const auto most = call.page_size();
   if (!most) co_return problem(most.error());
-  const auto page = co_await fleet_.feed(std::move(cursor), std::max(*most, 1U));
+  const auto page = co_await fleet_.feed(std::move(cursor), *most);
   co_return page ? json(wire::to_json(page->events, page->cursor)) : problem(page.error());
 }
 
-Task<> Api::tell_all(EventStream& events, std::string cursor) {
-  std::uint64_t seen = co_await fleet_.changed("", 0, Duration::zero());
+Task<> Api::tell_all(EventStream& events, store::FeedPage page, std::uint64_t seen) {
   while (true) {
-    const auto page = co_await fleet_.feed(cursor, kStreamPage);
-    if (!page) co_return;
-    cursor = page->cursor;
-    for (std::size_t i = 0; i < page->events.size(); ++i) {
+    for (const store::Event& event : page.events) {
       Event out;
-      if (i + 1 == page->events.size()) out.id = cursor;  // who is cut off before sees the page again
-      out.name = page->events[i].cause;
-      out.data = wire::to_json(page->events[i]);
+      out.id = event.cursor;
+      out.name = event.cause;
+      out.data = wire::to_json(event);
       const auto sent = co_await events.send(out);
       if (!sent) co_return;
     }
-    if (page->events.empty()) seen = co_await fleet_.changed("", seen, kFollow);
+    if (page.events.empty()) seen = co_await fleet_.changed("", seen, kFollow);
+    auto next = co_await fleet_.feed(page.cursor, kStreamPage);
+    if (!next) co_return;
+    page = std::move(*next);
   }
 }
 

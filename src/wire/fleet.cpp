@@ -163,6 +163,7 @@ Result<std::vector<std::string>> read_words(const json::value& value) {
 }
 
 constexpr std::int64_t kMsMax = 1'000'000'000'000;  // 31 years
+constexpr std::int64_t kAttemptsMax = 100;          // as on the command line
 
 }  // namespace
 
@@ -325,6 +326,9 @@ Result<SubmitRequest> read_submit(std::string_view body) {
   }
   if (const json::value* const budget = object.if_contains("budget")) {
     STINT_TRY(wish.budget, read_budget(*budget));
+    if (wish.budget.attempts.value_or(1) > kAttemptsMax) {
+      return fail(Errc::invalid, "budget.attempts is at most " + std::to_string(kAttemptsMax));
+    }
   }
   STINT_TRY(const auto priority, number_field(object, "priority", -domain::kPriorityMax, domain::kPriorityMax));
   if (priority) wish.priority = static_cast<int>(*priority);

@@ -190,6 +190,7 @@ class Several(Case):
         self.assertEqual(self.marked(), [])
 
 
+class Unready(Case):
     def test_a_daemon_without_its_store_is_not_ready(self):
         d = self.daemon()
         self.assertEqual(d.ask("GET", "/readyz")[0], 200)

@@ -202,13 +202,19 @@ class Api(Case):
     def test_refusals(self):
         for body, status, text in (({"agent": "nobody"}, 404, "nobody"), ({"agent": "assistant"}, 422, "query"), ({"agent": "assistant", "args": {"query": {}}}, 422, "query"),
                                    ({"agent": "assistant", "args": {"query": "x", "wrong": 1}}, 422, "wrong"), ({}, 422, "agent"), ({"agent": "quick", "prioritty": 1}, 422, "prioritty"),
-                                   ({"agent": "quick", "budget": {"attempts": 0}}, 422, "attempts"), ([], 422, "object")):
+                                   ({"agent": "quick", "budget": {"attempts": 0}}, 422, "attempts"), ({"agent": "quick", "budget": {"attempts": 101}}, 422, "attempts"),
+                                   ({"agent": "quick", "driver": "bogus"}, 422, "bogus"), ({"agent": "quick", "driver": "llm"}, 422, "llm"),
+                                   ({"prompt": "x", "driver": "command"}, 422, "command"), ([], 422, "object")):
             answer = self.d.ask("POST", "/v1/runs", body)
             self.assertEqual(answer[0], status, answer)
             self.assertEqual((answer[1]["status"], text in answer[1]["detail"]), (status, True), answer)
             self.assertEqual(answer[2]["Content-Type"], "application/problem+json")
         self.assertEqual(self.d.ask("GET", "/v1/runs/aaaaaaaaaaaa")[0], 404)
-        self.assertEqual(self.d.ask("DELETE", "/v1/runs")[0], 405)
+        status, _, headers = self.d.ask("DELETE", "/v1/runs")
+        self.assertEqual((status, headers["Allow"]), (405, "POST, GET, HEAD"))
+        for path in ("/v1/runs?limit=0", "/v1/runs?limit=1001", "/v1/events?limit=0", "/v1/runs?before=-1"):
+            self.assertEqual(self.d.ask("GET", path)[0], 422, path)
+        self.assertEqual(self.d.ask("POST", "/v1/runs", {"agent": "quick"}, {"Content-Encoding": "gzip"})[0], 415)
         self.assertEqual(self.d.ask("GET", "/nothing")[0], 404)
         run = self.d.submit("quick")
         self.d.wait(run)
@@ -226,6 +232,7 @@ class Api(Case):
         self.d.token = token
         self.assertEqual(self.d.ask("GET", "/v1/runs", None, {"Host": "evil.example"})[0], 421)
         self.assertEqual(self.d.ask("GET", "/v1/runs", None, {"Origin": "http://evil.example"})[0], 403)
+        self.assertEqual(self.d.ask("GET", "/v1/runs", None, {"Origin": f"http://localhost:{self.d.port}"})[0], 200)
         self.assertEqual(os.stat(f"{self.project}/.git/stint/token").st_mode & 0o777, 0o600)
         self.assertNotIn(token, "".join(self.d.errors))
         for name in ("environ", "cmdline"):
@@ -285,6 +292,35 @@ class Api(Case):
             time.sleep(0.5)
             wait_for(lambda: self.d.run(run)["state"] == end, 10, f"it to be {end}")
         self.assertEqual(self.d.submit("slow", {"Idempotency-Key": "k1"}), run, "the same key is the same run")
+
+    def test_the_stream_of_the_fleet_goes_on_after_any_event(self):
+        for i in range(3):
+            self.d.wait(self.d.submit("quick"))
+        page = self.d.get("/v1/events?limit=1000")["events"]
+        stream = self.d.events("/v1/events?after=", most=len(page))
+        self.assertEqual([json.loads(event["data"]) for event in stream], page)
+        self.assertEqual(len({event["id"] for event in stream}), len(page), "each has an id of its own")
+        for i in range(len(stream) - 1):
+            rest = self.d.events("/v1/events", {"Last-Event-ID": stream[i]["id"]}, most=len(page) - i - 1)
+            self.assertEqual([event["id"] for event in rest], [event["id"] for event in stream[i + 1:]])
+
+    def test_a_stream_that_can_not_be_resumed_is_refused(self):
+        run = self.d.submit("quick")
+        for path in ("/v1/events", f"/v1/runs/{run}/events"):
+            for wrong in ("nonsense", "-1"):
+                status, body, _ = self.d.ask("GET", path, None, {"Accept": "text/event-stream", "Last-Event-ID": wrong})
+                self.assertEqual((status, wrong in body["detail"]), (422, True), (path, wrong))
+
+    def test_a_run_in_doubt_is_resolved_not_cancelled(self):
+        self.agent("careful", 'command: [sh, -c, "kill -9 $PPID; sleep 60"]\n', on_crash="doubt")
+        self.d.process.send_signal(signal.SIGHUP)
+        run = wait_for(lambda: self.d.ask("POST", "/v1/runs", {"agent": "careful"})[1].get("id"), 5, "the new agent")
+        self.assertEqual(self.d.wait(run)["state"], "in_doubt")
+        status, body, _ = self.d.ask("POST", f"/v1/runs/{run}/cancel")
+        self.assertEqual((status, "resolve" in body["detail"]), (409, True), body)
+        done = subprocess.run([STINT, "cancel", run], cwd=self.project, env=self.b.env, capture_output=True, text=True, timeout=30)
+        self.assertEqual((done.returncode, done.stdout), (6, ""))
+        self.assertIn("`stint resolve` settles it", done.stderr)
 
     def test_the_document_describes_the_server(self):
         document = self.d.get("/openapi.json")

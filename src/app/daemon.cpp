@@ -164,12 +164,16 @@ Task<> Daemon::hear_signals() {
     log_.say(LogLevel::info,
              asked == 1 ? "draining: nothing new is begun; once more to hurry" : "hurrying; once more to leave at once",
              {});
-    engine_->drain();
+    if (asked == 1) {
+      engine_->drain();
+    } else {
+      engine_->hurry();
+    }
   }
 }
 
 Task<> Daemon::reload() {
-  auto fresh = cli::blocking_read_project(around_, cluster_);
+  auto fresh = cli::blocking_read_project(around_, cluster_, reading_.get());
   if (!fresh) {
     log_.say(LogLevel::error, "not reloaded", {{"why", fresh.error().describe()}});
     co_return;
@@ -182,6 +186,15 @@ Task<> Daemon::reload() {
     reading_ = before;
     log_.say(LogLevel::error, "not reloaded", {{"why", done.error().describe()}});
     co_return;
+  }
+  for (const std::string& name : reading_->catalogue.broken) {
+    if (reading_->book.contains(name)) log_.say(LogLevel::warning, "its file is broken: kept as it was", {{"agent", name}});
+  }
+  for (const auto& [name, spec] : reading_->book) {
+    const auto known = before->book.find(name);
+    if (spec.gone && !known->second.gone) {
+      log_.say(LogLevel::info, "its file is gone: no new runs, but those that were accepted", {{"agent", name}});
+    }
   }
   log_.say(LogLevel::info, "reloaded", {{"agents", std::to_string(reading_->catalogue.agents.size())}});
 }

@@ -49,10 +49,11 @@ Result<DaemonFiles> blocking_daemon_files(const cli::Surroundings& around, const
     STINT_TRY(const agent::UserPlaces places, agent::user_places(around.environment));
     folder = places.state;
   }
+  const DaemonFiles files{folder / "daemons", folder / "token", project.root.string()};
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return fail(Errc::failed, "cannot make " + folder.string() + ": " + error.message());
-  return DaemonFiles{folder / "daemon.json", folder / "token"};
+  std::filesystem::create_directories(files.daemons, error);
+  if (error) return fail(Errc::failed, "cannot make " + files.daemons.string() + ": " + error.message());
+  return files;
 }
 
 Result<std::string> blocking_token(const std::filesystem::path& file, const domain::Ambient& ambient) {
@@ -71,16 +72,18 @@ Result<std::string> blocking_token(const std::filesystem::path& file, const doma
   return token;
 }
 
-Result<std::unique_ptr<DaemonFile>> DaemonFile::blocking_write(const DaemonFiles& files, const std::string& url) {
-  std::string text = wire::to_json(wire::DaemonPlace{url, static_cast<std::int64_t>(::getpid()), files.token.string()});
-  STINT_CHECK(blocking_write_private(files.daemon, text + "\n"));
-  return std::make_unique<DaemonFile>(files.daemon, text + "\n");
-}
-
-DaemonFile::DaemonFile(std::filesystem::path path, std::string text) : path_(std::move(path)), text_(std::move(text)) {}
-
-DaemonFile::~DaemonFile() {
-  if (os::read_small_file(path_.string()) == text_) ::unlink(path_.c_str());
+Result<os::LivingFile> blocking_say_where(const DaemonFiles& files, const std::string& url) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(files.daemons, ignored)) {
+    const bool lives = os::blocking_read_living(entry.path().string()).has_value();
+    if (entry.path().extension() == ".json" && !lives) ::unlink(entry.path().c_str());
+  }
+  const std::string name = std::to_string(::getpid());
+  std::filesystem::path path = files.daemons / (name + ".json");
+  // Another container's daemon may have the same number.
+  for (int i = 2; os::blocking_read_living(path.string()); ++i) path = files.daemons / fmt::format("{}-{}.json", name, i);
+  const wire::DaemonPlace place{url, static_cast<std::int64_t>(::getpid()), files.token.string(), files.root};
+  return os::LivingFile::blocking_write(path.string(), wire::to_json(place) + "\n");
 }
 
 void announce(const std::string& url, const std::string& token, const cli::Reading& reading, const std::string& store,

@@ -1,42 +1,33 @@
-/// What a daemon leaves for others to find it: `daemon.json`, and the token in a file that only its user reads. And the
-/// tokens of runs, which are never written anywhere but into their own processes' environment.
+/// What a daemon leaves for others to find it: a file in `daemons/`, and the token in a file that only its user reads.
+/// And the tokens of runs, which are never written anywhere but into their own processes' environment.
 #pragma once
 
 #include "agent/project.hpp"
 #include "cli/book.hpp"
 #include "cli/surroundings.hpp"
 #include "domain/ambient.hpp"
+#include "os/living_file.hpp"
 
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 
 namespace stint::app {
 
 struct DaemonFiles {
-  std::filesystem::path daemon, token;
+  std::filesystem::path daemons;  ///< a folder: each has a file of its own in it
+  std::filesystem::path token;    ///< of all of them
+  std::string root;               ///< the checkout
 };
 [[nodiscard]] Result<DaemonFiles> blocking_daemon_files(const cli::Surroundings& around, const agent::Project& project);
 
 /// The token, made if there is none. `denied` if others could read the file.
 [[nodiscard]] Result<std::string> blocking_token(const std::filesystem::path& file, const domain::Ambient& ambient);
 
-/// Says where the daemon is as long as it lives. Another daemon of the project may have taken its place by then.
-class DaemonFile {
- public:
-  static Result<std::unique_ptr<DaemonFile>> blocking_write(const DaemonFiles& files, const std::string& url);
-  explicit DaemonFile(std::filesystem::path path, std::string text);
-  ~DaemonFile();
-  DaemonFile(const DaemonFile&) = delete;
-  DaemonFile& operator=(const DaemonFile&) = delete;
-
- private:
-  const std::filesystem::path path_;
-  const std::string text_;
-};
+/// Says where this daemon is as long as it lives, and tidies up after those that died.
+[[nodiscard]] Result<os::LivingFile> blocking_say_where(const DaemonFiles& files, const std::string& url);
 
 /// For people, or as JSON for programs.
 void announce(const std::string& url, const std::string& token, const cli::Reading& reading, const std::string& store,

@@ -3,6 +3,7 @@
 
     fleet_daemon_test.py PATH-TO-STINT [TEST…]
 """
+import fcntl
 import http.server
 import json
 import os
@@ -100,6 +101,49 @@ class Daemon(WithDaemon):
         self.assertFalse(self.place.exists())
         self.assertIn(self.ask("show", run)["state"], ("queued", "in_doubt"))
         self.assertIn("no daemon", self.stint("status"))
+
+    def test_of_two_daemons_the_other_is_found_when_one_is_killed(self):
+        other, place = self.serve()
+        url = json.loads(place.read_text(encoding="utf-8"))["url"]
+        self.assertIn(url, self.stint("status"), "the one that came last")
+        other.kill()
+        other.wait()
+        first = json.loads(self.place.read_text(encoding="utf-8"))["url"]
+        self.assertIn(f"serving  {first}", self.stint("status"))
+        self.assertEqual(self.call("submit", "echo", "hi", "--wait").returncode, 0)
+        self.assertTrue(place.exists(), "nobody was there to remove it")
+        self.serve()
+        self.assertFalse(place.exists())
+
+    def test_another_worktree_is_not_worked_in_by_the_daemon(self):
+        git = ["git", "-c", "user.name=n", "-c", "user.email=e@example.org"]
+        (self.folder / ".stint/agents/where.md").write_text("---\ndescription: Says where\ndriver: command\ncommand: [sh, -c, 'pwd; cat mark; sleep ${0}', '{{time}}']\n"
+                                                            "args:\n  - {name: time, default: '0'}\non_crash: rerun\n---\n", encoding="utf-8")
+        (self.folder / "mark").write_text("main\n", encoding="utf-8")
+        for words in (["add", "-A"], ["commit", "-qm", "x"], ["worktree", "add", "-q", str(self.base / "other")]):
+            subprocess.run([*git, *words], cwd=self.folder, check=True)
+        self.daemon.send_signal(signal.SIGHUP)
+        main, self.folder = self.folder, self.base / "other"
+        (self.folder / "mark").write_text("other\n", encoding="utf-8")
+        self.assertEqual(self.stint("run", "where", "-q"), f"{self.folder}\nother\n")
+        run = self.ask("ls")["runs"][0]["id"]
+        self.assertEqual(self.ask("show", run)["state"], "succeeded", "it is in the same store")
+        done = self.call("submit", "where", "--wait")
+        self.assertEqual((done.returncode, done.stdout), (0, f"{main}\nmain\n"))
+        self.assertIn(f"the daemon of {main} carries it, there", done.stderr)
+        done = self.call("run", "where", "-q", STINT_URL=json.loads(self.place.read_text(encoding="utf-8"))["url"])
+        self.assertEqual((done.returncode, done.stdout), (0, f"{main}\nmain\n"), "who names it means it")
+        lost = subprocess.Popen([STINT, "run", "where", "3", "-q"], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, text=True)
+        self.assertEqual(lost.stdout.readline(), f"{self.folder}\n")
+        lost.kill()
+        lost.communicate()
+        run = self.ask("ls")["runs"][0]["id"]
+        self.wait_until(lambda: self.ask("show", run)["state"] == "succeeded", "the daemon takes it up")
+        self.assertIn(f"{self.folder}\nother\n", self.stint("logs", run), "where it was begun")
+        self.folder = main
+        self.serve(folder=self.base / "other")
+        self.folder = self.base / "other"
+        self.assertNotIn("carries it, there", self.call("submit", "where").stderr, "its own goes first")
 
     def test_a_wrong_token_is_named_and_never_goes_elsewhere(self):
         self.assertIn("STINT_TOKEN", self.stint("ls", status=1, STINT_TOKEN="wrong"))
@@ -263,30 +307,45 @@ class Refusals(Repository):
         self.assertIn("http://127.0.0.1:1 does not answer", self.stint("ls", status=1, STINT_URL="http://127.0.0.1:1"))
         self.assertIn("write it as", self.stint("ls", status=1, STINT_URL="nonsense"))
 
+    def place(self, text):
+        """What a daemon says that lives as long as what is returned is open."""
+        path = self.folder / ".git/stint/daemons/1.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        file = path.open(encoding="utf-8")
+        self.addCleanup(file.close)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return file
+
     def test_a_daemon_that_died_is_passed_over(self):
-        place = self.folder / ".git/stint/daemon.json"
-        place.parent.mkdir(parents=True)
-        gone = subprocess.Popen(["true"])
-        gone.wait()
-        for text in (json.dumps({"url": self.refuser.url, "pid": gone.pid, "token_file": ""}), "nonsense"):
-            place.write_text(text, encoding="utf-8")
+        for text in (json.dumps({"url": self.refuser.url, "pid": os.getpid(), "token_file": ""}), "nonsense"):
+            self.place(text).close()  # whoever may have its number now
             self.assertIn("No runs yet", self.stint("ls", STINT_URL=""))
+        self.place("nonsense")
+        self.assertIn("No runs yet", self.stint("ls", STINT_URL=""))
         self.assertIn("no daemon", self.stint("status", STINT_URL=""))
         self.assertIn("no daemon", self.stint("top", STINT_URL=""))
         for words in (("drain",), ("scale", "3")):
             self.assertRegex(self.stint(*words, status=1, STINT_URL=""), "no daemon runs here. `stint serve` starts one")
 
     def test_only_the_token_beside_it_is_sent(self):
-        place = self.folder / ".git/stint/daemon.json"
-        place.parent.mkdir(parents=True)
+        beside = self.folder / ".git/stint"
+        beside.mkdir(parents=True)
         (self.base / "secret").write_text("secret", encoding="utf-8")
-        (place.parent / "link").symlink_to(self.base / "secret")
-        (place.parent / "token").write_text("token\n", encoding="utf-8")
-        for name, sent in ((self.base / "secret", None), (place.parent / "link", None), (place.parent / "token", "Bearer token")):
-            place.write_text(json.dumps({"url": self.refuser.url, "pid": os.getpid(), "token_file": str(name)}), encoding="utf-8")
+        (beside / "link").symlink_to(self.base / "secret")
+        (beside / "token").write_text("token\n", encoding="utf-8")
+        for name, sent in ((self.base / "secret", None), (beside / "link", None), (beside / "token", "Bearer token")):
+            held = self.place(json.dumps({"url": self.refuser.url, "pid": os.getpid(), "token_file": str(name)}))
             self.answer((200, {}, {"runs": [], "next": None}))
             self.stint("ls", STINT_URL="", STINT_TOKEN="")
             self.assertEqual(self.refuser.seen[0]["Authorization"], sent)
+            held.close()
+
+    def test_a_daemon_that_lives_and_does_not_answer_is_named_with_what_can_be_done(self):
+        self.place(json.dumps({"url": "http://127.0.0.1:1", "pid": os.getpid(), "token_file": ""}))
+        text = self.stint("ls", status=1, STINT_URL="")
+        for part in ("http://127.0.0.1:1 does not answer", ".git/stint/daemons/1.json names it", f"kill {os.getpid()}"):
+            self.assertIn(part, text)
 
     def test_a_hostile_daemon_does_not_reach_the_terminal(self):
         self.answer((200, {}, {"runs": [{"id": "x\033[2J", "agent": "\033]0;a\a", "state": "queued", "title": "\033[31m"}], "next": None}))

@@ -62,17 +62,15 @@ class WithDaemon(Repository):
         super().setUp()
         self.stint("trust")
         (self.folder / "stint.toml").write_text("[pool]\nqueue = 1000\n", encoding="utf-8")
-        self.place = self.folder / ".git/stint/daemon.json"
-        self.serve()
+        self.daemon, self.place = self.serve()
 
-    def serve(self, address="127.0.0.1:0"):
-        self.daemon = subprocess.Popen([STINT, "serve", "--listen", address], cwd=self.folder, env=self.environment,
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(self.end, self.daemon)
-        self.wait_until(self.is_there, "no daemon")
-
-    def is_there(self):
-        return self.place.exists() and json.loads(self.place.read_text(encoding="utf-8"))["pid"] == self.daemon.pid
+    def serve(self, address="127.0.0.1:0", folder=None):
+        daemon = subprocess.Popen([STINT, "serve", "--listen", address], cwd=folder or self.folder, env=self.environment,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(self.end, daemon)
+        place = self.folder / f".git/stint/daemons/{daemon.pid}.json"
+        self.wait_until(place.exists, "no daemon")
+        return daemon, place
 
     def end(self, daemon):
         daemon.kill()

@@ -77,7 +77,7 @@ class Following(WithDaemon):
         self.daemon.send_signal(by)
         self.daemon.wait(60)
         time.sleep(1)  # long enough to be noticed
-        self.serve(address)
+        self.daemon, self.place = self.serve(address)
 
     def test_who_follows_does_not_ask_all_the_time(self):
         run = self.running("tell", "quiet", "2", "5")

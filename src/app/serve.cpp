@@ -97,8 +97,8 @@ int ServeCommand::run(const domain::Ambient& ambient) {
     }
     return cli::complain(error);
   }
-  const auto announced = DaemonFile::blocking_write(*files, daemon.url());
-  if (!announced) return cli::complain(announced.error());
+  const auto place_said = blocking_say_where(*files, daemon.url());
+  if (!place_said) return cli::complain(place_said.error());
   announce(daemon.url(), token, **reading, memory ? "memory" : place.shown, json_);
   std::optional<Result<>> ended;
   auto body = [&]() -> Task<> { ended.emplace(co_await daemon.serve()); };

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace stint::cli {
 namespace {
 
@@ -33,8 +35,9 @@ class AgentReader {
  public:
   AgentReader(Reading& reading, bool cluster, bool trusted) : reading_(reading), cluster_(cluster), trusted_(trusted) {}
 
-  void read(const domain::Agent& agent) {
+  void read(const domain::Agent& agent, bool gone = false) {
     engine::AgentSpec spec;
+    spec.gone = gone;
     const agent::Settings& settings = reading_.place.settings;
     const DriverKind driver = agent.driver.value_or(settings.driver);
     spec.agent = agent;
@@ -124,7 +127,8 @@ class AgentReader {
 
 }  // namespace
 
-Result<std::shared_ptr<const Reading>> blocking_read_project(const Surroundings& around, bool cluster) {
+Result<std::shared_ptr<const Reading>> blocking_read_project(const Surroundings& around, bool cluster,
+                                                             const Reading* before) {
   auto reading = std::make_shared<Reading>();
   STINT_TRY(reading->place, blocking_find_host_place(around));
   reading->catalogue = agent::blocking_discover(reading->place.project.root);
@@ -136,6 +140,11 @@ Result<std::shared_ptr<const Reading>> blocking_read_project(const Surroundings&
   prompt.name = engine::kPromptAgent;
   prompt.description = "A prompt without an agent's file";
   if (!reading->book.contains(prompt.name)) reader.read(prompt);
+  if (before == nullptr) return reading;
+  for (const auto& [name, spec] : before->book) {
+    const bool broken = std::ranges::find(reading->catalogue.broken, name) != reading->catalogue.broken.end();
+    if (!reading->book.contains(name)) reader.read(spec.agent, !broken);
+  }
   return reading;
 }
 

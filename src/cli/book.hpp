@@ -26,8 +26,11 @@ struct Reading {
   HostRequests permits;
   std::map<std::string, std::uint32_t, std::less<>> cluster_limits;  ///< that the store counts
 };
-/// `cluster`: the store is shared between machines, and counts limits itself. Fails if a setting is wrong.
-[[nodiscard]] Result<std::shared_ptr<const Reading>> blocking_read_project(const Surroundings& around, bool cluster);
+/// `cluster`: the store is shared between machines, and counts limits itself. `before`: agents of that reading whose
+/// file is broken now stay as they were, and those whose file was deleted stay for what was accepted. Fails if a setting
+/// is wrong.
+[[nodiscard]] Result<std::shared_ptr<const Reading>> blocking_read_project(const Surroundings& around, bool cluster,
+                                                                           const Reading* before = nullptr);
 /// Whether somebody has said `stint trust` since, or has taken it back.
 [[nodiscard]] bool blocking_trust_changed(const Surroundings& around, const Reading& reading);
 

@@ -40,7 +40,7 @@ class Canceller {
   void tell(const Result<engine::Receipt>& receipt) {
     if (!receipt) {
       complain(receipt.error());
-      note(exit_status(receipt.error()));
+      note(receipt.error() == Errc::conflict ? kExitInDoubt : exit_status(receipt.error()));
       return;
     }
     fmt::print("{}\n", json_ ? wire::to_json(*receipt) : receipt_text(*receipt));

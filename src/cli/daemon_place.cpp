@@ -1,13 +1,19 @@
 #include "cli/daemon_place.hpp"
 
 #include "agent/files.hpp"
-#include "os/process.hpp"
+#include "os/living_file.hpp"
 #include "wire/daemon.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
 
 namespace stint::cli {
 namespace {
 
 constexpr std::size_t kFileMax = 64 << 10;
+constexpr std::size_t kFilesMax = 1000;
 
 std::string variable(const Surroundings& around, const char* name) {
   const auto found = around.environment.find(name);
@@ -19,27 +25,6 @@ std::string without_slash(std::string url) {
   return url;
 }
 
-/// What the daemon of the project said when it started, if its process lives.
-Result<std::optional<wire::DaemonPlace>> blocking_read_place(const Surroundings& around) {
-  STINT_TRY(const agent::Project project, agent::blocking_find_project(around.folder));
-  std::filesystem::path folder;
-  if (project.is_repository()) {
-    folder = *project.common_dir / "stint";
-  } else {
-    STINT_TRY(const agent::UserPlaces places, agent::user_places(around.environment));
-    folder = places.state;
-  }
-  const auto text = agent::blocking_read_file(folder / "daemon.json", kFileMax);
-  if (!text) return std::nullopt;
-  auto place = wire::read_daemon_place(*text);
-  if (!place) return std::nullopt;
-  // Whoever could write the file must not make us send another one to an address of theirs.
-  if (std::filesystem::path(place->token_file).parent_path() != folder) place->token_file.clear();
-  const auto process = os::read_process(static_cast<pid_t>(place->pid));
-  if (!process || process->is_zombie()) return std::nullopt;
-  return *place;
-}
-
 std::string blocking_read_token(const std::string& file) {
   std::error_code error;
   if (file.empty() || !std::filesystem::is_regular_file(std::filesystem::symlink_status(file, error))) return {};
@@ -49,6 +34,56 @@ std::string blocking_read_token(const std::string& file) {
   return std::move(*text);
 }
 
+struct Found {
+  wire::DaemonPlace place;
+  std::filesystem::path file;
+  std::filesystem::file_time_type since;
+};
+
+/// What the daemons said when they started that live now.
+std::vector<Found> blocking_read_places(const std::filesystem::path& folder) {
+  std::vector<Found> found;
+  const auto entries = agent::blocking_list_folder(folder / "daemons", kFilesMax);
+  if (!entries) return found;
+  for (const std::string& name : entries->names) {
+    const std::filesystem::path file = folder / "daemons" / name;
+    const auto text = os::blocking_read_living(file.string());
+    if (!text || file.extension() != ".json") continue;
+    auto place = wire::read_daemon_place(*text);
+    if (!place) continue;
+    // Whoever could write the file must not make us send another one to an address of theirs.
+    if (std::filesystem::path(place->token_file).parent_path() != folder) place->token_file.clear();
+    std::error_code ignored;
+    found.push_back({std::move(*place), file, std::filesystem::last_write_time(file, ignored)});
+  }
+  return found;
+}
+
+/// The one that is ours, or the nearest to it.
+Result<std::optional<DaemonPlace>> blocking_choose_place(const Surroundings& around, const std::string& url) {
+  STINT_TRY(const agent::Project project, agent::blocking_find_project(around.folder));
+  std::filesystem::path folder;
+  if (project.is_repository()) {
+    folder = *project.common_dir / "stint";
+  } else {
+    STINT_TRY(const agent::UserPlaces places, agent::user_places(around.environment));
+    folder = places.state;
+  }
+  std::vector<Found> all = blocking_read_places(folder);
+  if (!url.empty()) std::erase_if(all, [&](const Found& each) { return without_slash(each.place.url) != url; });
+  if (all.empty()) return std::nullopt;
+  const std::string root = project.root.string();
+  const Found& best = *std::ranges::max_element(
+      all, {}, [&](const Found& each) { return std::pair(each.place.root == root, each.since); });
+  DaemonPlace out;
+  out.url = without_slash(best.place.url);
+  out.token = blocking_read_token(best.place.token_file);
+  if (best.place.root != root) out.elsewhere = best.place.root;
+  out.remedy = fmt::format("{0} names it, and its process {1} lives: `kill {1}` if it hangs", best.file.string(),
+                           best.place.pid);
+  return out;
+}
+
 }  // namespace
 
 Result<std::optional<DaemonPlace>> blocking_find_daemon(const Surroundings& around) {
@@ -56,17 +91,16 @@ Result<std::optional<DaemonPlace>> blocking_find_daemon(const Surroundings& arou
   if (!url.empty() && !url.starts_with("http://") && !url.starts_with("https://")) {
     return fail(Errc::invalid, "STINT_URL is '" + url + "': write it as http://127.0.0.1:7717");
   }
-  const auto read = blocking_read_place(around);
-  if (url.empty() && !read) return fail(read.error());
-  const std::optional<wire::DaemonPlace> place = read ? *read : std::nullopt;
-  if (url.empty() && !place) return std::nullopt;
-  DaemonPlace out;
-  out.url = url.empty() ? without_slash(place->url) : url;
-  out.token = variable(around, "STINT_TOKEN");
-  if (out.token.empty() && place && without_slash(place->url) == out.url) {
-    out.token = blocking_read_token(place->token_file);
+  auto found = blocking_choose_place(around, url);
+  if (url.empty() && (!found || !*found)) return found;
+  DaemonPlace place = found && *found ? std::move(**found) : DaemonPlace();
+  if (!url.empty()) {
+    place.url = url;
+    place.named = true;
+    place.remedy = "STINT_URL names it";
   }
-  return out;
+  if (const std::string token = variable(around, "STINT_TOKEN"); !token.empty()) place.token = token;
+  return place;
 }
 
 std::function<std::optional<DaemonPlace>()> find_again_in(const Surroundings& around) {

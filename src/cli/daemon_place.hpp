@@ -1,4 +1,4 @@
-/// Where the daemon of a project answers: `STINT_URL`, or the file that it leaves beside the store while it lives.
+/// Where a daemon of the project answers: `STINT_URL`, or the file that each leaves beside the store while it lives.
 #pragma once
 
 #include "cli/surroundings.hpp"
@@ -12,10 +12,14 @@ namespace stint::cli {
 struct DaemonPlace {
   std::string url;    ///< without a slash at its end
   std::string token;  ///< empty: none is known
+  /// The checkout that it serves, if that is another than ours: it knows other files, and runs in another folder.
+  std::string elsewhere;
+  bool named = false;  ///< by `STINT_URL`
+  std::string remedy;  ///< if it does not answer, for people: how we know of it, and what to do
 };
-/// None: there is none. A file whose process is gone is passed over. Its token is a file beside it and no link, and
-/// goes to its own address only, never to another that `STINT_URL` names. Fails if `STINT_URL` is none, or the project
-/// can't be found.
+/// None: there is none. What a process left that is gone is passed over; of several, one that serves this checkout goes
+/// first, then the one that came last. Its token is a file beside it and no link, and goes to its own address only,
+/// never to another that `STINT_URL` names. Fails if `STINT_URL` is none, or the project can't be found.
 [[nodiscard]] Result<std::optional<DaemonPlace>> blocking_find_daemon(const Surroundings& around);
 /// For who goes on asking after it: what is there now; none if that can't be told.
 [[nodiscard]] std::function<std::optional<DaemonPlace>()> find_again_in(const Surroundings& around);

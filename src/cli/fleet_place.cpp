@@ -79,7 +79,8 @@ class Road {
             .around = around_,
             .ambient = ambient_,
             .daemon = daemon_.has_value(),
-            .where = daemon_ ? net::shown_url(daemon_->url) : place_.shown};
+            .where = daemon_ ? net::shown_url(daemon_->url) : place_.shown,
+            .elsewhere = daemon_ ? daemon_->elsewhere : std::string()};
   }
 
  private:

@@ -1,6 +1,6 @@
 /// How a command reaches the fleet: by a daemon, if one is there, else by opening the store itself.
 ///
-/// A daemon is named by `STINT_URL`, or by the file that it leaves beside the store of its repository while it lives.
+/// A daemon is named by `STINT_URL`, or by the file that each leaves beside the store of its repository while it lives.
 #pragma once
 
 #include "cli/complete.hpp"
@@ -29,6 +29,7 @@ struct FleetAccess {
   const domain::Ambient& ambient;
   bool daemon = false;  ///< another process answers, and carries runs
   std::string where;    ///< its address, or the store, for people
+  std::string elsewhere{};  ///< the checkout that it serves, if that is another than ours
 };
 
 struct FleetNeeds {

@@ -101,7 +101,8 @@ Task<Result<net::Reply>> RemoteFleet::ask(Call call) {
   if (reply) co_return reply;
   const Errc code = reply.error().code();
   const Retry retry = reply.error().retry();
-  Error error(code, retry, "the daemon at " + net::shown_url(place_.url) + " does not answer");
+  Error error(code, retry,
+              fmt::format("the daemon at {} does not answer. {}", net::shown_url(place_.url), place_.remedy));
   if (auto found = find_again_()) place_ = std::move(*found);  // for whoever asks again
   co_return fail(std::move(error).because(reply.error()));
 }
@@ -276,8 +277,8 @@ Task<Result<PoolHealth>> RemoteFleet::scale(Scale scale) {
   co_return wire::read_health(body);
 }
 
-Task<Result<>> RemoteFleet::drain(std::optional<Duration> timeout) {
-  STINT_CO_CHECK(co_await get({.method = "POST", .path = "/v1/pool/drain", .body = wire::drain_to_json(timeout)}));
+Task<Result<>> RemoteFleet::drain(Drain drain) {
+  STINT_CO_CHECK(co_await get({.method = "POST", .path = "/v1/pool/drain", .body = wire::drain_to_json(drain)}));
   co_return Result<>();
 }
 

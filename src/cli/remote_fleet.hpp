@@ -44,7 +44,7 @@ class RemoteFleet final : public engine::Fleet {
   Task<Result<PoolHealth>> health() override;
   [[nodiscard]] engine::Phase phase() const override { return phase_; }
   Task<Result<PoolHealth>> scale(Scale scale) override;
-  Task<Result<>> drain(std::optional<Duration> timeout) override;
+  Task<Result<>> drain(Drain drain) override;
 
  private:
   struct Call {

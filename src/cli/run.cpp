@@ -220,6 +220,8 @@ class OwnRun {
     make_engine(wish.agent.empty() ? std::string(engine::kPromptAgent) : wish.agent, id);
     STINT_CO_CHECK(co_await engine_->enlist());
     wish.id = id;
+    // Whoever has to take it up may serve another checkout; on another host there may be no such folder.
+    if (lasting_lease_) wish.directory = reading_->place.project.root.string();
     wish.kept = true;  // a daemon that took it would wait for the permits of the run that we are a part of
     wish.parent = co_await running_parent();
     const auto submitted = co_await submit(std::move(wish));
@@ -387,10 +389,12 @@ int RunCommand::run(const domain::Ambient& ambient) {
   }
   const auto daemon = blocking_find_daemon(around);
   if (!daemon) return complain(daemon.error());
+  // One of another checkout knows other files, and would work in another folder. Who names it means it.
+  const bool elsewhere = *daemon && !(*daemon)->named && !(*daemon)->elsewhere.empty();
   // From within a run: its permits are known to be held by who asks only if that one carries the run itself. And a
   // program of our own choice is nothing to ask of others.
   const bool nested = !os::environment(os::kMarkVariable).empty();
-  const bool here = !*daemon || ((nested || !options_.program.empty()) && !memory);
+  const bool here = !*daemon || elsewhere || ((nested || !options_.program.empty()) && !memory);
   Reactor reactor;
   Follower follower(reactor, ambient, around, options_);
   Result<> done;

@@ -54,8 +54,8 @@ Task<Result<>> wait_for_end(FleetAccess& access, bool json) {
   }
 }
 
-Task<Result<int>> drain(FleetAccess& access, std::optional<Duration> timeout, bool wait, bool json) {
-  STINT_CO_CHECK(co_await access.fleet.drain(timeout));
+Task<Result<int>> drain(FleetAccess& access, engine::Fleet::Drain how, bool wait, bool json) {
+  STINT_CO_CHECK(co_await access.fleet.drain(how));
   if (!json) fmt::print("{} drains: nothing new is begun. What runs may finish; then it ends.\n", access.where);
   std::fflush(stdout);
   if (wait) STINT_CO_CHECK(co_await wait_for_end(access, json));
@@ -98,8 +98,9 @@ DrainCommand::DrainCommand(CLI::App& app) : command_(app, "drain", "The daemon t
   command_.footer(
       "What has not finished by the timeout is ended and handed back to the queue, or in doubt if it may not be "
       "repeated;\n"
-      "no attempt is used up. To ask again hurries.");
+      "no attempt is used up. To ask again changes nothing, but for --hurry and a timeout that is over earlier.");
   command_.option("--timeout", timeout_, "For what runs; default: pool.drain").value("DURATION");
+  command_.flag("--hurry", hurry_, "Without a timeout; once more: without time to end politely");
   command_.flag("--wait", wait_, "Until the daemon is gone");
   command_.flag("--json", json_, "One JSON object: the pool");
 }
@@ -107,16 +108,16 @@ DrainCommand::DrainCommand(CLI::App& app) : command_(app, "drain", "The daemon t
 bool DrainCommand::chosen() const { return command_.chosen(); }
 
 int DrainCommand::run(const domain::Ambient& ambient) {
-  std::optional<Duration> timeout;
+  engine::Fleet::Drain how{.timeout = {}, .hurry = hurry_};
   if (!timeout_.empty()) {
     const auto parsed = agent::parse_duration(timeout_);
     if (!parsed) {
       complain(parsed.error());
       return kExitUsage;
     }
-    timeout = *parsed;
+    how.timeout = *parsed;
   }
-  return run_on_fleet(ambient, {}, [&, this](FleetAccess& access) { return drain(access, timeout, wait_, json_); });
+  return run_on_fleet(ambient, {}, [&, this](FleetAccess& access) { return drain(access, how, wait_, json_); });
 }
 
 }  // namespace stint::cli

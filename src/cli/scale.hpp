@@ -31,6 +31,7 @@ class DrainCommand {
  private:
   Command command_;
   std::string timeout_;
+  bool hurry_ = false;
   bool wait_ = false;
   bool json_ = false;
 };

@@ -139,6 +139,10 @@ Task<Result<int>> submit(FleetAccess& access, const SubmitOptions& options, engi
         kNobodyCarries);
     co_return kExitRefused;
   }
+  if (!access.elsewhere.empty()) {
+    fmt::print(stderr, "stint: the daemon of {} carries it, there: by that checkout's files, in its folder\n",
+               printable(access.elsewhere));
+  }
   if (!access.daemon) wish.parent = co_await running_parent(access);
   int exit = kExitDone;
   if (options.each.empty()) {

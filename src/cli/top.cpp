@@ -102,7 +102,7 @@ class Top {
     changed_.ring();
   }
   Task<> drain() {
-    const auto done = co_await access_.fleet.drain(std::nullopt);
+    const auto done = co_await access_.fleet.drain({});
     view_.say(done ? "It drains." : printable(done.error().describe()));
     changed_.ring();
   }

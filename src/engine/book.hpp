@@ -20,6 +20,7 @@ struct AgentSpec {
   domain::BudgetSpec budget;  ///< with the settings' defaults
   domain::OnCrash on_crash = domain::OnCrash::doubt;
   std::optional<Error> refused;  ///< why it must not run
+  bool gone = false;             ///< its file was deleted: what was accepted before still runs
 };
 using Book = std::map<std::string, AgentSpec, std::less<>>;
 

@@ -90,7 +90,8 @@ Task<bool> Engine::dispatch_once() {
   std::uint32_t startable = 0;
   auto carried = running();
   for (const store::Ready& each : *ready) {
-    if (!book_->contains(each.agent)) continue;  // somebody else's
+    const auto spec = book_->find(each.agent);
+    if (spec == book_->end() || spec->second.refused) continue;  // somebody else's, or it waits until it may run
     const std::uint32_t runs = std::min(each.runs, each.startable.value_or(each.runs));
     if (runs == 0) continue;
     if (!parts_.permits.needed(each.agent)) {

@@ -34,7 +34,8 @@ Engine::Engine(Parts parts, EngineOptions options, Book book)
       log_(parts.log != nullptr ? *parts.log : no_log_),
       options_(std::move(options)),
       book_(std::make_shared<const Book>(std::move(book))),
-      settler_(parts_.store),
+      store_health_(parts_.executor, log_),
+      settler_(parts_.store, store_health_),
       worker_({parts_.store, parts_.driver, parts_.scribe, parts_.ambient, settler_, changes_, log_}),
       pool_([this](std::unique_ptr<pool::Assignment> assignment,
                    JobContext& job) { return worker_.carry(std::move(assignment), job); },
@@ -69,12 +70,12 @@ Task<Result<>> Engine::run() {
     scope.spawn(tick());
     phase_ = Phase::serving;
     scope.spawn(dispatch());
-    if (drains_asked_ == 0) co_await drain_asked_.hear(drain_asked_.rings());
+    if (!drain_until_) co_await drain_asked_.hear(drain_asked_.rings());
     co_await carry_out_drain();
     (void)co_await pool_.stop();
     phase_ = Phase::stopped;
+    changes_.tell_all();
     if (owner_) (void)co_await parts_.store.leave(*owner_);
-    changes_.tell("");
     scope.cancel();
     co_return Result<>();
   };
@@ -103,6 +104,12 @@ void Engine::hold_up(std::string why) {
   held_up_ = std::move(why);
   if (!held_up_.empty()) leave_lines({});
   stirred_.ring();
+}
+
+std::string Engine::why_unready() const {
+  std::string why = store_health_.why_unusable();
+  if (why.empty() && fencing_) why = "its lease is lost";
+  return why;
 }
 
 Result<> Engine::resize(std::size_t workers) {
@@ -143,6 +150,7 @@ Task<> Engine::beat() {
     const store::WorkerNumber owner = *owner_;
     const TimePoint asked_at = parts_.executor.now();
     const auto beat = co_await parts_.store.beat(owner);
+    store_health_.heard(pool::StoreHealth::Call::beat, beat);
     if (owner_ != owner || !beat) continue;  // watch_lease() sees to what is not answered
     if (!beat->alive) {
       co_await fence("others have taken its runs");
@@ -190,6 +198,7 @@ Task<> Engine::fence(std::string why) {
   while (phase_ == Phase::serving) {
     const TimePoint asked_at = parts_.executor.now();
     const auto owner = co_await parts_.store.enrol(options_.label);
+    store_health_.heard(pool::StoreHealth::Call::write, owner);
     if (owner) {
       owner_ = *owner;
       log_.say(domain::LogLevel::info, "enrolled anew", {{"number", std::to_string(*owner)}});
@@ -237,15 +246,22 @@ Task<> Engine::prune() {
 // ---- drain ---------------------------------------------------------------------------------------------------------
 
 void Engine::drain(std::optional<Duration> timeout) {
-  ++drains_asked_;
-  if (drains_asked_ == 1) {
-    drain_timeout_ = timeout.value_or(options_.drain_timeout);
-    if (phase_ == Phase::serving || phase_ == Phase::starting) phase_ = Phase::finishing;
+  const TimePoint now = parts_.executor.now();
+  if (!drain_until_) {
+    drain_until_ = now + timeout.value_or(options_.drain_timeout);
+    if (!is_draining()) phase_ = Phase::finishing;
+    leave_lines({});
+  } else if (timeout) {
+    drain_until_ = std::min(*drain_until_, now + *timeout);
   }
-  leave_lines({});
   drain_asked_.ring();
   stirred_.ring();
   changes_.tell("");
+}
+
+void Engine::hurry() {
+  if (phase_ == Phase::handing_back) ++hurries_;
+  drain(Duration::zero());
 }
 
 Task<> Engine::carry_out_drain() {
@@ -254,23 +270,20 @@ Task<> Engine::carry_out_drain() {
   phase_ = Phase::finishing;
   keep_a_worker();
   if (owner_) (void)co_await parts_.store.drain(*owner_);
-  const TimePoint until = began + *drain_timeout_;
   const auto idle = [this] { return worker_.carried().empty() && reserved_ == 0; };
-  while (!idle() && drains_asked_ == 1 && parts_.executor.now() < until) {
-    co_await race(hear(worker_.moved()), hear(stirred_), hear(drain_asked_), nap(until));
+  while (!idle() && parts_.executor.now() < *drain_until_) {
+    co_await race(hear(worker_.moved()), hear(stirred_), hear(drain_asked_), nap(*drain_until_));
   }
   phase_ = Phase::handing_back;
-  changes_.tell("");
-  std::uint32_t told = 0;
+  changes_.tell_all();
+  std::uint32_t heeded = 0;
   while (!idle()) {
-    const std::uint32_t asked = drains_asked_;
+    const bool hurry = hurries_ > std::exchange(heeded, hurries_);
     for (const auto& [key, carried] : worker_.carried()) {
-      const bool hurry = asked > std::max(told, 2U);
       if (carried->stopped() == Carried::Stop::none || hurry) {
         carried->stop(Carried::Stop::handed_back, "the worker that carried it is leaving");
       }
     }
-    told = asked;
     co_await race(hear(worker_.moved()), hear(stirred_), hear(drain_asked_),
                   nap(parts_.executor.now() + options_.look_every));
   }

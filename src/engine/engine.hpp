@@ -73,14 +73,17 @@ class Engine {
   /// Until drained. Fails if the store can't be used at the start.
   Task<Result<>> run();
 
-  /// Begins a drain; again: hurries. Returns at once.
+  /// Begins a drain. Again: nothing, but that a timeout that is over earlier counts. Returns at once.
   void drain(std::optional<Duration> timeout = {});
+  /// Drains without a timeout; what is being handed back already gets no time to end politely. Returns at once.
+  void hurry();
   /// Agents as they are now. Runs that are under way keep what they were begun with.
   Task<Result<>> reload(Book book);
   /// Ends a run that this process carries, if it does. What the store thinks of it was said before.
   bool stop_here(std::string_view id, pool::Carried::Stop why, std::string text);
 
   [[nodiscard]] Phase phase() const noexcept { return phase_; }
+  [[nodiscard]] bool is_draining() const noexcept { return phase_ > Phase::serving; }
   [[nodiscard]] const Book& book() const noexcept { return *book_; }
   [[nodiscard]] events::Changes& changes() noexcept { return changes_; }
   [[nodiscard]] PoolHealth health() const { return pool_.health(); }
@@ -97,6 +100,9 @@ class Engine {
   /// Why nothing is claimed although there is work; empty: nothing holds it up.
   [[nodiscard]] const std::string& held_up() const noexcept { return held_up_; }
   void hold_up(std::string why);
+  pool::StoreHealth& store_health() noexcept { return store_health_; }
+  /// Why it can't take runs although it serves; empty: it can. Asks nobody.
+  [[nodiscard]] std::string why_unready() const;
 
  private:
   // The lease, and what is due.
@@ -134,6 +140,7 @@ class Engine {
   const EngineOptions options_;
   std::shared_ptr<const Book> book_;  // shared with runs that were begun under it
   events::Changes changes_;
+  pool::StoreHealth store_health_;
   pool::Settler settler_;
   pool::Worker worker_;
   WorkerPool<std::unique_ptr<pool::Assignment>> pool_;
@@ -149,8 +156,8 @@ class Engine {
   std::string held_up_;
   Bell stirred_;  // there may be something to claim, or a worker is free
   Bell drain_asked_;
-  std::optional<Duration> drain_timeout_;
-  std::uint32_t drains_asked_ = 0;
+  std::optional<TimePoint> drain_until_;  // none: nobody has asked for one
+  std::uint32_t hurries_ = 0;
   DrainReport drain_report_;
   TimePoint prune_at_{};
   Scope* scope_ = nullptr;

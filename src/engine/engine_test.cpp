@@ -147,6 +147,63 @@ TEST_F(EngineTest, a_drain_lets_finish_then_hands_back_without_using_up_an_attem
   EXPECT_EQ(alive_, 0);
 }
 
+TEST_F(EngineTest, who_asks_again_for_a_drain_does_not_hurry_it) {
+  add_agent("long", OnCrash::rerun);
+  decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}}; };
+  start();
+  const std::string id = submit("long");
+  sim_.advance(1s);
+  engine_->drain(1min);
+  sim_.advance(1s);
+  engine_->drain();
+  engine_->drain(10min);
+  sim_.advance(30s);
+  EXPECT_EQ(engine_->phase(), Phase::finishing);
+  engine_->drain(5s);
+  sim_.advance(4s);
+  EXPECT_EQ(engine_->phase(), Phase::finishing);
+  sim_.advance(2s);
+  EXPECT_EQ(engine_->phase(), Phase::stopped) << "a timeout that is over earlier counts";
+  EXPECT_EQ(look(id).state, RunState::queued);
+}
+
+TEST_F(EngineTest, a_drain_that_is_hurried_waits_for_nothing) {
+  add_agent("long", OnCrash::rerun);
+  decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}}; };
+  start();
+  submit("long");
+  sim_.advance(1s);
+  engine_->drain(1min);
+  sim_.advance(1s);
+  engine_->hurry();
+  sim_.advance(1s);
+  EXPECT_EQ(engine_->phase(), Phase::stopped);
+}
+
+TEST_F(EngineTest, who_waits_for_a_run_that_is_handed_back_is_sent_away) {
+  add_agent("long", OnCrash::rerun);
+  decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}}; };
+  start(1);
+  LocalFleet fleet({sim_, store_, scribe_, ambient_, [this]() -> const Book& { return book_; }, engine_.get()}, {});
+  std::vector<std::string> runs;
+  for (int i = 0; i < 2; ++i) runs.push_back(submit("long"));
+  std::map<std::string, Result<RunView>> answers;
+  auto wait = [&](std::string id) -> Task<> { answers.emplace(id, co_await fleet.wait(id)); };
+  for (const std::string& id : runs) scope_.spawn(wait(id));
+  sim_.advance(1s);
+  engine_->drain(10s);
+  EXPECT_TRUE(get(fleet.health()).draining);
+  sim_.advance(9s);
+  EXPECT_TRUE(answers.empty());
+  sim_.advance(1100ms);
+  ASSERT_EQ(answers.size(), 2U) << "also who waits for one that was never begun";
+  for (const auto& [id, answer] : answers) {
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error(), Errc::unavailable);
+    EXPECT_NE(answer.error().describe().find(id), std::string::npos);
+  }
+}
+
 TEST_F(EngineTest, a_cancel_reaches_what_runs_and_what_waits) {
   add_agent("a", OnCrash::rerun);
   decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}, .tools = false}; };

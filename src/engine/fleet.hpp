@@ -28,6 +28,7 @@ struct Submission {
   std::optional<WallTime> deadline_at;
   Duration delay{};
   std::string driver, model, program;
+  std::string directory;  ///< where it runs; empty: in the checkout of who carries it
   std::string retry_of;
   std::string trace;  ///< empty: a new one
   bool kept = false;  ///< only this process may carry it, as long as it lives
@@ -108,7 +109,7 @@ class Fleet {
   virtual Task<Result<WhyView>> why(std::string id) = 0;
   /// What of the run, or of any if it is empty, may have changed since `seen`; at most so long. What to pass next.
   virtual Task<std::uint64_t> changed(std::string id, std::uint64_t seen, Duration most) = 0;
-  /// Until it has ended, or waits for a person.
+  /// Until it has ended, or waits for a person. `unavailable`: who answers leaves before that, and others go on with it.
   virtual Task<Result<RunView>> wait(std::string id);
 
   /// Answers when its work is proven gone.
@@ -129,11 +130,17 @@ class Fleet {
   /// Of the daemon's pool, with the store's queue.
   virtual Task<Result<PoolHealth>> health() = 0;
   [[nodiscard]] virtual Phase phase() const = 0;
+  /// Why runs can't be taken now although it serves; empty: they can. Asks nobody.
+  [[nodiscard]] virtual std::string why_unready() const { return {}; }
   struct Scale {
     std::optional<std::size_t> workers, min, max;
   };
   virtual Task<Result<PoolHealth>> scale(Scale scale) = 0;
-  virtual Task<Result<>> drain(std::optional<Duration> timeout) = 0;
+  struct Drain {
+    std::optional<Duration> timeout;  ///< none: as the settings say
+    bool hurry = false;               ///< without a timeout, and without time to end politely if that was given
+  };
+  virtual Task<Result<>> drain(Drain drain) = 0;
 };
 
 /// It does not change any more by itself.

@@ -8,6 +8,7 @@
 #include "pool/family.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace stint::engine {
 namespace {
@@ -26,6 +27,12 @@ Error no_such_run(const std::string& id) {
   return {Errc::invalid, "there is no run '" + id + "'. `stint ls` lists them"};
 }
 
+Error sent_away(const std::string& run) {
+  return Error(Errc::unavailable, Retry::safe,
+               "this daemon leaves; the run '" + run + "' goes on elsewhere, or after the restart")
+      .after(kComeAgain);
+}
+
 /// Of a prompt, as a title: what does not fit is cut off between two characters.
 std::string first_line(std::string_view text) {
   text = text.substr(0, text.find('\n'));
@@ -33,6 +40,20 @@ std::string first_line(std::string_view text) {
   std::size_t end = kTitleMax;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   return std::string(text.substr(0, end)) + "…";
+}
+
+/// Whether the driver that a wish names can carry that agent.
+Result<> check_driver(const std::string& driver, const domain::Agent& agent) {
+  using domain::DriverKind;
+  constexpr std::array kKnown = {DriverKind::claude, DriverKind::codex, DriverKind::gemini, DriverKind::command};
+  const auto known = std::ranges::find(kKnown, driver, [](DriverKind kind) { return domain::to_string(kind); });
+  if (known == kKnown.end()) {
+    return fail(Errc::invalid, "there is no driver '" + driver + "': 'driver' is claude, codex, gemini or command");
+  }
+  if (*known == DriverKind::command && agent.command.empty()) {
+    return fail(Errc::invalid, "'driver' is command, but the file of '" + agent.name + "' has no command");
+  }
+  return {};
 }
 
 /// Fails if a template can't be filled.
@@ -68,9 +89,7 @@ Task<Result<RunView>> Fleet::wait(std::string id) {
 // ---- submit --------------------------------------------------------------------------------------------------------
 
 Result<> LocalFleet::may_submit() const {
-  if (parts_.engine == nullptr) return {};
-  const Phase phase = parts_.engine->phase();
-  if (phase == Phase::serving || phase == Phase::starting) return {};
+  if (parts_.engine == nullptr || !parts_.engine->is_draining()) return {};
   return fail(Error(Errc::closed, Retry::safe, "this daemon is draining and takes no new runs").after(kComeAgain));
 }
 
@@ -78,11 +97,12 @@ Result<store::NewRun> LocalFleet::prepare(const Submission& wish, BudgetsAbove a
   const Book& book = parts_.book();
   const std::string name = wish.agent.empty() ? std::string(kPromptAgent) : wish.agent;
   const auto found = book.find(name);
-  if (found == book.end()) {
+  if (found == book.end() || found->second.gone) {
     return fail(Errc::invalid, "there is no agent '" + name + "'. `stint agents` lists them");
   }
   const AgentSpec& spec = found->second;
   if (spec.refused) return fail(*spec.refused);
+  if (!wish.driver.empty()) STINT_CHECK(check_driver(wish.driver, spec.agent));
   domain::RunInput input;
   if (wish.words.empty()) {
     STINT_TRY(input.args, agent::check_arguments(spec.agent, wish.args));
@@ -94,6 +114,7 @@ Result<store::NewRun> LocalFleet::prepare(const Submission& wish, BudgetsAbove a
   input.driver = wish.driver;
   input.model = wish.model;
   input.program = wish.program;
+  input.directory = wish.directory;
   input.title = title;
   input.budget = wish.budget;
   input.budgets_above = std::move(above);
@@ -188,6 +209,7 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
   // Ids were made here, so that what was not answered can be asked again.
   if (!accepted && accepted.error().retry() == Retry::unknown)
     accepted = co_await parts_.store.enqueue(std::move(runs));
+  if (parts_.engine != nullptr) parts_.engine->store_health().heard(pool::StoreHealth::Call::write, accepted);
   if (!accepted) co_return fail(std::move(accepted).error());
   for (std::size_t i = 0; i < places.size(); ++i) {
     Result<store::Accepted>& each = (*accepted)[i];
@@ -236,6 +258,7 @@ Task<Result<Submitted>> LocalFleet::retry(std::string id) {
   wish.driver = before.input.driver;
   wish.model = before.input.model;
   wish.program = before.input.program;
+  wish.directory = before.input.directory;
   wish.retry_of = before.run.id;
   std::vector<Submission> wishes;
   wishes.push_back(std::move(wish));
@@ -269,6 +292,10 @@ Task<Result<std::optional<RunView>>> LocalFleet::find(std::string id) {
   co_return view(std::move(*run));
 }
 
+bool LocalFleet::is_leaving(const std::string& run) const {
+  return parts_.engine->phase() >= Phase::handing_back && parts_.engine->worker().find(run) == nullptr;
+}
+
 Task<Result<RunView>> LocalFleet::wait(std::string id) {
   if (parts_.engine == nullptr) co_return co_await Fleet::wait(std::move(id));
   events::Changes::Ending ending(parts_.engine->changes(), id);
@@ -276,6 +303,7 @@ Task<Result<RunView>> LocalFleet::wait(std::string id) {
     STINT_CO_TRY(std::optional<store::Run> run, co_await parts_.store.find(id));
     if (!run) co_return fail(no_such_run(id));
     if (is_at_rest(*run)) co_return view(std::move(*run));
+    if (is_leaving(run->id)) co_return fail(sent_away(run->id));
     co_await ending.next(kLookAgain);
   }
 }
@@ -332,7 +360,7 @@ Task<Result<WhyView>> LocalFleet::why(std::string id) {
   if (found.run.state != RunState::queued || parts_.engine == nullptr) co_return why;
   const auto spec = parts_.book().find(found.run.agent);
   if (spec == parts_.book().end()) {
-    why.reasons.push_back({"agent", "this daemon knows no agent '" + found.run.agent + "'", std::nullopt});
+    why.reasons.push_back({"agent", "this daemon has no file of the agent '" + found.run.agent + "'", std::nullopt});
   } else if (spec->second.refused) {
     why.reasons.push_back({"agent", spec->second.refused->describe(), std::nullopt});
   }
@@ -414,8 +442,13 @@ Task<Result<Receipt>> LocalFleet::cancel(std::string id) {
         if (each == found.run.id) receipt.run = std::move(now);
         break;
       }
+      if (parts_.engine != nullptr && is_leaving(each)) co_return fail(sent_away(each));
       seen = co_await changed(each, seen, kLookAgain);
     }
+  }
+  if (found.run.state == RunState::in_doubt) {
+    co_return fail(Errc::conflict,
+                   "'" + found.run.id + "' is in doubt: nothing of it is left to end. `stint resolve` settles it");
   }
   receipt.time = parts_.executor.now() - began;
   co_return receipt;
@@ -478,6 +511,7 @@ Task<Result<std::uint64_t>> LocalFleet::resume(std::string limit) {
 Task<Result<std::vector<AgentView>>> LocalFleet::agents() {
   std::vector<AgentView> views;
   for (const auto& [name, spec] : parts_.book()) {
+    if (spec.gone) continue;
     AgentView view;
     view.name = name;
     view.description = spec.agent.description;
@@ -570,6 +604,10 @@ Task<Result<store::Spent>> LocalFleet::spent_today() {
 
 Phase LocalFleet::phase() const { return parts_.engine == nullptr ? Phase::stopped : parts_.engine->phase(); }
 
+std::string LocalFleet::why_unready() const {
+  return parts_.engine == nullptr ? std::string(kNoDaemon) : parts_.engine->why_unready();
+}
+
 /// The queue is the store's, and so are its numbers.
 Task<Result<PoolHealth>> LocalFleet::health() {
   if (parts_.engine == nullptr) co_return fail(Errc::unavailable, std::string(kNoDaemon));
@@ -579,6 +617,7 @@ Task<Result<PoolHealth>> LocalFleet::health() {
   for (const store::Ready& each : ready) queued += each.runs;
   health.queue_size = queued;
   health.queue_capacity = options_.queue_max;
+  health.draining = parts_.engine->is_draining();
   co_return health;
 }
 
@@ -588,9 +627,13 @@ Task<Result<PoolHealth>> LocalFleet::scale(Scale scale) {
   co_return co_await health();
 }
 
-Task<Result<>> LocalFleet::drain(std::optional<Duration> timeout) {
+Task<Result<>> LocalFleet::drain(Drain drain) {
   if (parts_.engine == nullptr) co_return fail(Errc::unavailable, std::string(kNoDaemon));
-  parts_.engine->drain(timeout);
+  if (drain.hurry) {
+    parts_.engine->hurry();
+  } else {
+    parts_.engine->drain(drain.timeout);
+  }
   co_return Result<>();
 }
 

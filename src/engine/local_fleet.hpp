@@ -54,13 +54,16 @@ class LocalFleet final : public Fleet {
   /// Of all processes, since midnight (UTC, by the store's clock).
   Task<Result<store::Spent>> spent_today();
   [[nodiscard]] Phase phase() const override;
+  [[nodiscard]] std::string why_unready() const override;
   Task<Result<PoolHealth>> scale(Scale scale) override;
-  Task<Result<>> drain(std::optional<Duration> timeout) override;
+  Task<Result<>> drain(Drain drain) override;
 
  private:
   using BudgetsAbove = std::vector<domain::RunInput::BudgetAbove>;
   [[nodiscard]] Result<store::NewRun> prepare(const Submission& wish, BudgetsAbove above) const;
   Result<> may_submit() const;
+  /// It will not begin or go on here.
+  [[nodiscard]] bool is_leaving(const std::string& run) const;
   Task<Result<BudgetsAbove>> bound_by_parent(Submission& wish);
   Task<Result<>> define_missing(const std::vector<store::NewRun>& runs);
   Task<Result<RunView>> must_find(std::string id);

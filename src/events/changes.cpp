@@ -24,6 +24,16 @@ void Changes::tell(std::string_view run, Kind kind) {
   if (kind == Kind::any) found->second.may_have_ended.ring();
 }
 
+void Changes::tell_all() {
+  ++told_;
+  any_.ring();
+  for (auto& [run, followed] : runs_) {
+    followed.told = told_;
+    followed.bell.ring();
+    followed.may_have_ended.ring();
+  }
+}
+
 Task<> Changes::wait(std::string run, std::uint64_t seen, Duration most) {
   const bool any = run.empty();
   const Place place(*this, std::move(run));

@@ -19,6 +19,8 @@ class Changes {
   };
   /// Something of that run has changed. Empty: of the fleet.
   void tell(std::string_view run, Kind kind = Kind::any);
+  /// Something has changed for everybody: whoever waits, for whatever, looks again.
+  void tell_all();
   /// What came before this moment counts as seen by who waits with it.
   [[nodiscard]] std::uint64_t now() const noexcept { return told_; }
   /// Until something of the run changed since `seen`, and at most so long. Empty: of any run.

@@ -73,6 +73,23 @@ TEST_F(ChangesTest, who_waits_for_an_end_is_not_woken_on_the_way_and_misses_noth
   EXPECT_EQ(changes_.followers(), 0U);
 }
 
+TEST_F(ChangesTest, what_concerns_everybody_wakes_everybody) {
+  int woken = 0, ended = 0;
+  scope_.spawn(follow("a", changes_.now(), 1h, woken));
+  scope_.spawn(follow("", changes_.now(), 1h, woken));
+  Changes::Ending ending(changes_, "b");
+  auto wait = [&]() -> Task<> {
+    co_await ending.next(1h);
+    ++ended;
+  };
+  scope_.spawn(wait());
+  sim_.run_ready();
+  changes_.tell_all();
+  sim_.run_ready();
+  EXPECT_EQ(woken, 2);
+  EXPECT_EQ(ended, 1);
+}
+
 TEST_F(ChangesTest, a_wait_ends_by_itself_and_leaves_nothing) {
   int woken = 0;
   scope_.spawn(follow("a", changes_.now(), 1s, woken));

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 namespace stint::http {
 namespace {
@@ -15,6 +16,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint32_t kPage = 100, kPageMax = 1000, kStreamPage = 200;
+constexpr std::int64_t kNumberMax = std::numeric_limits<std::int64_t>::max();
+constexpr std::string_view kLastEventId = "Last-Event-ID";
 constexpr int kLevelsMax = 64;    // of runs within runs
 constexpr Duration kFollow = 1s;  // what other processes do is looked for so often
 constexpr std::string_view kCapacity = "Agent pool at capacity. Retry later.";
@@ -61,6 +64,15 @@ std::optional<Number> parse_number(std::string_view text) {
   return value;
 }
 
+template <class Number>
+Result<Number> checked_number(std::string_view name, std::string_view text, Number least, Number most) {
+  const auto value = parse_number<Number>(text);
+  if (!value || *value < least || *value > most) {
+    return fail(Errc::invalid, fmt::format("'{}' is no whole number from {} to {}: '{}'", name, least, most, text));
+  }
+  return *value;
+}
+
 std::string text(std::optional<std::string_view> value) { return std::string(value.value_or("")); }
 
 }  // namespace
@@ -73,15 +85,11 @@ struct Api::Call {
 
   /// A number of the query.
   template <class Number>
-  Result<Number> number(std::string_view name, Number fallback, Number most) const {
+  Result<Number> number(std::string_view name, Number fallback, Number least, Number most) const {
     const auto given = request.parameter(name);
-    if (!given) return fallback;
-    const auto value = parse_number<Number>(*given);
-    if (!value || *value < 0 || *value > most) {
-      return fail(Errc::invalid, fmt::format("'{}' is no whole number from 0 to {}: '{}'", name, most, *given));
-    }
-    return *value;
+    return given ? checked_number(name, *given, least, most) : Result<Number>(fallback);
   }
+  Result<std::uint32_t> page_size() const { return number<std::uint32_t>("limit", kPage, 1, kPageMax); }
   /// What the caller calls it; empty: nothing.
   [[nodiscard]] std::string trace() const {
     const auto given = request.header("traceparent");
@@ -174,6 +182,9 @@ bool matches(std::string_view pattern, const std::vector<std::string_view>& segm
 }  // namespace
 
 Task<Response> Api::answer(const Request& request, Exchange& exchange) {
+  if (const auto encoding = request.header("Content-Encoding"); encoding && *encoding != "identity") {
+    co_return problem_response(415, fmt::format("a body is sent as it is, not as '{}'", *encoding));
+  }
   std::string allowed;
   const bool head = request.method == "HEAD";
   for (const Route& route : table()) {
@@ -187,7 +198,7 @@ Task<Response> Api::answer(const Request& request, Exchange& exchange) {
       }
       co_return co_await (this->*route.handler)(std::move(call));
     }
-    allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
+    allowed += (allowed.empty() ? "" : ", ") + std::string(route.method) + (route.method == "GET" ? ", HEAD" : "");
   }
   if (allowed.empty()) {
     co_return problem_response(404, fmt::format("there is nothing at {}; /openapi.json lists what is", request.path()));
@@ -216,7 +227,8 @@ Task<std::optional<Response>> Api::refuse_run(const Route& route, const Call& ca
 
 // ---- runs ----------------------------------------------------------------------------------------------------------
 
-/// Who waits and goes away wants it no more, unless it can ask again with the same key.
+/// Who waits and goes away wants it no more, unless it can ask again with the same key. Who is sent away by a drain
+/// still wants it.
 Task<Result<engine::RunView>> Api::wait_for(std::string id, bool keep, Exchange& exchange) {
   auto ended = co_await exchange.while_connected(fleet_.wait(id));
   if (!ended && ended.error() == Errc::closed && !keep) (void)co_await fleet_.cancel(std::move(id));
@@ -250,8 +262,7 @@ Task<Response> Api::submit(Call call) {
   const engine::Submitted submitted = *answers->front();
   if (request->wait) {
     const auto run = co_await wait_for(submitted.id, keep, call.exchange);
-    if (!run) co_return problem(run.error());
-    Response response = json(wire::to_json(*run));
+    Response response = run ? json(wire::to_json(*run)) : problem(run.error());
     response.headers.emplace_back("Location", "/v1/runs/" + submitted.id);
     co_return response;
   }
@@ -278,12 +289,12 @@ Task<Response> Api::list(Call call) {
   filter.agent = text(call.request.parameter("agent"));
   filter.session = text(call.request.parameter("session"));
   filter.parent = call.caller;
-  const auto before = call.number<std::int64_t>("before", 0, std::numeric_limits<std::int64_t>::max());
+  const auto before = call.number<std::int64_t>("before", 0, 0, kNumberMax);
   if (!before) co_return problem(before.error());
-  const auto most = call.number<std::uint32_t>("limit", kPage, kPageMax);
+  const auto most = call.page_size();
   if (!most) co_return problem(most.error());
   filter.before = *before;
-  filter.most = std::max(*most, 1U);
+  filter.most = *most;
   const auto runs = co_await fleet_.list(filter);
   if (!runs) co_return problem(runs.error());
   const bool more = runs->size() == filter.most;
@@ -368,10 +379,13 @@ Task<Response> Api::output(Call call) {
 Task<Response> Api::run_events(Call call) {
   const auto run = co_await look_up(fleet_, call.id);
   if (!run) co_return run.error();
-  auto after = call.number<std::int64_t>("after", 0, std::numeric_limits<std::int64_t>::max());
+  auto after = call.number<std::int64_t>("after", 0, 0, kNumberMax);
   if (!after) co_return problem(after.error());
   if (call.wants_stream()) {
-    if (const auto last = call.request.header("Last-Event-ID")) after = parse_number<std::int64_t>(*last).value_or(0);
+    if (const auto last = call.request.header(kLastEventId)) {
+      after = checked_number<std::int64_t>(kLastEventId, *last, 0, kNumberMax);
+      if (!after) co_return problem(after.error());
+    }
     // A browser that reads to the end of a run connects again, unless it is told that there is no more.
     if (domain::is_finished(run->run.state) && *after >= run->run.seq) co_return json("", 204);
     const auto output = call.number<std::uint32_t>("output", 0, 1);
@@ -379,9 +393,9 @@ Task<Response> Api::run_events(Call call) {
     EventStream events(call.exchange);
     co_return co_await events.run(tell_run(events, run->run.id, *after, *output == 1));
   }
-  const auto most = call.number<std::uint32_t>("limit", kPage, kPageMax);
+  const auto most = call.page_size();
   if (!most) co_return problem(most.error());
-  const auto page = co_await fleet_.events(run->run.id, *after, std::max(*most, 1U));
+  const auto page = co_await fleet_.events(run->run.id, *after, *most);
   if (!page) co_return problem(page.error());
   co_return json(wire::to_json(*page, std::to_string(page->empty() ? *after : page->back().seq)));
 }
@@ -422,32 +436,34 @@ Task<> Api::tell_run(EventStream& events, std::string id, std::int64_t after, bo
 Task<Response> Api::all_events(Call call) {
   std::string cursor = text(call.request.parameter("after"));
   if (call.wants_stream()) {
-    if (const auto last = call.request.header("Last-Event-ID")) cursor = *last;
-    EventStream events(call.exchange);
+    if (const auto last = call.request.header(kLastEventId)) cursor = *last;
     if (cursor.empty() && !call.request.parameter("after")) cursor = store::kFeedNow;
-    co_return co_await events.run(tell_all(events, std::move(cursor)));
+    const std::uint64_t seen = co_await fleet_.changed("", 0, Duration::zero());
+    auto first = co_await fleet_.feed(std::move(cursor), kStreamPage);  // a wrong cursor is refused before it begins
+    if (!first) co_return problem(first.error());
+    EventStream events(call.exchange);
+    co_return co_await events.run(tell_all(events, std::move(*first), seen));
   }
-  const auto most = call.number<std::uint32_t>("limit", kPage, kPageMax);
+  const auto most = call.page_size();
   if (!most) co_return problem(most.error());
-  const auto page = co_await fleet_.feed(std::move(cursor), std::max(*most, 1U));
+  const auto page = co_await fleet_.feed(std::move(cursor), *most);
   co_return page ? json(wire::to_json(page->events, page->cursor)) : problem(page.error());
 }
 
-Task<> Api::tell_all(EventStream& events, std::string cursor) {
-  std::uint64_t seen = co_await fleet_.changed("", 0, Duration::zero());
+Task<> Api::tell_all(EventStream& events, store::FeedPage page, std::uint64_t seen) {
   while (true) {
-    const auto page = co_await fleet_.feed(cursor, kStreamPage);
-    if (!page) co_return;
-    cursor = page->cursor;
-    for (std::size_t i = 0; i < page->events.size(); ++i) {
+    for (const store::Event& event : page.events) {
       Event out;
-      if (i + 1 == page->events.size()) out.id = cursor;  // who is cut off before sees the page again
-      out.name = page->events[i].cause;
-      out.data = wire::to_json(page->events[i]);
+      out.id = event.cursor;
+      out.name = event.cause;
+      out.data = wire::to_json(event);
       const auto sent = co_await events.send(out);
       if (!sent) co_return;
     }
-    if (page->events.empty()) seen = co_await fleet_.changed("", seen, kFollow);
+    if (page.events.empty()) seen = co_await fleet_.changed("", seen, kFollow);
+    auto next = co_await fleet_.feed(page.cursor, kStreamPage);
+    if (!next) co_return;
+    page = std::move(*next);
   }
 }
 
@@ -498,9 +514,9 @@ Task<Response> Api::scale(Call call) {
 }
 
 Task<Response> Api::drain(Call call) {
-  const auto timeout = wire::read_length(call.request.body, "timeout_ms");
-  if (!timeout) co_return problem(timeout.error());
-  const auto done = co_await fleet_.drain(*timeout);
+  const auto how = wire::read_drain(call.request.body);
+  if (!how) co_return problem(how.error());
+  const auto done = co_await fleet_.drain(*how);
   if (!done) co_return problem(done.error());
   Response response = co_await pool(std::move(call));
   response.status = 202;
@@ -523,8 +539,9 @@ Task<Response> Api::ready(Call) {
   const engine::Phase phase = fleet_.phase();
   Response response;
   response.content_type = kText;
-  response.body = std::string(to_string(phase)) + "\n";
-  if (phase != engine::Phase::serving) {
+  const std::string why = fleet_.why_unready();
+  response.body = (phase == engine::Phase::serving && !why.empty() ? why : std::string(to_string(phase))) + "\n";
+  if (phase != engine::Phase::serving || !why.empty()) {
     response.status = 503;
     response.headers.emplace_back("Retry-After", "2");
   }
@@ -579,6 +596,9 @@ Task<Response> Api::short_run(Call call) {
     co_return json(wire::short_error(refusal->describe()));
   }
   const auto run = co_await wait_for(answers->front()->id, keep, call.exchange);
+  if (!run && run.error() == Errc::unavailable) {
+    co_return with_retry_after(json(wire::short_refusal(run.error().describe()), 503), run.error());
+  }
   if (!run) co_return json(wire::short_error(run.error().describe()));
   if (run->run.state == domain::RunState::succeeded) co_return json(wire::short_success(run->memo.text));
   const std::string& error = run->run.error;

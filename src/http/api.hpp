@@ -70,7 +70,7 @@ class Api final : public Handler {
   Task<std::optional<Response>> refuse_run(const Route& route, const Call& call);
   Task<Result<engine::RunView>> wait_for(std::string id, bool keep, Exchange& exchange);
   Task<> tell_run(class EventStream& events, std::string id, std::int64_t after, bool with_output);
-  Task<> tell_all(class EventStream& events, std::string cursor);
+  Task<> tell_all(class EventStream& events, store::FeedPage page, std::uint64_t seen);
 
   engine::Fleet& fleet_;
   ApiOptions options_;

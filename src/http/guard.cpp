@@ -44,6 +44,13 @@ std::optional<Origin> parse_origin(std::string_view text) noexcept {
   return std::nullopt;
 }
 
+/// With its colon; empty: none.
+std::string_view port_of(std::string_view authority) noexcept {
+  const std::size_t close = authority.find(']');
+  const std::size_t colon = authority.find(':', close == std::string_view::npos ? 0 : close);
+  return colon == std::string_view::npos ? std::string_view() : authority.substr(colon);
+}
+
 std::string_view without_port(std::string_view authority, std::string_view port) noexcept {
   return authority.ends_with(port) ? authority.substr(0, authority.size() - port.size()) : authority;
 }
@@ -91,7 +98,10 @@ bool same_origin(std::string_view origin, std::string_view authority) noexcept {
   const auto parsed = parse_origin(origin);
   if (!parsed || parsed->authority.empty()) return false;
   const std::string_view port = parsed->default_port;
-  return equal_nocase(without_port(parsed->authority, port), without_port(authority, port));
+  const std::string_view from = without_port(parsed->authority, port), to = without_port(authority, port);
+  if (equal_nocase(from, to)) return true;
+  const auto from_host = host_of(from), to_host = host_of(to);
+  return from_host && to_host && is_loopback(*from_host) && is_loopback(*to_host) && port_of(from) == port_of(to);
 }
 
 bool same_secret(std::string_view given, std::string_view secret) noexcept {

@@ -37,7 +37,7 @@ struct GuardRules {
 [[nodiscard]] bool is_loopback(std::string_view host) noexcept;
 /// Loopback, the address that the server listens on (if that is all of them: any address), and what the rules name.
 [[nodiscard]] bool host_allowed(std::string_view authority, const GuardRules& rules) noexcept;
-/// Whether a page of that origin was loaded from the host that the request is for.
+/// Whether a page of that origin was loaded from the host that the request is for. The names of loopback are one host.
 [[nodiscard]] bool same_origin(std::string_view origin, std::string_view authority) noexcept;
 /// Takes a time that depends on the length of `given` only.
 [[nodiscard]] bool same_secret(std::string_view given, std::string_view secret) noexcept;

@@ -52,6 +52,13 @@ TEST(HttpGuard, an_origin_is_ours_if_its_host_is_the_requests) {
   EXPECT_TRUE(same_origin("http://LOCALHOST:7717", "localhost:7717"));
   EXPECT_TRUE(same_origin("http://localhost", "localhost:80"));
   EXPECT_TRUE(same_origin("https://stint.internal", "stint.internal"));
+  EXPECT_TRUE(same_origin("http://localhost:7717", "127.0.0.1:7717"));
+  EXPECT_TRUE(same_origin("http://[::1]:7717", "localhost:7717"));
+  EXPECT_TRUE(same_origin("http://127.0.0.1", "[::1]:80"));
+  EXPECT_FALSE(same_origin("http://localhost:7718", "127.0.0.1:7717")) << "another program";
+  EXPECT_FALSE(same_origin("http://localhost", "[::1]:7717"));
+  EXPECT_FALSE(same_origin("http://localhost.evil.example:7717", "127.0.0.1:7717"));
+  EXPECT_FALSE(same_origin("http://localhost:7717", "192.0.2.7:7717"));
   for (const char* origin : {"null", "", "http://", "http://localhost:7718", "http://evil.example",
                              "http://localhost:7717.evil", "file://localhost:7717", "http://localhost"}) {
     EXPECT_FALSE(same_origin(origin, "localhost:7717")) << origin;

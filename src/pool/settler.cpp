@@ -45,6 +45,7 @@ Task<> Settler::settle_batch(std::vector<Entry*> batch) {
     std::vector<store::Settlement> settlements;
     for (const Entry* const entry : batch) settlements.push_back(entry->settlement);
     auto states = co_await store_.settle(owner, std::move(settlements));
+    health_.heard(StoreHealth::Call::write, states);
     if (states) {
       for (std::size_t i = 0; i < batch.size(); ++i) batch[i]->state = (*states)[i];
     } else if (patience.may_ask_again(states.error())) {

@@ -3,6 +3,7 @@
 /// nothing. One executor.
 #pragma once
 
+#include "pool/store_health.hpp"
 #include "stint/bell.hpp"
 #include "stint/queue.hpp"
 #include "store/store.hpp"
@@ -16,7 +17,7 @@ class Settler {
  public:
   static constexpr std::size_t kBatchMax = 256;
 
-  explicit Settler(store::Store& store) : store_(store) {}
+  Settler(store::Store& store, StoreHealth& health) : store_(store), health_(health) {}
 
   /// The state that the run has now; none: others have taken it, and what was said counts for nothing.
   Task<std::optional<domain::RunState>> settle(store::WorkerNumber owner, store::Settlement settlement);
@@ -34,6 +35,7 @@ class Settler {
   Task<> settle_batch(std::vector<Entry*> batch);
 
   store::Store& store_;
+  StoreHealth& health_;
   std::vector<Entry*> waiting_;  // in the frames of who waits
   Bell arrived_;
 };

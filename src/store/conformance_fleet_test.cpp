@@ -329,6 +329,15 @@ TEST_P(StoreTest, the_feed_has_every_event_once_whatever_the_pages) {
     get(store().cancel(late));
     wanted[late] = 2;
   }
+  const FeedPage whole = get(store().feed("", 100));
+  for (std::size_t i = 0; i < whole.events.size(); ++i) {
+    const FeedPage rest = get(store().feed(whole.events[i].cursor, 100));
+    ASSERT_EQ(rest.events.size(), whole.events.size() - i - 1) << "from any of them it goes on with the next";
+    for (std::size_t j = 0; j < rest.events.size(); ++j) {
+      EXPECT_EQ(rest.events[j].run, whole.events[i + 1 + j].run);
+      EXPECT_EQ(rest.events[j].seq, whole.events[i + 1 + j].seq);
+    }
+  }
   EXPECT_EQ(error_of(store().feed("what?", 1)), Errc::invalid);
 }
 

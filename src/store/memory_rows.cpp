@@ -470,8 +470,9 @@ Result<FeedPage> MemoryRows::feed(const std::string& cursor, std::uint32_t most)
   FeedPage page;
   page.cursor = std::to_string(after);
   for (auto event = events_.upper_bound(after); event != events_.end() && page.events.size() < most; ++event) {
-    page.events.push_back(event->second);
     page.cursor = std::to_string(event->first);
+    page.events.push_back(event->second);
+    page.events.back().cursor = page.cursor;
   }
   return page;
 }

@@ -599,8 +599,9 @@ Task<Result<FeedPage>> PostgresStore::feed(std::string cursor, std::uint32_t mos
   FeedPage page;
   for (int row = 0; row < rows.size(); ++row) {
     STINT_CO_TRY(Event event, read_event(rows, row));
-    page.events.push_back(std::move(event));
     at = {.xid = static_cast<std::uint64_t>(rows.number(row, kXidColumn)), .event = rows.number(row, kEventColumn)};
+    event.cursor = at.text();
+    page.events.push_back(std::move(event));
   }
   page.cursor = at.text();
   co_return page;

@@ -123,7 +123,7 @@ Result<FeedPage> SqliteRows::feed(const std::string& cursor, std::uint32_t most)
   query.bind(1, after).bind(2, std::int64_t{most});
   while (query.next()) {
     STINT_TRY(Event event, read_event(query));
-    page.cursor = std::to_string(query.number(9));
+    event.cursor = page.cursor = std::to_string(query.number(9));
     event.run = query.text(10);
     page.events.push_back(std::move(event));
   }

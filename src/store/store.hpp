@@ -140,10 +140,11 @@ struct Event {
   std::string error;  ///< of the attempt that ended
   std::string data;   ///< JSON of a note, or empty
   WallTime at{};
+  std::string cursor{};  ///< in the feed: opaque; what comes after it begins there
 };
 struct FeedPage {
   std::vector<Event> events;
-  std::string cursor;  ///< opaque; the next page begins there
+  std::string cursor;  ///< the next page begins there
 };
 inline constexpr std::string_view kFeedNow = "now";
 

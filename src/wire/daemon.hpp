@@ -1,4 +1,4 @@
-/// `daemon.json`, by which commands find the daemon of their project, and what `stint serve --json` says first.
+/// The file by which commands find a daemon of their project, and what `stint serve --json` says first.
 #pragma once
 
 #include "stint/error.hpp"
@@ -13,6 +13,7 @@ struct DaemonPlace {
   std::string url;
   std::int64_t pid = 0;
   std::string token_file;
+  std::string root;  ///< the checkout whose agents it runs, and in which
 };
 [[nodiscard]] std::string to_json(const DaemonPlace& place);
 [[nodiscard]] Result<DaemonPlace> read_daemon_place(std::string_view text);

@@ -122,6 +122,14 @@ Result<std::string> text_field(const json::object& object, std::string_view name
   return std::string(value->get_string());
 }
 
+/// False if it is not there.
+Result<bool> flag_field(const json::object& object, std::string_view name) {
+  const json::value* const value = object.if_contains(name);
+  if (value == nullptr) return false;
+  if (!value->is_bool()) return fail(Errc::invalid, "'" + std::string(name) + "' is neither true nor false");
+  return value->get_bool();
+}
+
 Result<std::optional<std::int64_t>> number_field(const json::object& object, std::string_view name, std::int64_t least,
                                                  std::int64_t most) {
   const json::value* const value = object.if_contains(name);
@@ -155,6 +163,7 @@ Result<std::vector<std::string>> read_words(const json::value& value) {
 }
 
 constexpr std::int64_t kMsMax = 1'000'000'000'000;  // 31 years
+constexpr std::int64_t kAttemptsMax = 100;          // as on the command line
 
 }  // namespace
 
@@ -319,6 +328,9 @@ Result<SubmitRequest> read_submit(std::string_view body) {
   }
   if (const json::value* const budget = object.if_contains("budget")) {
     STINT_TRY(wish.budget, read_budget(*budget));
+    if (wish.budget.attempts.value_or(1) > kAttemptsMax) {
+      return fail(Errc::invalid, "budget.attempts is at most " + std::to_string(kAttemptsMax));
+    }
   }
   STINT_TRY(const auto priority, number_field(object, "priority", -domain::kPriorityMax, domain::kPriorityMax));
   if (priority) wish.priority = static_cast<int>(*priority);
@@ -334,10 +346,7 @@ Result<SubmitRequest> read_submit(std::string_view body) {
   }
   STINT_TRY(const auto delay, number_field(object, "delay_ms", 0, kMsMax));
   if (delay) wish.delay = std::chrono::milliseconds(*delay);
-  if (const json::value* const wait = object.if_contains("wait")) {
-    if (!wait->is_bool()) return fail(Errc::invalid, "'wait' is neither true nor false");
-    request.wait = wait->get_bool();
-  }
+  STINT_TRY(request.wait, flag_field(object, "wait"));
   if (wish.agent.empty() == wish.prompt.empty()) {
     return fail(Errc::invalid, wish.agent.empty() ? "'agent' is missing: name one, or send a 'prompt'"
                                                   : "a 'prompt' needs no 'agent': leave out one of them");
@@ -373,6 +382,17 @@ Result<std::uint32_t> read_capacity(std::string_view body) {
   STINT_TRY(const auto capacity, number_field(object, "capacity", 0, domain::kPermitsMax));
   if (!capacity) return fail(Errc::invalid, "'capacity' is missing");
   return static_cast<std::uint32_t>(*capacity);
+}
+
+Result<engine::Fleet::Drain> read_drain(std::string_view body) {
+  engine::Fleet::Drain drain;
+  if (body.empty()) return drain;
+  STINT_TRY(const json::object object, parse_object(body));
+  STINT_CHECK(only(object, {"timeout_ms", "hurry"}));
+  STINT_TRY(const auto ms, number_field(object, "timeout_ms", 0, kMsMax));
+  if (ms) drain.timeout = std::chrono::milliseconds(*ms);
+  STINT_TRY(drain.hurry, flag_field(object, "hurry"));
+  return drain;
 }
 
 Result<std::optional<Duration>> read_length(std::string_view body, std::string_view name) {

@@ -402,8 +402,10 @@ std::string scale_to_json(const engine::Fleet::Scale& scale) {
 std::string capacity_to_json(std::uint32_t capacity) { return json::serialize(json::object{{"capacity", capacity}}); }
 
 std::string pause_to_json(std::optional<Duration> length) { return json::serialize(length_value("for_ms", length)); }
-std::string drain_to_json(std::optional<Duration> timeout) {
-  return json::serialize(length_value("timeout_ms", timeout));
+std::string drain_to_json(const engine::Fleet::Drain& drain) {
+  json::object object = length_value("timeout_ms", drain.timeout);
+  if (drain.hurry) object["hurry"] = true;
+  return json::serialize(object);
 }
 
 }  // namespace stint::wire

@@ -38,8 +38,7 @@ struct RunPage {
 [[nodiscard]] std::string resolve_to_json(domain::Resolution how);
 [[nodiscard]] std::string scale_to_json(const engine::Fleet::Scale& scale);
 [[nodiscard]] std::string capacity_to_json(std::uint32_t capacity);
-/// The bodies of a pause and a drain.
 [[nodiscard]] std::string pause_to_json(std::optional<Duration> length);
-[[nodiscard]] std::string drain_to_json(std::optional<Duration> timeout);
+[[nodiscard]] std::string drain_to_json(const engine::Fleet::Drain& drain);
 
 }  // namespace stint::wire

@@ -256,7 +256,11 @@ TEST(FleetJson, other_requests_arrive_as_they_were_sent) {
   EXPECT_EQ(scale->max, 9U);
   EXPECT_EQ(*read_capacity(capacity_to_json(4)), 4U);
   EXPECT_EQ(*read_length(pause_to_json(3s), "for_ms"), std::optional<Duration>(3s));
-  EXPECT_EQ(*read_length(drain_to_json(std::nullopt), "timeout_ms"), std::nullopt);
+  EXPECT_EQ(read_drain(drain_to_json({}))->timeout, std::nullopt);
+  EXPECT_FALSE(read_drain(drain_to_json({.timeout = 4s}))->hurry);
+  EXPECT_EQ(read_drain(drain_to_json({.timeout = 4s}))->timeout, std::optional<Duration>(4s));
+  EXPECT_TRUE(read_drain(drain_to_json({.hurry = true}))->hurry);
+  EXPECT_FALSE(read_drain(R"({"hurry": 1})"));
 }
 
 }  // namespace

@@ -37,6 +37,12 @@ class Wire:
     def listen(self):
         return socket.create_server(("127.0.0.1", 0))
 
+    def listen_again(self, address):
+        self.pairs = []
+        self.listener = socket.create_server(address)
+        threading.Thread(target=self.accept, daemon=True).start()
+        return self.listener
+
     def set(self, up):
         self.held = not up
 
@@ -182,6 +188,20 @@ class Several(Case):
         self.assertEqual(cut.run(next(iter(kinds)))["state"], states[next(iter(kinds))], "any of them answers for any run")
         self.assertEqual(cut.wait(cut.submit("again"))["state"], "succeeded", "who was cut off carries on")
         self.assertEqual(self.marked(), [])
+
+
+class Unready(Case):
+    def test_a_daemon_without_its_store_is_not_ready(self):
+        d = self.daemon()
+        self.assertEqual(d.ask("GET", "/readyz")[0], 200)
+        address = d.wire.listener.getsockname()
+        d.wire.close()
+        status, body = wait_for(lambda: (lambda answer: answer if answer[0] == 503 else None)(d.ask("GET", "/readyz")[:2]), 20, "it to say so")
+        self.assertNotIn("serving", body)
+        wait_for(lambda: any("the store can't be used" in line for line in d.errors), 5, "a line in the log")
+        d.wire.listener = d.wire.listen_again(address)
+        wait_for(lambda: d.ask("GET", "/readyz")[0] == 200, 30, "it to be well again")
+        wait_for(lambda: any("the store can be used again" in line for line in d.errors), 5, "a line in the log")
 
 
 class Nested(Case):

@@ -217,13 +217,19 @@ class Api(Case):
     def test_refusals(self):
         for body, status, text in (({"agent": "nobody"}, 404, "nobody"), ({"agent": "assistant"}, 422, "query"), ({"agent": "assistant", "args": {"query": {}}}, 422, "query"),
                                    ({"agent": "assistant", "args": {"query": "x", "wrong": 1}}, 422, "wrong"), ({}, 422, "agent"), ({"agent": "quick", "prioritty": 1}, 422, "prioritty"),
-                                   ({"agent": "quick", "budget": {"attempts": 0}}, 422, "attempts"), ([], 422, "object")):
+                                   ({"agent": "quick", "budget": {"attempts": 0}}, 422, "attempts"), ({"agent": "quick", "budget": {"attempts": 101}}, 422, "attempts"),
+                                   ({"agent": "quick", "driver": "bogus"}, 422, "bogus"), ({"agent": "quick", "driver": "llm"}, 422, "llm"),
+                                   ({"prompt": "x", "driver": "command"}, 422, "command"), ([], 422, "object")):
             answer = self.d.ask("POST", "/v1/runs", body)
             self.assertEqual(answer[0], status, answer)
             self.assertEqual((answer[1]["status"], text in answer[1]["detail"]), (status, True), answer)
             self.assertEqual(answer[2]["Content-Type"], "application/problem+json")
         self.assertEqual(self.d.ask("GET", "/v1/runs/aaaaaaaaaaaa")[0], 404)
-        self.assertEqual(self.d.ask("DELETE", "/v1/runs")[0], 405)
+        status, _, headers = self.d.ask("DELETE", "/v1/runs")
+        self.assertEqual((status, headers["Allow"]), (405, "POST, GET, HEAD"))
+        for path in ("/v1/runs?limit=0", "/v1/runs?limit=1001", "/v1/events?limit=0", "/v1/runs?before=-1"):
+            self.assertEqual(self.d.ask("GET", path)[0], 422, path)
+        self.assertEqual(self.d.ask("POST", "/v1/runs", {"agent": "quick"}, {"Content-Encoding": "gzip"})[0], 415)
         self.assertEqual(self.d.ask("GET", "/nothing")[0], 404)
         run = self.d.submit("quick")
         self.d.wait(run)
@@ -268,6 +274,7 @@ class Api(Case):
         self.d.token = token
         self.assertEqual(self.d.ask("GET", "/v1/runs", None, {"Host": "evil.example"})[0], 421)
         self.assertEqual(self.d.ask("GET", "/v1/runs", None, {"Origin": "http://evil.example"})[0], 403)
+        self.assertEqual(self.d.ask("GET", "/v1/runs", None, {"Origin": f"http://localhost:{self.d.port}"})[0], 200)
         self.assertEqual(os.stat(f"{self.project}/.git/stint/token").st_mode & 0o777, 0o600)
         self.assertNotIn(token, "".join(self.d.errors))
         for name in ("environ", "cmdline"):
@@ -327,6 +334,35 @@ class Api(Case):
             time.sleep(0.5)
             wait_for(lambda: self.d.run(run)["state"] == end, 10, f"it to be {end}")
         self.assertEqual(self.d.submit("slow", {"Idempotency-Key": "k1"}), run, "the same key is the same run")
+
+    def test_the_stream_of_the_fleet_goes_on_after_any_event(self):
+        for i in range(3):
+            self.d.wait(self.d.submit("quick"))
+        page = self.d.get("/v1/events?limit=1000")["events"]
+        stream = self.d.events("/v1/events?after=", most=len(page))
+        self.assertEqual([json.loads(event["data"]) for event in stream], page)
+        self.assertEqual(len({event["id"] for event in stream}), len(page), "each has an id of its own")
+        for i in range(len(stream) - 1):
+            rest = self.d.events("/v1/events", {"Last-Event-ID": stream[i]["id"]}, most=len(page) - i - 1)
+            self.assertEqual([event["id"] for event in rest], [event["id"] for event in stream[i + 1:]])
+
+    def test_a_stream_that_can_not_be_resumed_is_refused(self):
+        run = self.d.submit("quick")
+        for path in ("/v1/events", f"/v1/runs/{run}/events"):
+            for wrong in ("nonsense", "-1"):
+                status, body, _ = self.d.ask("GET", path, None, {"Accept": "text/event-stream", "Last-Event-ID": wrong})
+                self.assertEqual((status, wrong in body["detail"]), (422, True), (path, wrong))
+
+    def test_a_run_in_doubt_is_resolved_not_cancelled(self):
+        self.agent("careful", 'command: [sh, -c, "kill -9 $PPID; sleep 60"]\n', on_crash="doubt")
+        self.d.process.send_signal(signal.SIGHUP)
+        run = wait_for(lambda: self.d.ask("POST", "/v1/runs", {"agent": "careful"})[1].get("id"), 5, "the new agent")
+        self.assertEqual(self.d.wait(run)["state"], "in_doubt")
+        status, body, _ = self.d.ask("POST", f"/v1/runs/{run}/cancel")
+        self.assertEqual((status, "resolve" in body["detail"]), (409, True), body)
+        done = subprocess.run([STINT, "cancel", run], cwd=self.project, env=self.b.env, capture_output=True, text=True, timeout=30)
+        self.assertEqual((done.returncode, done.stdout), (6, ""))
+        self.assertIn("`stint resolve` settles it", done.stderr)
 
     def test_the_document_describes_the_server(self):
         document = self.d.get("/openapi.json")
@@ -583,6 +619,36 @@ class Logs(Case):
         self.assertEqual(process.wait(20), 0, "nor does it keep it from leaving")
 
 
+class FullDisk(Case):
+    settings = "[pool]\nworkers = 2\nautoscale = false\n"
+
+    def setUp(self):
+        super().setUp()
+        place = f"{self.project}/.git/stint"
+        os.makedirs(place)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", place], capture_output=True).returncode != 0:
+            self.skipTest("only root can make a small disk")
+        self.addCleanup(subprocess.run, ["umount", "-l", place], check=True)
+        self.ballast = f"{place}/ballast"
+
+    def test_a_full_disk_is_said_once_and_not_called_ready(self):
+        d = self.serve()
+        self.assertEqual(d.ask("GET", "/readyz")[:2], (200, "serving\n"))
+        run = d.submit("slow", args={"seconds": "2"})
+        wait_for(lambda: d.run(run)["state"] == "running", 10, "it to run")
+        with contextlib.suppress(OSError), open(self.ballast, "wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        status, body = wait_for(lambda: (lambda answer: answer if answer[0] == 503 else None)(d.ask("GET", "/readyz")[:2]), 20, "it to say so")
+        self.assertIn("full", body)
+        time.sleep(3)  # it is tried several times
+        self.assertEqual(len([line for line in d.errors if "store can't be used" in line and "full" in line]), 1, d.errors)
+        os.remove(self.ballast)
+        self.assertEqual(d.wait(run)["state"], "succeeded", "what has ended is told until it is taken")
+        wait_for(lambda: d.ask("GET", "/readyz")[0] == 200, 5, "it to be well again")
+        self.assertEqual(len([line for line in d.errors if "store can be used again" in line]), 1, d.errors)
+
+
 def mismatches(value, schema, schemas, where="$"):
     """What of `value` is not as `schema` says: the part of JSON Schema that the document uses."""
     if "$ref" in schema:
@@ -630,13 +696,57 @@ class Drain(Case):
         d.reader.join(5)
         self.assertRegex("".join(d.errors), "drained seconds=[0-9.]+ ended=1 handed_back=1 in_doubt=1")
         self.assertEqual(self.marked(), [])
-        self.assertFalse(os.path.exists(f"{self.project}/.git/stint/daemon.json"))
+        self.assertEqual(os.listdir(f"{self.project}/.git/stint/daemons"), [])
         d = self.serve()
         self.assertEqual(d.run(short)["state"], "succeeded")
         self.assertEqual(d.run(doubtful)["state"], "in_doubt")
         wait_for(lambda: d.run(long)["state"] == "running", 5, "it to be carried on")
         self.assertEqual(d.run(long)["attempt"], 1, "it cost no attempt")
         self.assertEqual(d.ask("POST", f"/v1/runs/{doubtful}/resolve", {"as": "done"})[1]["state"], "succeeded")
+
+    def test_who_waits_while_it_drains_is_told_where_the_run_is(self):
+        write(f"{self.project}/stint.toml", 'default_agent = "asked"\n')
+        self.agent("asked", 'command: [sleep, "60"]\nargs:\n  - {name: query}\n')
+        d = self.serve()
+        answers = {}
+        asks = {"long": ("/v1/runs", {"agent": "slow", "wait": True}), "short": ("/api/agent/run?session_id=s&query=x", None)}
+        threads = [threading.Thread(target=lambda name=name, ask=ask: answers.update({name: d.ask("POST", *ask)})) for name, ask in asks.items()]
+        for thread in threads:
+            thread.start()
+        runs = wait_for(lambda: (lambda all_of: all_of if len(all_of) == 2 else None)(d.get("/v1/runs?state=running")["runs"]), 10, "both to run")
+        ids = {"short" if run["agent"] == "asked" else "long": run["id"] for run in runs}
+        followed = []
+        threads.append(threading.Thread(target=lambda: followed.extend(d.events("/v1/events", seconds=30))))
+        threads[-1].start()
+        wait_for(lambda: 'stint_http_streams 1' in d.get("/metrics"), 5, "one who follows")
+        self.assertFalse(d.get("/v1/pool")["draining"])
+        status, body, _ = d.ask("POST", "/v1/pool/drain", {"timeout_ms": 2000})
+        since = time.monotonic()
+        self.assertEqual((status, body["draining"]), (202, True))
+        for again in (None, {"timeout_ms": 60000}):
+            self.assertTrue(d.ask("POST", "/v1/pool/drain", again)[1]["draining"], "to ask again does not hurry")
+        self.assertTrue(d.get("/v1/pool")["draining"])
+        for thread in threads:
+            thread.join(20)
+        self.assertGreater(time.monotonic() - since, 1.9)
+        self.assertEqual(d.process.wait(20), 0)
+        self.assertLess(time.monotonic() - since, 5, "nobody is waited for in vain")
+        for name, run in ids.items():
+            status, body, headers = answers[name]
+            self.assertEqual((status, run in body["detail"], "Retry-After" in headers), (503, True, True), answers)
+        self.assertEqual(followed[-1]["event"], "hand_back", "and who follows reads a whole stream")
+
+    def test_a_drain_by_request_hurries_if_it_says_so(self):
+        write(f"{self.project}/stint.toml", "[pool]\ndrain = \"60s\"\n")
+        d = self.serve()
+        run = d.submit("slow")
+        wait_for(lambda: d.run(run)["state"] == "running", 10, "it to run")
+        self.assertEqual(d.ask("POST", "/v1/pool/drain", {"hurry": 1})[0], 422)
+        d.ask("POST", "/v1/pool/drain")
+        time.sleep(0.5)
+        self.assertIsNone(d.process.poll())
+        self.stint("drain", "--hurry", "--wait")
+        self.assertEqual(d.process.wait(10), 0)
 
     def test_a_second_signal_hurries_and_a_third_leaves_at_once(self):
         write(f"{self.project}/stint.toml", "[pool]\ndrain = \"60s\"\n")
@@ -687,6 +797,43 @@ class Drain(Case):
         d.process.send_signal(signal.SIGHUP)
         wait_for(lambda: any("not reloaded" in line for line in d.errors), 5, "it to say what is wrong")
         self.assertEqual(d.wait(d.submit("quick"))["state"], "succeeded")
+
+
+    def test_an_agent_whose_file_breaks_stays_as_it_was_and_one_that_is_deleted_ends_what_it_has(self):
+        self.agent("held", 'max_concurrency: 1\ncommand: [sh, -c, "sleep ${0}; echo done", "{{seconds}}"]\nargs:\n  - {name: seconds, default: "0"}\n')
+        d = self.serve()
+        first, second = d.submit("held", args={"seconds": "2"}), d.submit("held")
+        wait_for(lambda: d.run(first)["state"] == "running", 10, "it to run")
+        os.remove(f"{self.project}/.stint/agents/held.md")
+        write(f"{self.project}/.stint/agents/quick.md", "---\ndescription: quick\nmax_concurrency: 0\n---\n")
+        for _ in range(2):
+            d.errors.clear()
+            d.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: any("reloaded" in line for line in d.errors), 5, "it to read them again")
+            self.assertEqual(d.ask("POST", "/v1/runs", {"agent": "held"})[0], 404)
+            self.assertNotIn("held", [agent["name"] for agent in d.get("/v1/agents")["agents"]])
+            self.assertRegex("".join(d.errors), "file is broken: kept as it was agent=quick")
+        self.assertEqual(d.wait(d.submit("quick", args={"what": "still"}))["result"], "said still")
+        for run in (first, second):
+            self.assertEqual((d.wait(run)["state"], d.run(run)["result"]), ("succeeded", "done"))
+
+    def test_runs_of_an_agent_that_may_not_run_any_more_wait_with_a_reason(self):
+        d = self.serve("--workers", "0")
+        run = d.submit("quick")
+        self.stint("trust", "--revoke")
+        why = wait_for(lambda: [each["detail"] for each in d.get(f"/v1/runs/{run}/why")["reasons"] if each["reason"] == "agent"], 5, "the reason")
+        self.assertIn("is not trusted", why[0])
+        d.ask("PUT", "/v1/pool", {"workers": 1})
+        time.sleep(1.5)
+        self.assertEqual(d.run(run)["state"], "queued")
+        self.assertEqual(d.end(), 0)
+        os.remove(f"{self.project}/.stint/agents/quick.md")
+        d = self.serve()
+        why = [each["detail"] for each in d.get(f"/v1/runs/{run}/why")["reasons"] if each["reason"] == "agent"]
+        self.assertIn("no file of the agent 'quick'", why[0])
+        self.agent("quick", "command: [echo, back]\n")
+        d.process.send_signal(signal.SIGHUP)
+        self.assertEqual(d.wait(run)["result"], "back")
 
 
 class Death(Case):

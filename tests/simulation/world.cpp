@@ -301,7 +301,7 @@ void World::act() {
   }
   if (drawn < 75) {
     process->engine->drain();
-    if (chance(0.3)) process->engine->drain();
+    if (chance(0.3)) process->engine->hurry();
     return processes_.size() < 12 ? start_process() : void();
   }
   if (drawn < 80) return (void)process->engine->resize(random_() % 8);

@@ -1,0 +1,33 @@
+#include "pool/store_health.hpp"
+
+#include <algorithm>
+
+namespace stint::pool {
+
+void StoreHealth::worked(Call call) {
+  if (state(call).why.empty()) return;
+  state(call).why.clear();
+  const bool well = std::ranges::all_of(states_, [](const State& each) { return each.why.empty(); });
+  if (!well || !said_) return;
+  said_ = false;
+  log_.say(domain::LogLevel::info, "the store can be used again", {});
+}
+
+void StoreHealth::failed(Call call, const Error& error) {
+  const TimePoint now = executor_.now();
+  state(call) = {error.describe(), now};
+  if (now < quiet_until_) return;
+  quiet_until_ = now + kSayEvery;
+  said_ = true;
+  log_.say(domain::LogLevel::error, "the store can't be used", {{"why", state(call).why}});
+}
+
+std::string StoreHealth::why_unusable() const {
+  const TimePoint now = executor_.now();
+  for (const State& each : states_) {
+    if (!each.why.empty() && now - each.failed_at < kRecent) return each.why;
+  }
+  return {};
+}
+
+}  // namespace stint::pool

@@ -1,0 +1,53 @@
+/// Whether the store can be used, as far as its last answers tell: for who asks often and must cost the store nothing.
+/// Says it in the log when that changes, and not more often than people want to read it. Own thread only.
+#pragma once
+
+#include "domain/log.hpp"
+#include "stint/error.hpp"
+#include "stint/executor.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace stint::pool {
+
+class StoreHealth {
+ public:
+  /// A disk that is full lets a process beat, and refuses what it has to say: the one proves nothing for the other.
+  enum class Call : std::uint8_t { beat, write };
+  /// A failure says nothing about now any more when nobody has tried for so long: then somebody has to.
+  static constexpr Duration kRecent = std::chrono::seconds(30);
+  static constexpr Duration kSayEvery = std::chrono::minutes(1);
+
+  StoreHealth(const Executor& executor, domain::Log& log) : executor_(executor), log_(log) {}
+
+  template <class T>
+  void heard(Call call, const Result<T>& answer) {
+    if (answer) {
+      worked(call);
+    } else if (answer.error() != Errc::cancelled) {
+      failed(call, answer.error());
+    }
+  }
+  /// Why it can't be used now; empty: it can.
+  [[nodiscard]] std::string why_unusable() const;
+
+ private:
+  struct State {
+    std::string why;  // empty: the last one worked
+    TimePoint failed_at{};
+  };
+  void worked(Call call);
+  void failed(Call call, const Error& error);
+  [[nodiscard]] State& state(Call call) { return states_[static_cast<std::size_t>(call)]; }
+
+  const Executor& executor_;
+  domain::Log& log_;
+  std::array<State, 2> states_;
+  TimePoint quiet_until_{};
+  bool said_ = false;  // that it can't be used
+};
+
+}  // namespace stint::pool

@@ -17,7 +17,8 @@ class LocalFleet final : public Fleet {
     const pool::Scribe& scribe;
     const domain::Ambient& ambient;
     std::function<const Book&()> book;
-    Engine* engine = nullptr;  ///< null: runs are carried elsewhere
+    Engine* engine = nullptr;                ///< null: runs are carried elsewhere
+    domain::Survivors* survivors = nullptr;  ///< null: nothing outlives its process
   };
   struct Options {
     std::string version, store;
@@ -62,6 +63,7 @@ class LocalFleet final : public Fleet {
   Task<Result<BudgetsAbove>> bound_by_parent(Submission& wish);
   Task<Result<>> define_missing(const std::vector<store::NewRun>& runs);
   Task<Result<RunView>> must_find(std::string id);
+  Task<Result<RunView>> gone(std::string id);
   Task<Result<>> must_know(const std::string& limit);
   [[nodiscard]] RunView view(store::Run run) const;
   void tell(std::string_view id, events::Changes::Kind kind = events::Changes::Kind::any);

@@ -140,6 +140,7 @@ Result<std::unique_ptr<domain::WorkOrder>> Worker::order_of(Assignment& assignme
     carried.budgets_.push_back({carried.id, assignment.budget});
   }
   order->usage_before = memo.usage;
+  order->after_loss = assignment.claim.lost > 0;
   if (memo.resumes) {
     order->conversation = memo.conversation;
     order->interrupted = assignment.claim.lost > 0 ? "the process that carried it was lost" : "it was interrupted";

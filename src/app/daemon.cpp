@@ -87,8 +87,8 @@ void Daemon::open(std::unique_ptr<store::Store> store, engine::EngineOptions opt
   driver_ = std::make_unique<cli::ProcessDriver>(reactor_, current, std::move(driver));
   const std::uint64_t queue = options.pool.queue_capacity;
   engine_ = std::make_unique<engine::Engine>(
-      engine::Engine::Parts{reactor_, *store_, *driver_, *permits_, scribe_, ambient_, &log_}, std::move(options),
-      reading_->book);
+      engine::Engine::Parts{reactor_, *store_, *driver_, *permits_, scribe_, ambient_, &log_, &driver_->survivors()},
+      std::move(options), reading_->book);
   engine::LocalFleet::Options fleet;
   fleet.version = STINT_VERSION;
   fleet.store = std::move(shown);
@@ -103,7 +103,8 @@ void Daemon::open(std::unique_ptr<store::Store> store, engine::EngineOptions opt
   };
   fleet_ = std::make_unique<engine::LocalFleet>(
       engine::LocalFleet::Parts{reactor_, *store_, scribe_, ambient_,
-                                [this]() -> const engine::Book& { return engine_->book(); }, engine_.get()},
+                                [this]() -> const engine::Book& { return engine_->book(); }, engine_.get(),
+                                &driver_->survivors()},
       std::move(fleet));
 }
 

@@ -7,7 +7,9 @@
 #include "cli/printable.hpp"
 #include "cli/remote_fleet.hpp"
 #include "cli/store_place.hpp"
+#include "driver/survivors.hpp"
 #include "engine/local_fleet.hpp"
+#include "engine/rescue.hpp"
 #include "net/http_text.hpp"
 #include "stint/asio.hpp"
 #include "store/memory_store.hpp"
@@ -29,7 +31,7 @@ constexpr Duration kNamesTime = std::chrono::seconds(2);
 class Road {
  public:
   Road(Reactor& reactor, const domain::Ambient& ambient, Surroundings around)
-      : reactor_(reactor), ambient_(ambient), around_(std::move(around)) {}
+      : reactor_(reactor), ambient_(ambient), around_(std::move(around)), survivors_(reactor) {}
 
   /// Before the reactor runs.
   Result<> blocking_prepare(const FleetNeeds& needs) {
@@ -54,7 +56,8 @@ class Road {
     } else {
       STINT_CO_TRY(store_, co_await open_store(reactor_, place_, ambient_));
       // So that nothing is called running whose process is gone.
-      STINT_CO_CHECK(co_await store_->tick());
+      STINT_CO_TRY(const store::Ticked ticked, co_await store_->tick());
+      if (ticked.lost > 0) (void)co_await engine::end_survivors(*store_, survivors_, nullptr);
     }
     engine::LocalFleet::Options options;
     options.store = place_.shown;
@@ -67,7 +70,9 @@ class Road {
         .store = *store_,
         .scribe = scribe_,
         .ambient = ambient_,
-        .book = [this]() -> const engine::Book& { return reading_ ? reading_->book : none_; }};
+        .book = [this]() -> const engine::Book& { return reading_ ? reading_->book : none_; },
+        .engine = nullptr,
+        .survivors = &survivors_};
     fleet_ = std::make_unique<engine::LocalFleet>(std::move(parts), std::move(options));
     co_return Result<>();
   }
@@ -94,6 +99,7 @@ class Road {
   std::shared_ptr<const Reading> reading_;  // shared as a reading is: an engine would have runs that keep it
   const engine::Book none_;
   wire::Scribe scribe_;
+  driver::HostSurvivors survivors_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<engine::Fleet> fleet_;
 };

@@ -52,10 +52,17 @@ Kind news_of(driver::ProgressKind kind) {
 
 class ProcessWork final : public domain::Work {
  public:
+  /// Of earlier attempts something may be alive, up to `last`; none: of none.
+  struct Before {
+    driver::HostSurvivors& survivors;
+    std::optional<domain::Survivors::Attempt> last;
+  };
   /// `mask` is the driver's, of what is secret in every run; `own_mask` is of what this one alone was given.
   ProcessWork(driver::Wardens& wardens, std::unique_ptr<driver::Dialect> dialect, driver::ProcessOptions options,
-              driver::Attempt attempt, const driver::SecretMask& mask, driver::SecretMask own_mask, Listener listener)
-      : mask_(mask),
+              driver::Attempt attempt, Before before, const driver::SecretMask& mask, driver::SecretMask own_mask,
+              Listener listener)
+      : before_(std::move(before)),
+        mask_(mask),
         own_mask_(std::move(own_mask)),
         dialect_(std::move(dialect)),
         listener_(std::move(listener)),
@@ -63,6 +70,10 @@ class ProcessWork final : public domain::Work {
         process_(wardens, *dialect_, std::move(options), events()) {}
 
   Task<Result<std::unique_ptr<domain::WorkReport>>> run() override {
+    if (before_.last) {
+      std::vector<domain::Survivors::Attempt> attempts{*before_.last};
+      (void)co_await before_.survivors.end(std::move(attempts), [this] { return process_.ending(); });
+    }
     co_return told(co_await process_.run(std::move(attempt_)));
   }
   void end(OutcomeKind kind, std::string why) override { process_.end(kind, std::move(why)); }
@@ -102,6 +113,7 @@ class ProcessWork final : public domain::Work {
     mask_.apply(text);
   }
 
+  const Before before_;
   const driver::SecretMask& mask_;
   const driver::SecretMask own_mask_;
   std::unique_ptr<driver::Dialect> dialect_;
@@ -186,7 +198,10 @@ Task<Result<std::unique_ptr<domain::HeldPermits>>> HostPermits::acquire(std::str
 }
 
 ProcessDriver::ProcessDriver(Reactor& reactor, CurrentReading reading, Options options)
-    : reading_(std::move(reading)), options_(std::move(options)), wardens_(reactor) {}
+    : reading_(std::move(reading)),
+      options_(std::move(options)),
+      survivors_(reactor, options_.grace),
+      wardens_(reactor) {}
 
 Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder order, domain::Work::Listener listener) {
   const auto reading = reading_();
@@ -216,8 +231,10 @@ Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder ord
     STINT_TRY(std::string variable, home_variable(*reading, spec.agent, driver, order.slot.value_or(0)));
     options.environment.push_back(std::move(variable));
   }
+  ProcessWork::Before before{survivors_, {}};
+  if (order.after_loss) before.last = {order.run, order.fence - 1};
   return std::make_unique<ProcessWork>(wardens_, std::move(dialect), std::move(options), std::move(attempt),
-                                       options_.mask, std::move(own_mask), std::move(listener));
+                                       std::move(before), options_.mask, std::move(own_mask), std::move(listener));
 }
 
 }  // namespace stint::cli

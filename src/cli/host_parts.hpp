@@ -7,6 +7,7 @@
 #include "domain/driver.hpp"
 #include "driver/process_attempt.hpp"
 #include "driver/secret_mask.hpp"
+#include "driver/survivors.hpp"
 #include "limit/host_limits.hpp"
 
 #include <functional>
@@ -43,10 +44,12 @@ class ProcessDriver final : public domain::Driver {
   ProcessDriver(Reactor& reactor, CurrentReading reading, Options options);
 
   Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::Work::Listener listener) override;
+  [[nodiscard]] domain::Survivors& survivors() noexcept { return survivors_; }
 
  private:
   CurrentReading reading_;
   Options options_;
+  driver::HostSurvivors survivors_;
   driver::Wardens wardens_;
 };
 

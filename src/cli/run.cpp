@@ -253,12 +253,18 @@ class OwnRun {
     options.pool.workers = 1;
     options.only = id;
     options.only_agent = agent;
+    options.survivors_every = Duration::zero();
     if (lasting_lease_) options.lease = Duration::max();
-    engine_ =
-        std::make_unique<engine::Engine>(engine::Engine::Parts{reactor_, store_, driver_, permits_, scribe_, ambient_},
-                                         std::move(options), reading_->book);
-    engine::LocalFleet::Parts parts{
-        reactor_, store_, scribe_, ambient_, [this]() -> const engine::Book& { return reading_->book; }, engine_.get()};
+    engine_ = std::make_unique<engine::Engine>(
+        engine::Engine::Parts{reactor_, store_, driver_, permits_, scribe_, ambient_, nullptr, &driver_.survivors()},
+        std::move(options), reading_->book);
+    engine::LocalFleet::Parts parts{reactor_,
+                                    store_,
+                                    scribe_,
+                                    ambient_,
+                                    [this]() -> const engine::Book& { return reading_->book; },
+                                    engine_.get(),
+                                    &driver_.survivors()};
     fleet_ = std::make_unique<engine::LocalFleet>(std::move(parts), engine::LocalFleet::Options());
   }
   /// Those that nobody has sized.

@@ -60,6 +60,7 @@ struct WorkOrder {
   std::string interrupted;            ///< why the conversation has to be taken up again, for the agent
   Usage usage_before;                 ///< of earlier attempts
   BudgetSpec budget;                  ///< the run's whole one: what is left follows from usage_before
+  bool after_loss = false;            ///< an owner of the run died: something of its attempt may be alive
   std::vector<int> descriptors;       ///< of permits, to be kept alive as long as the work
   std::optional<std::uint32_t> slot;  ///< of the agent's own limit
 
@@ -108,6 +109,26 @@ class Driver {
   Driver& operator=(const Driver&) = delete;
 
   virtual Result<std::unique_ptr<Work>> begin(WorkOrder order, Work::Listener listener) = 0;
+};
+
+/// What is alive on this host of attempts whose owner died, and whoever watched over them. Only this host's: in a store
+/// that hosts share, each ends its own.
+class Survivors {
+ public:
+  struct Attempt {
+    std::string run;
+    std::int64_t fence = 0;
+  };
+  Survivors() = default;
+  virtual ~Survivors() = default;
+  Survivors(const Survivors&) = delete;
+  Survivors& operator=(const Survivors&) = delete;
+
+  /// Attempts of which something is alive here, whoever carries them. Not those that this process is a part of.
+  [[nodiscard]] virtual std::vector<Attempt> alive() const = 0;
+  /// Ends what is alive here of these attempts, and of earlier ones of their runs; returns when nothing is. How many
+  /// processes it found.
+  virtual Task<std::uint32_t> end(std::vector<Attempt> attempts) = 0;
 };
 
 /// Permits in hand. The destructor gives them back, unless work that keeps them may still be alive.

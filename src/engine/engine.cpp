@@ -1,5 +1,6 @@
 #include "engine/engine.hpp"
 
+#include "engine/rescue.hpp"
 #include "pool/persist.hpp"
 #include "stint/combinators.hpp"
 
@@ -68,6 +69,7 @@ Task<Result<>> Engine::run() {
     scope.spawn(beat());
     scope.spawn(watch_lease());
     scope.spawn(tick());
+    if (parts_.survivors != nullptr) scope.spawn(watch_survivors());
     phase_ = Phase::serving;
     scope.spawn(dispatch());
     if (!drain_until_) co_await drain_asked_.hear(drain_asked_.rings());
@@ -219,6 +221,7 @@ Task<> Engine::tick() {
       changes_.tell("");
       stirred_.ring();
     }
+    if (ticked && ticked->lost > 0) buried_.ring();
     co_await prune();
     Duration pause = options_.look_every;
     if (ticked && ticked->next) {
@@ -228,6 +231,23 @@ Task<> Engine::tick() {
       co_await next_step(pause);
     } else {
       co_await sleep_for(pause);
+    }
+  }
+}
+
+/// Apart from tick(): who is being ended may take its time.
+Task<> Engine::watch_survivors() {
+  const Duration every = options_.survivors_every;
+  std::uint64_t seen = 0;
+  if (every == Duration::zero()) co_await buried_.hear(seen);
+  while (true) {
+    seen = buried_.rings();
+    const std::uint32_t ended = co_await end_survivors(parts_.store, *parts_.survivors, &worker_);
+    if (ended > 0) log_.say(domain::LogLevel::warning, "survivors ended", {{"processes", std::to_string(ended)}});
+    if (every == Duration::zero()) {
+      co_await buried_.hear(seen);
+    } else {
+      co_await buried_.hear(seen, every);
     }
   }
 }

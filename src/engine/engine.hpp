@@ -31,7 +31,8 @@ struct EngineOptions {
   Duration fence_before = std::chrono::seconds(3);
   Duration look_every = std::chrono::seconds(1);  ///< for work that nobody told us of
   Duration drain_timeout = std::chrono::seconds(30);
-  Duration retention{};  ///< finished runs are forgotten after it; zero: never
+  Duration survivors_every = std::chrono::minutes(1);  ///< a look at what others buried; zero: only at what we did
+  Duration retention{};                                ///< finished runs are forgotten after it; zero: never
   /// The one run that this process carries, and of which agent; empty: whatever comes.
   std::string only, only_agent;
 };
@@ -61,7 +62,8 @@ class Engine {
     domain::Permits& permits;
     const pool::Scribe& scribe;
     const domain::Ambient& ambient;
-    domain::Log* log = nullptr;  ///< null: none
+    domain::Log* log = nullptr;              ///< null: none
+    domain::Survivors* survivors = nullptr;  ///< null: nothing outlives its process
   };
   Engine(Parts parts, EngineOptions options, Book book);
   ~Engine();
@@ -111,6 +113,7 @@ class Engine {
   Task<> watch_lease();
   Task<> fence(std::string why);
   Task<> tick();
+  Task<> watch_survivors();
   Task<> prune();
   // From the queue to a worker (dispatch.cpp).
   Task<> dispatch();
@@ -156,6 +159,7 @@ class Engine {
   std::string held_up_;
   Bell stirred_;  // there may be something to claim, or a worker is free
   Bell drain_asked_;
+  Bell buried_;  // runs were taken from a process that died
   std::optional<TimePoint> drain_until_;  // none: nobody has asked for one
   std::uint32_t hurries_ = 0;
   DrainReport drain_report_;

@@ -313,6 +313,56 @@ TEST_F(EngineTest, what_is_kept_for_one_engine_no_other_takes_until_it_is_gone) 
   sim_.advance(5s);
 }
 
+/// Processes of this host, by the marks that they carry.
+class MarkedProcesses final : public domain::Survivors {
+ public:
+  std::vector<Attempt> marks;
+  std::vector<std::string> ended;
+  [[nodiscard]] std::vector<Attempt> alive() const override { return marks; }
+  Task<std::uint32_t> end(std::vector<Attempt> attempts) override {
+    for (const Attempt& each : attempts) {
+      ended.push_back(each.run + ":" + std::to_string(each.fence));
+      std::erase_if(marks, [&](const Attempt& mark) { return mark.run == each.run && mark.fence <= each.fence; });
+    }
+    co_return static_cast<std::uint32_t>(attempts.size());
+  }
+};
+
+TEST_F(EngineTest, what_outlived_a_dead_process_is_ended_and_nothing_of_those_that_live) {
+  add_agent("a", OnCrash::doubt);
+  get(store_.define({book_["a"].entry}));
+  const std::string lost = submit("a"), ours = submit("a");
+  const auto dead = get(store_.enrol("dead"));
+  EXPECT_EQ(get(store_.claim(dead, "a", 1, lost)).size(), 1U);
+  MarkedProcesses processes;
+  processes.marks = {{lost, 1}, {ours, 1}, {"of another store", 1}};
+  survivors_ = &processes;
+  decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}}; };
+  start();
+  sim_.advance(5s);
+  EXPECT_EQ(look(ours).state, RunState::running);
+  EXPECT_TRUE(processes.ended.empty()) << "its lease may still be renewed";
+  sim_.advance(20s);
+  EXPECT_EQ(look(lost).state, RunState::in_doubt);
+  EXPECT_EQ(processes.ended, std::vector<std::string>{lost + ":1"});
+}
+
+TEST_F(EngineTest, what_others_have_buried_is_found_by_a_look_now_and_then) {
+  add_agent("a", OnCrash::rerun);
+  MarkedProcesses processes;
+  survivors_ = &processes;
+  decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}}; };
+  start();
+  const std::string id = submit("a");
+  sim_.advance(2s);
+  engine_->stop_here(id, pool::Carried::Stop::handed_back, "it goes to another host");
+  sim_.advance(2s);
+  EXPECT_EQ(look(id).fence, 2);
+  processes.marks = {{id, 1}, {id, 2}};
+  sim_.advance(2min);
+  EXPECT_EQ(processes.ended, std::vector<std::string>{id + ":1"});
+}
+
 TEST_F(EngineTest, agents_that_come_later_are_carried_after_a_reload) {
   add_agent("a");
   start();

@@ -143,8 +143,9 @@ class EngineTest : public testing::Test, protected domain::Driver, protected dom
     EngineOptions options;
     options.pool.workers = workers;
     if (change) change(options);
-    engine_ =
-        std::make_unique<Engine>(Engine::Parts{sim_, store_, *this, *this, scribe_, ambient_, log_}, options, book_);
+    Engine::Parts parts{sim_, store_, *this, *this, scribe_, ambient_, log_};
+    parts.survivors = survivors_;
+    engine_ = std::make_unique<Engine>(parts, options, book_);
     auto carry = [this]() -> Task<> { ended_ = (co_await engine_->run()).has_value(); };
     scope_.spawn(carry());
     sim_.advance(10ms);
@@ -194,6 +195,7 @@ class EngineTest : public testing::Test, protected domain::Driver, protected dom
   std::map<std::string, std::uint32_t> begun_;
   std::optional<Semaphore> limit_;  // of the host, for all agents
   domain::Log* log_ = nullptr;
+  domain::Survivors* survivors_ = nullptr;
   std::unique_ptr<Engine> engine_;
   bool ended_ = false;
   RootScope scope_{sim_};

@@ -5,6 +5,7 @@
 #include "agent/template.hpp"
 #include "domain/run_id.hpp"
 #include "domain/trace.hpp"
+#include "engine/rescue.hpp"
 #include "pool/family.hpp"
 
 #include <algorithm>
@@ -337,7 +338,9 @@ Task<std::uint64_t> LocalFleet::changed(std::string id, std::uint64_t seen, Dura
     // Whoever carries what is waited for may have died: somebody has to notice.
     if (most > Duration::zero()) {
       co_await sleep_for(std::min(most, kLookAgain));
-      (void)co_await parts_.store.tick();
+      const auto ticked = co_await parts_.store.tick();
+      const bool lost = ticked && ticked->lost > 0;
+      if (lost && parts_.survivors != nullptr) (void)co_await end_survivors(parts_.store, *parts_.survivors, nullptr);
     }
     co_return seen + 1;
   }
@@ -422,6 +425,23 @@ void LocalFleet::tell(std::string_view id, events::Changes::Kind kind) {
   parts_.engine->nudge();
 }
 
+/// The run, when nobody carries it any more and nothing of it is alive here.
+Task<Result<RunView>> LocalFleet::gone(std::string id) {
+  std::uint64_t seen = co_await changed(id, 0, Duration::zero());
+  while (true) {
+    STINT_CO_TRY(RunView now, co_await must_find(id));
+    if (now.run.state != RunState::running) {
+      if (now.run.lost > 0 && parts_.survivors != nullptr) {
+        std::vector<domain::Survivors::Attempt> attempts{{now.run.id, now.run.fence}};
+        (void)co_await parts_.survivors->end(std::move(attempts));
+      }
+      co_return now;
+    }
+    if (parts_.engine != nullptr && is_leaving(id)) co_return fail(sent_away(id));
+    seen = co_await changed(id, seen, kLookAgain);
+  }
+}
+
 Task<Result<Receipt>> LocalFleet::cancel(std::string id) {
   const TimePoint began = parts_.executor.now();
   STINT_CO_TRY(const RunView found, co_await must_find(std::move(id)));
@@ -435,16 +455,8 @@ Task<Result<Receipt>> LocalFleet::cancel(std::string id) {
   std::vector<std::string> all = receipt.reached;
   all.push_back(found.run.id);
   for (const std::string& each : all) {
-    std::uint64_t seen = co_await changed(each, 0, Duration::zero());
-    while (true) {
-      STINT_CO_TRY(RunView now, co_await must_find(each));
-      if (now.run.state != RunState::running) {
-        if (each == found.run.id) receipt.run = std::move(now);
-        break;
-      }
-      if (parts_.engine != nullptr && is_leaving(each)) co_return fail(sent_away(each));
-      seen = co_await changed(each, seen, kLookAgain);
-    }
+    STINT_CO_TRY(RunView now, co_await gone(each));
+    if (each == found.run.id) receipt.run = std::move(now);
   }
   if (found.run.state == RunState::in_doubt) {
     co_return fail(Errc::conflict,

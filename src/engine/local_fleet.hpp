@@ -18,7 +18,8 @@ class LocalFleet final : public Fleet {
     const pool::Scribe& scribe;
     const domain::Ambient& ambient;
     std::function<const Book&()> book;
-    Engine* engine = nullptr;  ///< null: runs are carried elsewhere
+    Engine* engine = nullptr;                ///< null: runs are carried elsewhere
+    domain::Survivors* survivors = nullptr;  ///< null: nothing outlives its process
   };
   struct Options {
     std::string version, store;
@@ -67,6 +68,7 @@ class LocalFleet final : public Fleet {
   Task<Result<BudgetsAbove>> bound_by_parent(Submission& wish);
   Task<Result<>> define_missing(const std::vector<store::NewRun>& runs);
   Task<Result<RunView>> must_find(std::string id);
+  Task<Result<RunView>> gone(std::string id);
   Task<Result<store::LimitState>> must_know(const std::string& limit);
   Task<Result<>> must_be_same(const std::string& id, const Submission& wish);
   using Holders = std::map<std::string, std::vector<std::string>>;  ///< in words, by limit

@@ -200,12 +200,23 @@ std::vector<std::string> mark_parts(std::string_view mark) {
   return parts;
 }
 
+std::vector<Marked> all_marked() {
+  std::vector<Marked> found;
+  for (const pid_t pid : ids_in("/proc")) {
+    // The process before its mark: if another gets the pid in between, the mark is that of one who will not be hit.
+    const auto process = read_process(pid);
+    if (!process || process->is_zombie()) continue;
+    std::string mark = mark_of(pid);
+    if (!mark.empty()) found.push_back({*process, std::move(mark)});
+  }
+  return found;
+}
+
 std::vector<Process> marked(std::string_view run) {
   std::vector<Process> found;
-  for (const pid_t pid : ids_in("/proc")) {
-    const auto parts = mark_parts(mark_of(pid));
-    if (std::ranges::find(parts, run) == parts.end()) continue;
-    if (const auto process = read_process(pid); process && !process->is_zombie()) found.push_back(*process);
+  for (const Marked& each : all_marked()) {
+    const auto parts = mark_parts(each.mark);
+    if (std::ranges::find(parts, run) != parts.end()) found.push_back(each.process);
   }
   return found;
 }

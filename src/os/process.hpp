@@ -47,7 +47,14 @@ struct Process {
 [[nodiscard]] std::vector<Process> descendants_of(pid_t ancestor, const std::vector<pid_t>& except = {});
 /// The same by a scan: for those who have no other proof that none is left.
 [[nodiscard]] std::vector<Process> scan_descendants_of(pid_t ancestor, const std::vector<pid_t>& except = {});
-/// Every living process, whatever its parent, whose mark has `run` as a part.
+/// One that carries a mark.
+struct Marked {
+  Process process;
+  std::string mark;
+};
+/// Every living one, whatever its parent.
+[[nodiscard]] std::vector<Marked> all_marked();
+/// Those whose mark has `run` as a part.
 [[nodiscard]] std::vector<Process> marked(std::string_view run);
 /// The mark of a run that is started from a process with the mark `outer`, which may be empty.
 [[nodiscard]] std::string mark_beneath(std::string_view outer, std::string_view run);

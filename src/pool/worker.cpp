@@ -140,6 +140,7 @@ Result<std::unique_ptr<domain::WorkOrder>> Worker::order_of(Assignment& assignme
   if (assignment.budget.tokens || assignment.budget.money_micros) {
     carried.budgets_.push_back({carried.id, assignment.budget});
   }
+  order->after_loss = assignment.claim.lost > 0;
   if (carried.before_) order->usage_before = carried.before_->usage;
   if (carried.before_ && carried.before_->resumes) {
     order->conversation = carried.before_->conversation;

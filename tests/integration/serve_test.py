@@ -856,6 +856,53 @@ class Death(Case):
         for run, state in d.states().items():
             self.assertEqual(state, "queued" if runs[run] == "again" else "in_doubt")
 
+    def kill_with_wardens(self, d):
+        """Nobody is left who would end the agents: a frozen daemon does not take over what its wardens leave."""
+        d.process.send_signal(signal.SIGSTOP)
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                if read(f"/proc/{pid}/cmdline", "rb").split(b"\0")[1:2] == [b"__warden"] and self.parent_of(pid) == d.process.pid:
+                    os.kill(int(pid), signal.SIGKILL)
+        d.process.kill()
+        d.process.wait()
+        self.addCleanup(lambda: [os.kill(pid, signal.SIGKILL) for pid in self.marked()])
+
+    @staticmethod
+    def parent_of(pid):
+        return int(read(f"/proc/{pid}/stat").rpartition(") ")[2].split()[1])
+
+    def begin_writers(self):
+        """A daemon, and the runs of two agents that write their mark into a journal again and again."""
+        self.journal = f"{self.project}/journal"
+        write(self.journal, "")
+        for name, on_crash in (("again", "rerun"), ("once", "doubt")):
+            self.agent(name, f'command: [sh, -c, \'while :; do echo $STINT_RUN >> {self.journal}; sleep 0.05; done\']\n', on_crash)
+        d = self.serve()
+        again, once = d.submit("again"), d.submit("once")
+        wait_for(lambda: {f"{again}:1", f"{once}:1"} <= set(read(self.journal).split()), 10, "both to work")
+        return d, again, once
+
+    def test_what_outlives_daemon_and_warden_is_ended_before_its_run_begins_again(self):
+        d, again, once = self.begin_writers()
+        self.kill_with_wardens(d)
+        self.assertTrue(self.marked(), "somebody works on")
+        d = self.serve()
+        wait_for(lambda: f"{again}:2" in read(self.journal), 15, "it to begin again")
+        wait_for(lambda: d.run(once)["state"] == "in_doubt", 5, "the doubt")
+        wait_for(lambda: set(read(self.journal).split()[-5:]) == {f"{again}:2"}, 10, "only the second attempt to work")
+        marks = [mark for mark in read(self.journal).split() if mark.startswith(again)]
+        self.assertNotIn(f"{again}:1", marks[marks.index(f"{again}:2"):], "never both at once")
+        self.assertEqual(d.ask("POST", f"/v1/runs/{again}/cancel")[1]["state"], "cancelled")
+        self.assertEqual(self.marked(), [])
+
+    def test_a_cancel_without_a_daemon_ends_what_outlived_it(self):
+        d, again, once = self.begin_writers()
+        self.kill_with_wardens(d)
+        self.assertTrue(self.marked(), "somebody works on")
+        self.stint("cancel", again)
+        self.stint("cancel", once, status=6)
+        self.assertEqual(self.marked(), [])
+
     def test_a_stint_run_is_found_by_the_daemon_that_comes_after(self):
         self.stint("trust")
         self.b.folder = self.project

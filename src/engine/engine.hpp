@@ -159,7 +159,7 @@ class Engine {
   std::string held_up_;
   Bell stirred_;  // there may be something to claim, or a worker is free
   Bell drain_asked_;
-  Bell buried_;  // runs were taken from a process that died
+  Bell buried_;                           // runs were taken from a process that died
   std::optional<TimePoint> drain_until_;  // none: nobody has asked for one
   std::uint32_t hurries_ = 0;
   DrainReport drain_report_;

@@ -388,7 +388,7 @@ Task<Response> Api::run_events(Call call) {
     }
     // A browser that reads to the end of a run connects again, unless it is told that there is no more.
     if (domain::is_finished(run->run.state) && *after >= run->run.seq) co_return json("", 204);
-    const auto output = call.number<std::uint32_t>("output", 0, 1);
+    const auto output = call.number<std::uint32_t>("output", 0, 0, 1);
     if (!output) co_return problem(output.error());
     EventStream events(call.exchange);
     co_return co_await events.run(tell_run(events, run->run.id, *after, *output == 1));

@@ -58,7 +58,9 @@ class SettlerTest : public testing::Test {
   domain::Ambient ambient_{[] { return WallTime(); }, [] { return std::uint64_t{1}; }};
   Simulator sim_;
   PickyStore store_{ambient_};
-  Settler settler_{store_};
+  domain::NoLog no_log_;
+  StoreHealth health_{sim_, no_log_};
+  Settler settler_{store_, health_};
   RootScope scope_{sim_};
   std::map<store::RunNumber, std::optional<RunState>> states_;
 };

@@ -14,6 +14,7 @@ using Call = StoreHealth::Call;
 
 class StoreHealthTest : public testing::Test, protected domain::Log {
  protected:
+  [[nodiscard]] bool hears(domain::LogLevel) const noexcept override { return true; }
   void say(domain::LogLevel, std::string_view what, std::vector<domain::LogField> fields) override {
     said_.push_back(std::string(what) + (fields.empty() ? "" : ": " + fields.front().value));
   }

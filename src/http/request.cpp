@@ -33,7 +33,7 @@ void Request::clear() {
   parts.segments.clear();
   parts.query.clear();
   headers.clear();
-  if (body.capacity() > kKeptBytesMax) body = std::string();
+  if (body.capacity() > kKeptBytesMax) std::string().swap(body);  // an assignment would keep its memory
   body.clear();
   text_.clear();
   decoded_.clear();

@@ -35,8 +35,8 @@ void ServerState::give_back(std::unique_ptr<Desk> desk) noexcept {
   desk->reader.next();
   desk->begin = desk->end = desk->sent = 0;
   desk->out.clear();
-  desk->tail = std::string();
-  if (desk->out.capacity() > kKeptOutMax) desk->out = std::string();
+  std::string().swap(desk->tail);  // an assignment would keep its memory
+  if (desk->out.capacity() > kKeptOutMax) std::string().swap(desk->out);
   desks.push_back(std::move(desk));
 }
 

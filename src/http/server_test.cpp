@@ -1,9 +1,26 @@
 #include "http/server.hpp"
 
+#include "http/server_state.hpp"
 #include "http/server_test_support.hpp"
 
 namespace stint::http {
 namespace {
+
+TEST(ServerState, a_desk_that_was_given_back_keeps_nothing_large) {
+  struct Nobody final : Handler {
+    Task<Response> answer(const Request&, Exchange&) override { co_return Response(); }
+  };
+  Reactor reactor;
+  Nobody nobody;
+  ServerState state(reactor, nobody, {});
+  auto desk = state.take_desk();
+  desk->out.assign(1 << 20, 'x');
+  desk->tail.assign(1 << 20, 'x');
+  state.give_back(std::move(desk));
+  desk = state.take_desk();
+  EXPECT_LE(desk->out.capacity(), 64U << 10);
+  EXPECT_LE(desk->tail.capacity(), 64U);
+}
 
 TEST(HttpServer, answers_and_keeps_the_connection) {
   World world;

@@ -2,15 +2,11 @@
 
 #include "wire/log_line.hpp"
 
-#define SPDLOG_HEADER_ONLY
-#define SPDLOG_FMT_EXTERNAL
-#include <spdlog/async.h>
-#include <spdlog/details/null_mutex.h>
-#include <spdlog/sinks/base_sink.h>
-
-#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
 #include <thread>
 #include <unistd.h>
 
@@ -22,49 +18,62 @@ using namespace std::chrono_literals;
 constexpr std::size_t kLinesHeld = 8192;
 constexpr auto kLastWords = 2s;  // so long an end waits for who should read them
 
-/// Only the log's thread writes.
-class Stderr final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
- public:
-  [[nodiscard]] bool is_writing() const noexcept { return writing_.load(); }
-
- private:
-  void sink_it_(const spdlog::details::log_msg& message) override {
-    writing_ = true;
-    const std::string line = std::string(message.payload.data(), message.payload.size()) + "\n";
-    // Not by stdio, whose lock an exit would wait for.
-    for (std::string_view rest = line; !rest.empty();) {
-      const ssize_t written = ::write(STDERR_FILENO, rest.data(), rest.size());
-      if (written < 0 && errno != EINTR) break;
-      if (written > 0) rest.remove_prefix(static_cast<std::size_t>(written));
-    }
-    writing_ = false;
+/// Not by stdio, whose lock an exit would wait for.
+void blocking_write(std::string_view rest) {
+  while (!rest.empty()) {
+    const ssize_t written = ::write(STDERR_FILENO, rest.data(), rest.size());
+    if (written < 0 && errno != EINTR) return;
+    if (written > 0) rest.remove_prefix(static_cast<std::size_t>(written));
   }
-  void flush_() override {}
-
-  std::atomic<bool> writing_ = false;
-};
+}
 
 }  // namespace
 
+/// Its thread sleeps until there is a line: a daemon that has nothing to say does not wake up for its log.
 class StderrLog::Writer {
  public:
-  void write(const std::string& line) { logger_->info(spdlog::string_view_t(line)); }
-  /// False: somebody should read and does not.
-  [[nodiscard]] bool blocking_finish() const {
-    const auto until = std::chrono::steady_clock::now() + kLastWords;
-    while (threads_->queue_size() > 0 || stderr_->is_writing()) {
-      if (std::chrono::steady_clock::now() >= until) return false;
-      std::this_thread::sleep_for(1ms);
+  Writer() : thread_([this] { blocking_write_lines(); }) {}
+  ~Writer() { thread_.join(); }  // after blocking_finish()
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  void write(std::string line) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (lines_.size() >= kLinesHeld) lines_.pop_front();
+      lines_.push_back(std::move(line));
     }
-    return true;
+    more_.notify_one();
+  }
+  /// Nothing may be written any more. False: somebody should read and does not.
+  [[nodiscard]] bool blocking_finish() {
+    std::unique_lock lock(mutex_);
+    end_ = true;
+    more_.notify_one();
+    return ended_.wait_for(lock, kLastWords, [this] { return over_; });
   }
 
  private:
-  std::shared_ptr<Stderr> stderr_ = std::make_shared<Stderr>();
-  std::shared_ptr<spdlog::details::thread_pool> threads_ =
-      std::make_shared<spdlog::details::thread_pool>(kLinesHeld, 1);
-  std::shared_ptr<spdlog::async_logger> logger_ =
-      std::make_shared<spdlog::async_logger>("stint", stderr_, threads_, spdlog::async_overflow_policy::overrun_oldest);
+  void blocking_write_lines() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      more_.wait(lock, [this] { return end_ || !lines_.empty(); });
+      if (lines_.empty()) break;
+      const std::string line = std::move(lines_.front()) + "\n";
+      lines_.pop_front();
+      lock.unlock();
+      blocking_write(line);
+      lock.lock();
+    }
+    over_ = true;
+    ended_.notify_one();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable more_, ended_;
+  std::deque<std::string> lines_;
+  bool end_ = false, over_ = false;
+  std::thread thread_;
 };
 
 StderrLog::StderrLog(const domain::Ambient& ambient, Options options)

@@ -20,6 +20,7 @@ constexpr std::string_view kRunToken = "run-";
 
 std::string random_text(const domain::Ambient& ambient) {
   std::string text;
+  text.reserve(kTokenWords * 2 * sizeof(std::uint64_t));
   for (int i = 0; i < kTokenWords; ++i) text += fmt::format("{:016x}", ambient.random());
   return text;
 }

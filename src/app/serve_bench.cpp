@@ -28,10 +28,10 @@ class DoneAtOnce final : public domain::Driver {
   class Done final : public domain::Work {
    public:
     explicit Done(domain::WorkOrder order) : order_(std::move(order)) {}
-    Task<Result<domain::WorkReport>> run() override {
-      domain::WorkReport report;
-      report.outcome.kind = OutcomeKind::succeeded;
-      report.outcome.text = "done";
+    Task<Result<std::unique_ptr<domain::WorkReport>>> run() override {
+      auto report = std::make_unique<domain::WorkReport>();
+      report->outcome.kind = OutcomeKind::succeeded;
+      report->outcome.text = "done";
       co_return report;
     }
     void end(OutcomeKind, std::string) override {}

@@ -62,7 +62,9 @@ class ProcessWork final : public domain::Work {
         attempt_(std::make_unique<driver::Attempt>(std::move(attempt))),
         process_(wardens, *dialect_, std::move(options), events()) {}
 
-  Task<Result<domain::WorkReport>> run() override { co_return told(co_await process_.run(std::move(attempt_))); }
+  Task<Result<std::unique_ptr<domain::WorkReport>>> run() override {
+    co_return told(co_await process_.run(std::move(attempt_)));
+  }
   void end(OutcomeKind kind, std::string why) override { process_.end(kind, std::move(why)); }
 
  private:
@@ -79,16 +81,17 @@ class ProcessWork final : public domain::Work {
     };
     return events;
   }
-  Result<domain::WorkReport> told(Result<driver::ProcessReport> ended) const {
+  Result<std::unique_ptr<domain::WorkReport>> told(Result<std::unique_ptr<driver::ProcessReport>> ended) const {
     if (!ended) return fail(std::move(ended).error());
-    domain::WorkReport report;
-    report.outcome = std::move(ended->outcome);
-    hide_secrets(report.outcome.text);
-    hide_secrets(report.outcome.message);
-    for (Denial& denial : report.outcome.denials) hide_secrets(denial.call);
-    report.tools_used = ended->tools_used;
-    report.processes_ended = ended->processes_ended;
-    report.ending = ended->ending;
+    const driver::ProcessReport& seen = **ended;
+    auto report = std::make_unique<domain::WorkReport>();
+    report->outcome = std::move((*ended)->outcome);
+    hide_secrets(report->outcome.text);
+    hide_secrets(report->outcome.message);
+    for (Denial& denial : report->outcome.denials) hide_secrets(denial.call);
+    report->tools_used = seen.tools_used;
+    report->processes_ended = seen.processes_ended;
+    report->ending = seen.ending;
     return report;
   }
   void hide_secrets(std::string& text) const {

@@ -94,8 +94,8 @@ class Work {
   Work& operator=(const Work&) = delete;
 
   /// Once; until nothing of it is alive. Fails only if nothing was begun. If its chain is stopped, the work is ended
-  /// all the same before the stop goes on.
-  virtual Task<Result<WorkReport>> run() = 0;
+  /// all the same before the stop goes on. A pointer, never null: every frame that waits has room for what it gets.
+  virtual Task<Result<std::unique_ptr<WorkReport>>> run() = 0;
   /// Begins to end it; `kind` is what its outcome becomes unless it was done before. Called again it hurries.
   virtual void end(OutcomeKind kind, std::string why) = 0;
 };

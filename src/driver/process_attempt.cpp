@@ -34,48 +34,56 @@ class ProcessAttempt::Streams {
     for (auto* const read : {&output, &errors}) read->non_blocking(true);
   }
 
-  asio::posix::stream_descriptor input, output, errors;
+  Descriptor input, output, errors;
   std::string pending;  // for input, while a write is under way
   bool writing = false;
   bool close_after = false;  // when everything is written
 };
 
 ProcessAttempt::ProcessAttempt(Wardens& wardens, Dialect& dialect, ProcessOptions options, ProcessEvents events)
-    : wardens_(wardens), dialect_(dialect), options_(std::move(options)), events_(std::move(events)) {}
+    : wardens_(wardens),
+      dialect_(dialect),
+      options_(std::make_unique<ProcessOptions>(std::move(options))),
+      idle_timeout_(options_->idle_timeout),
+      polite_(options_->polite),
+      grace_(options_->grace),
+      events_(std::move(events)) {}
 
 ProcessAttempt::~ProcessAttempt() = default;
 
-Task<Result<ProcessReport>> ProcessAttempt::run(std::unique_ptr<const Attempt> attempt) {
-  STINT_CO_CHECK(start(dialect_.launch(*attempt)));
+Task<Result<std::unique_ptr<ProcessReport>>> ProcessAttempt::run(std::unique_ptr<const Attempt> attempt) {
+  STINT_CO_CHECK(start(*attempt));
   attempt.reset();
-  const Duration most = options_.polite + options_.grace + kFinishOffExtra;
+  const Duration most = polite_ + grace_ + kFinishOffExtra;
   STINT_CO_TRY(const Ended ended, co_await finally_do(attend(), finish_off(), most));
   co_return report(ended);
 }
 
-Result<> ProcessAttempt::start(Launch launch) {
+Result<> ProcessAttempt::start(const Attempt& attempt) {
+  Launch launch = dialect_.launch(attempt);
   if (why_ended_) return fail(Errc::cancelled, why_ended_->message);
   if (launch.argv.empty() || launch.argv.front().empty()) return fail(Errc::invalid, "there is no command to start");
   program_ = launch.argv.front();
   STINT_TRY(os::Pair input, os::pipe_to_write());
   STINT_TRY(os::Pair output, os::pipe_to_read());
   STINT_TRY(os::Pair errors, os::pipe_to_read());
+  const std::unique_ptr<ProcessOptions> options = std::move(options_);
   WardOptions start;
-  start.run = std::move(options_.run);
-  start.cgroup = std::move(options_.cgroup);
-  start.memory_bytes_max = options_.memory_bytes_max;
+  start.run = std::move(options->run);
+  start.cgroup = std::move(options->cgroup);
+  start.memory_bytes_max = options->memory_bytes_max;
   start.command = std::move(launch.argv);
-  std::vector<std::string> changes = std::move(options_.environment);
+  std::vector<std::string> changes = std::move(options->environment);
   for (const auto& [name, value] : launch.env) changes.push_back(value ? name + "=" + *value : name);
   changes.push_back(std::string(os::kMarkVariable) + "=" +
                     os::mark_beneath(os::environment(os::kMarkVariable), start.run));
   start.environment = os::environment_with(changes);
-  start.directory = std::move(options_.directory);
-  start.slots = std::move(options_.slots);
+  start.directory = std::move(options->directory);
+  start.slots = std::move(options->slots);
   start.put = {{input.theirs.get(), 0}, {output.theirs.get(), 1}, {errors.theirs.get(), 2}};
   start.own_group = true;
-  start.lease = options_.lease;
-  start.grace = options_.grace;
+  start.lease = options->lease;
+  start.grace = options->grace;
   STINT_TRY(ward_, Ward::start(wardens_, start));
   streams_ = std::make_unique<Streams>(wardens_.reactor().io(), std::move(input.ours), std::move(output.ours),
                                        std::move(errors.ours));
@@ -129,14 +137,14 @@ Task<> ProcessAttempt::escalate() {
   const PoliteEnd polite = dialect_.polite_end();
   if (scope_ == nullptr) co_return;  // it has ended by itself meanwhile
   scope_->spawn(write(polite.stdin_bytes, polite.close_stdin));
-  if (polite.signal == 0) co_await sleep_for(options_.polite);
+  if (polite.signal == 0) co_await sleep_for(polite_);
   if (ward_ != nullptr) ward_->end(polite.signal != 0 ? polite.signal : SIGTERM);
 }
 
 /// It has said what it had to say: it may go by itself.
 Task<> ProcessAttempt::see_off() {
   co_await write("", true);
-  co_await sleep_for(options_.grace);
+  co_await sleep_for(grace_);
   if (ward_ != nullptr) ward_->end(SIGTERM);
 }
 
@@ -155,9 +163,9 @@ Task<> ProcessAttempt::write(std::string text, bool close) {
   if (streams.close_after) streams.input.close(ignored);
 }
 
-Task<> ProcessAttempt::read(asio::posix::stream_descriptor& from, void (ProcessAttempt::*take)(std::string_view)) {
+Task<> ProcessAttempt::read(Descriptor& from, void (ProcessAttempt::*take)(std::string_view)) {
   while (true) {
-    const auto [failed] = co_await from.async_wait(asio::posix::stream_descriptor::wait_read, use_task);
+    const auto [failed] = co_await from.async_wait(Descriptor::wait_read, use_task);
     if (failed) break;
     boost::system::error_code error;
     const std::span<char> room = wardens_.read_room();  // everybody's: no await until it is used
@@ -215,7 +223,7 @@ void ProcessAttempt::take_line(std::string_view line) {
 }
 
 Task<> ProcessAttempt::watch_life() {
-  const Duration pause = std::clamp(options_.idle_timeout / kLifeChecksPerTimeout, kLifeCheckLeast, kLifeCheckMost);
+  const Duration pause = std::clamp(idle_timeout_ / kLifeChecksPerTimeout, kLifeCheckLeast, kLifeCheckMost);
   // An idle CLI's own timers use some CPU time; a twentieth of one core is work.
   const auto busy = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(pause / kBusyPerTick));
   std::uint64_t ticks = 0;
@@ -225,15 +233,15 @@ Task<> ProcessAttempt::watch_life() {
     const std::uint64_t now = ward_->cpu_ticks();
     const std::uint64_t before = std::exchange(ticks, now);
     if (now < before || now - before >= busy) note_life();  // less: one of its processes has ended
-    if (wardens_.reactor().now() - last_life_ < options_.idle_timeout) continue;
-    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(options_.idle_timeout).count();
+    if (wardens_.reactor().now() - last_life_ < idle_timeout_) continue;
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(idle_timeout_).count();
     const bool brief = ms < 1000;
     end(OutcomeKind::stalled,
         "no output and no work for " + std::to_string(brief ? ms : ms / 1000) + (brief ? " ms" : " s"));
   }
 }
 
-Result<ProcessReport> ProcessAttempt::report(const Ended& ended) {
+Result<std::unique_ptr<ProcessReport>> ProcessAttempt::report(const Ended& ended) {
   if (ended.start_errno != 0) {
     Error error = os::system_error("cannot start " + program_, ended.start_errno);
     if (ended.start_errno != ENOENT) return fail(std::move(error));
@@ -245,23 +253,23 @@ Result<ProcessReport> ProcessAttempt::report(const Ended& ended) {
   end.killed_by_us = why_ended_.has_value() || ended.by_lease;
   end.oom = ended.out_of_memory;
   end.stderr_tail = error_tail_;
-  ProcessReport report;
-  report.outcome = dialect_.finish(end);
-  report.processes_ended = ended.processes;
-  report.ending = std::chrono::microseconds(ended.ending_us);
-  report.tools_used = tools_used_;
-  report.output_seen = output_seen_;
+  auto report = std::make_unique<ProcessReport>();
+  report->outcome = dialect_.finish(end);
+  report->processes_ended = ended.processes;
+  report->ending = std::chrono::microseconds(ended.ending_us);
+  report->tools_used = tools_used_;
+  report->output_seen = output_seen_;
   // An agent that was asked to end may still give a result, of having been interrupted: that is not why it ended.
   const bool done = why_ended_ ? why_ended_->done_before : leaving_;
-  if (done || report.outcome.kind == OutcomeKind::succeeded) return report;
+  if (done || report->outcome.kind == OutcomeKind::succeeded) return report;
   if (why_ended_) {
-    report.outcome.kind = why_ended_->kind;
-    report.outcome.message = why_ended_->message;
+    report->outcome.kind = why_ended_->kind;
+    report->outcome.message = why_ended_->message;
   } else if (ended.by_stint || ended.by_lease) {
-    report.outcome.kind = OutcomeKind::in_doubt;
-    report.outcome.message = ended.by_lease
-                                 ? "stint was stopped for longer than the lease, and the process was ended"
-                                 : "the warden was killed, and the process was ended: what it had done is unknown";
+    report->outcome.kind = OutcomeKind::in_doubt;
+    report->outcome.message = ended.by_lease
+                                  ? "stint was stopped for longer than the lease, and the process was ended"
+                                  : "the warden was killed, and the process was ended: what it had done is unknown";
   }
   return report;
 }

@@ -56,8 +56,9 @@ class ProcessAttempt {
   ProcessAttempt& operator=(const ProcessAttempt&) = delete;
 
   /// Once. Fails only if nothing was started. If the awaiting chain is stopped, the process is ended all the same, and
-  /// the stop goes on when it is gone. The attempt is let go of as soon as the process has it: many wait for long.
-  Task<Result<ProcessReport>> run(std::unique_ptr<const Attempt> attempt);
+  /// the stop goes on when it is gone. Many wait for long: the attempt is let go of as soon as the process has it, and
+  /// there is no room for the report (never null) before there is one.
+  Task<Result<std::unique_ptr<ProcessReport>>> run(std::unique_ptr<const Attempt> attempt);
   /// Begins to end it, in the dialect's own way first; `kind` is what its outcome becomes, unless it was done before.
   /// Called again it hurries.
   void end(OutcomeKind kind, std::string why);
@@ -70,12 +71,12 @@ class ProcessAttempt {
     std::string message;
     bool done_before = false;  // the result had come
   };
-  Result<> start(Launch launch);
+  Result<> start(const Attempt& attempt);
   Task<Result<Ended>> attend();
   Task<> finish_off();
   Task<> write(std::string text, bool close);
   /// `take` is given what comes, and nothing at the end.
-  Task<> read(boost::asio::posix::stream_descriptor& from, void (ProcessAttempt::*take)(std::string_view));
+  Task<> read(Descriptor& from, void (ProcessAttempt::*take)(std::string_view));
   Task<> watch_life();
   Task<> escalate();
   Task<> see_off();
@@ -84,11 +85,12 @@ class ProcessAttempt {
   void take_errors(std::string_view bytes);
   void take_line(std::string_view line);
   void note_life() noexcept { last_life_ = wardens_.reactor().now(); }
-  Result<ProcessReport> report(const Ended& ended);
+  Result<std::unique_ptr<ProcessReport>> report(const Ended& ended);
 
   Wardens& wardens_;
   Dialect& dialect_;
-  ProcessOptions options_;  // what the start takes is gone with it
+  std::unique_ptr<ProcessOptions> options_;  // until it is started
+  const Duration idle_timeout_, polite_, grace_;
   ProcessEvents events_;
   std::string program_;  // for messages
   std::unique_ptr<Streams> streams_;

@@ -57,7 +57,7 @@ class ProcessAttemptTest : public testing::Test {
     };
     ProcessAttempt process(*wardens_, *dialect, options_, std::move(events));
     running = &process;
-    std::optional<Result<ProcessReport>> report;
+    std::optional<Result<std::unique_ptr<ProcessReport>>> report;
     auto body = [&]() -> Task<> { report = co_await process.run(std::make_unique<Attempt>(attempt)); };
     {
       RootScope scope(reactor_);
@@ -66,7 +66,9 @@ class ProcessAttemptTest : public testing::Test {
     }
     expect_nothing_left();
     process.end(OutcomeKind::cancelled, "too late");  // must do nothing any more
-    return report ? std::move(*report) : fail(Errc::cancelled, "stopped");
+    if (!report) return fail(Errc::cancelled, "stopped");
+    if (!*report) return fail(report->error());
+    return **std::move(*report);
   }
 
   Reactor reactor_;
@@ -267,7 +269,7 @@ TEST_F(ProcessAttemptTest, a_hundred_at_once_leave_no_process_and_no_descriptor)
     auto dialect = make_dialect("command").value();
     ProcessAttempt process(*wardens_, *dialect, options_, {});
     const auto report = co_await process.run(std::make_unique<Attempt>(shell("setsid sleep 60 & cat; echo x")));
-    succeeded += report && report->outcome.kind == OutcomeKind::succeeded ? 1 : 0;
+    succeeded += report && (*report)->outcome.kind == OutcomeKind::succeeded ? 1 : 0;
   };
   {
     RootScope scope(reactor_);

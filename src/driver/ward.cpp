@@ -146,7 +146,7 @@ std::uint64_t Ward::cpu_ticks() const {
   return sum;
 }
 
-Task<> Ward::readable() { co_await control_.async_wait(asio::posix::stream_descriptor::wait_read, use_task); }
+Task<> Ward::readable() { co_await control_.async_wait(Descriptor::wait_read, use_task); }
 
 Task<Ended> Ward::ended() {
   const Executor& clock = wardens_.reactor();

@@ -19,6 +19,9 @@
 
 namespace stint::driver {
 
+/// With the executor's own type, which is a third of the size of one that may be any.
+using Descriptor = asio::posix::basic_stream_descriptor<asio::io_context::executor_type>;
+
 /// Beats come four times as often; a shorter lease would be spent on them.
 inline constexpr Duration kLeaseLeast = std::chrono::milliseconds(100);
 
@@ -105,7 +108,7 @@ class Ward {
   std::string cgroup_;
   Duration lease_;
   Duration grace_;
-  asio::posix::stream_descriptor control_;
+  Descriptor control_;
   pid_t pid_ = 0;
   TimePoint overdue_ = TimePoint::max();  // told to end, and not done by then: it is frozen itself
   std::optional<Ended> ended_;

@@ -218,13 +218,13 @@ bool Engine::assign(store::WorkerNumber owner, store::Claim& claim, std::unique_
   const auto found = book_->find(claim.agent);
   if (found == book_->end() || pool_.free_workers() == 0) return false;  // the pool may have shrunk meanwhile
   const AgentSpec& spec = found->second;
-  pool::Assignment assignment;
-  assignment.account = spec.account;
-  assignment.budget = spec.budget;
-  assignment.on_crash = spec.on_crash;
-  assignment.permits = std::move(permits);
-  assignment.claim = claim;
-  assignment.carried = worker_.take(owner, claim);
+  auto assignment = std::make_unique<pool::Assignment>();
+  assignment->account = spec.account;
+  assignment->budget = spec.budget;
+  assignment->on_crash = spec.on_crash;
+  assignment->permits = std::move(permits);
+  assignment->claim = claim;
+  assignment->carried = worker_.take(owner, claim);
   JobOptions options;
   options.label = claim.id;
   return pool_.submit_nowait(std::move(assignment), std::move(options)).has_value();

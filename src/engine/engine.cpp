@@ -36,7 +36,8 @@ Engine::Engine(Parts parts, EngineOptions options, Book book)
       book_(std::make_shared<const Book>(std::move(book))),
       settler_(parts_.store),
       worker_({parts_.store, parts_.driver, parts_.scribe, parts_.ambient, settler_, changes_, log_}),
-      pool_([this](pool::Assignment assignment, JobContext& job) { return worker_.carry(std::move(assignment), job); },
+      pool_([this](std::unique_ptr<pool::Assignment> assignment,
+                   JobContext& job) { return worker_.carry(std::move(assignment), job); },
             [this] {
               PoolOptions pool = options_.pool;
               pool.startable_queue_size = [this] { return startable_; };

@@ -136,7 +136,7 @@ class Engine {
   events::Changes changes_;
   pool::Settler settler_;
   pool::Worker worker_;
-  WorkerPool<pool::Assignment> pool_;
+  WorkerPool<std::unique_ptr<pool::Assignment>> pool_;
   Phase phase_ = Phase::starting;
   std::optional<store::WorkerNumber> owner_;
   TimePoint leased_until_{};

@@ -68,7 +68,7 @@ class ScriptedWork final : public domain::Work {
  public:
   ScriptedWork(Script script, Listener listener, int& alive)
       : script_(std::move(script)), listener_(std::move(listener)), alive_(alive) {}
-  Task<Result<domain::WorkReport>> run() override {
+  Task<Result<std::unique_ptr<domain::WorkReport>>> run() override {
     struct Alive {
       int& count;
       explicit Alive(int& counter) : count(counter) { ++count; }
@@ -90,10 +90,10 @@ class ScriptedWork final : public domain::Work {
       script_.outcome.usage.out = script_.uses;
       if (!ended_) co_await race(nap(), told());
     }
-    domain::WorkReport report;
-    report.outcome = script_.outcome;
-    report.tools_used = script_.tools;
-    if (ended_) report.outcome.kind = *ended_;
+    auto report = std::make_unique<domain::WorkReport>();
+    report->outcome = script_.outcome;
+    report->tools_used = script_.tools;
+    if (ended_) report->outcome.kind = *ended_;
     co_return report;
   }
   void end(OutcomeKind kind, std::string why) override {

@@ -86,7 +86,7 @@ Task<bool> Recorder::write_some() {
     text = std::exchange(text_, {});
   } else {
     note = std::move(notes_.front());
-    notes_.pop_front();
+    notes_.erase(notes_.begin());
   }
   Patience patience;
   while (true) {

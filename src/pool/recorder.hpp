@@ -9,9 +9,9 @@
 #include "store/store.hpp"
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace stint::pool {
 
@@ -53,7 +53,7 @@ class Recorder {
   const std::int64_t fence_;
   const std::string id_;
   std::string text_;
-  std::deque<Note> notes_;
+  std::vector<Note> notes_;
   std::uint32_t notes_seen_ = 0;
   std::string conversation_;
   std::uint64_t left_out_ = 0;

@@ -15,6 +15,7 @@
 // 3. Permits are given back when the work is gone, never before.
 // 4. Effects that may be unknown are said to be so before the attempt is settled: a crash between the two finds the
 //    run in doubt as well.
+// 5. Thousands may wait for their work: what is needed only before or after it has no room in the frames that wait.
 
 namespace stint::pool {
 namespace {
@@ -26,17 +27,17 @@ constexpr std::uint32_t kAttemptsDefault = 3;
 constexpr std::uint32_t kNotesPage = 500;
 constexpr Duration kFamilyLook = std::chrono::seconds(1);
 
-domain::WorkReport not_begun(OutcomeKind kind, std::string message) {
-  domain::WorkReport report;
-  report.begun = false;
-  report.outcome.kind = kind;
-  report.outcome.message = std::move(message);
+std::unique_ptr<domain::WorkReport> not_begun(OutcomeKind kind, std::string message) {
+  auto report = std::make_unique<domain::WorkReport>();
+  report->begun = false;
+  report->outcome.kind = kind;
+  report->outcome.message = std::move(message);
   return report;
 }
 
-domain::WorkReport not_begun(const Error& error) {
-  domain::WorkReport report = not_begun(OutcomeKind::agent_error, error.describe());
-  report.starved = error == Errc::exhausted && error.retry() == Retry::safe;
+std::unique_ptr<domain::WorkReport> not_begun(const Error& error) {
+  auto report = not_begun(OutcomeKind::agent_error, error.describe());
+  report->starved = error == Errc::exhausted && error.retry() == Retry::safe;
   return report;
 }
 
@@ -86,30 +87,31 @@ std::unique_ptr<Carried> Worker::take(store::WorkerNumber owner, const store::Cl
   return std::make_unique<Carried>(*this, owner, claim);
 }
 
-Task<Result<>> Worker::carry(Assignment assignment, JobContext& job) {
-  Carried& carried = *assignment.carried;
+Task<Result<>> Worker::carry(std::unique_ptr<Assignment> assignment, JobContext& job) {
+  Carried& carried = *assignment->carried;
   carried.worker = to_string(job.worker());
   parts_.changes.tell(carried.id, events::Changes::Kind::on_its_way);
-  Attempted attempted = co_await attempt(assignment, carried, job);
-  if (assignment.permits) assignment.permits->release();
-  assignment.permits.reset();
-  Result<> settled = co_await settle(assignment, carried, std::move(attempted));
+  const Report report = co_await attempt(*assignment, carried, job);
+  if (assignment->permits) assignment->permits->release();
+  assignment->permits.reset();
+  Result<> settled = co_await settle(*assignment, carried, *report);
   parts_.changes.tell(carried.id);
   co_return settled;
 }
 
 /// What earlier attempts left, if there were any: a conversation that was under way when its worker died is in the
 /// notes only.
-Task<Result<domain::RunMemo>> Worker::recall(const Assignment& assignment) {
+Task<Result<>> Worker::recall(const Assignment& assignment, Carried& carried) {
   const store::Claim& claim = assignment.claim;
-  domain::RunMemo memo;
-  if (claim.fence <= 1 && claim.lost == 0) co_return memo;
+  if (claim.fence <= 1 && claim.lost == 0) co_return Result<>();
+  carried.before_ = std::make_unique<domain::RunMemo>();
+  domain::RunMemo& memo = *carried.before_;
   STINT_CO_TRY(const auto run, co_await parts_.store.find(claim.id));
   if (run && !run->result.empty()) {
     STINT_CO_TRY(memo, parts_.scribe.read_memo(run->result));
   }
   const bool may_resume = memo.resumes || claim.lost > 0;
-  if (!may_resume || assignment.on_crash == domain::OnCrash::rerun) co_return memo;
+  if (!may_resume || assignment.on_crash == domain::OnCrash::rerun) co_return Result<>();
   std::int64_t after = 0;
   while (true) {
     STINT_CO_TRY(const auto page, co_await parts_.store.events(claim.id, after, kNotesPage));
@@ -120,12 +122,11 @@ Task<Result<domain::RunMemo>> Worker::recall(const Assignment& assignment) {
     if (page.size() < kNotesPage) break;
   }
   memo.resumes = !memo.conversation.empty();
-  co_return memo;
+  co_return Result<>();
 }
 
 /// Apart, and not a part of any frame: the run waits for long, and needs it no more.
-Result<std::unique_ptr<domain::WorkOrder>> Worker::order_of(Assignment& assignment, Carried& carried,
-                                                            const domain::RunMemo& memo) const {
+Result<std::unique_ptr<domain::WorkOrder>> Worker::order_of(Assignment& assignment, Carried& carried) const {
   STINT_TRY(domain::RunInput input, parts_.scribe.read_input(std::exchange(assignment.claim.input, {})));
   auto order = std::make_unique<domain::WorkOrder>();
   order->run = carried.id;
@@ -139,49 +140,46 @@ Result<std::unique_ptr<domain::WorkOrder>> Worker::order_of(Assignment& assignme
   if (assignment.budget.tokens || assignment.budget.money_micros) {
     carried.budgets_.push_back({carried.id, assignment.budget});
   }
-  order->usage_before = memo.usage;
-  if (memo.resumes) {
-    order->conversation = memo.conversation;
+  if (carried.before_) order->usage_before = carried.before_->usage;
+  if (carried.before_ && carried.before_->resumes) {
+    order->conversation = carried.before_->conversation;
     order->interrupted = assignment.claim.lost > 0 ? "the process that carried it was lost" : "it was interrupted";
   }
-  carried.usage = memo.usage;
+  carried.usage = order->usage_before;
   carried.trace_ = order->input.trace;
   return order;
 }
 
-Task<Worker::Attempted> Worker::attempt(Assignment& assignment, Carried& carried, JobContext& job) {
-  Attempted attempted;
+Task<Worker::Report> Worker::attempt(Assignment& assignment, Carried& carried, JobContext& job) {
   Patience patience;
   while (true) {
-    Result<domain::RunMemo> memo = co_await recall(assignment);
-    if (memo) {
-      attempted.memo = std::move(*memo);
-      break;
-    }
-    if (!Patience::may_ask_again(memo.error()) || carried.stopped() != Carried::Stop::none) {
-      attempted.report = not_begun(memo.error());
-      co_return attempted;
+    const Result<> recalled = co_await recall(assignment, carried);
+    if (recalled) break;
+    if (!Patience::may_ask_again(recalled.error()) || carried.stopped() != Carried::Stop::none) {
+      co_return not_begun(recalled.error());
     }
     co_await patience.wait();
   }
-  Result<std::unique_ptr<domain::WorkOrder>> order = order_of(assignment, carried, attempted.memo);
-  if (!order) {
-    attempted.report = not_begun(order.error());
-    co_return attempted;
-  }
-  parts_.log.say(domain::LogLevel::info, "run begun",
-                 {{"run", carried.id},
-                  {"attempt", std::to_string(carried.attempt)},
-                  {"agent", carried.agent},
-                  {"worker", carried.worker},
-                  {"trace", carried.trace_}});
-  attempted.report = co_await work(assignment, carried, std::move(*order), job);
-  co_return attempted;
+  Result<std::unique_ptr<domain::WorkOrder>> order = order_of(assignment, carried);
+  if (!order) co_return not_begun(order.error());
+  log_begin(carried);
+  co_return co_await work(assignment, carried, std::move(*order), job);
+}
+
+/// Apart for the same reason: the order would have room in the frame of who calls the driver.
+Result<std::unique_ptr<domain::Work>> Worker::begin(std::unique_ptr<domain::WorkOrder> order,
+                                                    domain::Work::Listener listener) const {
+  return parts_.driver.begin(std::move(*order), std::move(listener));
+}
+
+/// The stop came before the work could begin.
+Worker::Report Worker::stopped_before(const Carried& carried) {
+  return not_begun(outcome_of(carried.stopped()), carried.stop_text_);
 }
 
 /// The driver's part, with all that watches over it.
-Task<domain::WorkReport> Worker::work(Assignment& assignment, Carried& carried,
-                                      std::unique_ptr<domain::WorkOrder> order, JobContext& job) {
+Task<Worker::Report> Worker::work(Assignment& assignment, Carried& carried, std::unique_ptr<domain::WorkOrder> order,
+                                  JobContext& job) {
   if (assignment.permits) {
     const auto assigned =
         assignment.permits->assign(order->mark(), order->input.title.empty() ? carried.agent : order->input.title);
@@ -190,35 +188,29 @@ Task<domain::WorkReport> Worker::work(Assignment& assignment, Carried& carried,
     order->slot = assignment.permits->slot_of(domain::agent_limit(carried.agent));
   }
   Recorder recorder(parts_.store, parts_.scribe, parts_.changes, carried.owner, assignment.claim);
-  const Usage before = order->usage_before;
   const auto used = carried.budgets_.empty() ? nullptr : std::make_unique<Bell>();
   auto listener = [&](const domain::WorkNews& news) {
     job.beat();
     recorder.hear(news);
     if (news.kind != domain::WorkNews::Kind::usage) return;
-    carried.usage = before;
+    carried.usage = carried.before_ ? carried.before_->usage : Usage();
     carried.usage += news.usage;
     watch_budget(carried, carried.usage, assignment.budget);
     if (used) used->ring();
   };
   const std::string conversation = order->conversation;
-  if (carried.stopped() != Carried::Stop::none) {
-    co_return not_begun(outcome_of(carried.stopped()), carried.stop_text_);
-  }
+  if (carried.stopped() != Carried::Stop::none) co_return stopped_before(carried);
   // Until its conversation is kept somewhere, nobody could take it up again.
   if (assignment.on_crash == domain::OnCrash::resume && conversation.empty()) {
     const bool ours = co_await mark(carried, true);
     if (!ours) carried.stop(Carried::Stop::fenced, "others have taken it");
-    if (carried.stopped() != Carried::Stop::none) {
-      co_return not_begun(outcome_of(carried.stopped()), carried.stop_text_);
-    }
+    if (carried.stopped() != Carried::Stop::none) co_return stopped_before(carried);
     auto kept = [this, &carried]() -> Task<> { (void)co_await mark(carried, false); };
     recorder.on_conversation_kept(kept);
   }
-  auto work = parts_.driver.begin(std::move(*order), listener);
-  order.reset();
+  auto work = begin(std::move(order), listener);
   if (!work) co_return not_begun(work.error());
-  auto body = [&](Scope& scope) -> Task<Result<domain::WorkReport>> {
+  auto body = [&](Scope& scope) -> Task<Result<Report>> {
     struct Reachable {
       Carried& carried;
       ~Reachable() { carried.work_ = nullptr; }
@@ -230,7 +222,7 @@ Task<domain::WorkReport> Worker::work(Assignment& assignment, Carried& carried,
     scope.spawn(recorder.run());
     if (used) scope.spawn(watch_family(carried, *used));
     if (assignment.claim.left) scope.spawn(end_at(carried, scope.executor().now() + *assignment.claim.left));
-    Result<domain::WorkReport> report = co_await (*work)->run();
+    Result<Report> report = co_await (*work)->run();
     carried.work_ = nullptr;
     co_await recorder.flush();
     scope.cancel();
@@ -239,10 +231,9 @@ Task<domain::WorkReport> Worker::work(Assignment& assignment, Carried& carried,
   auto report = co_await with_scope(std::ref(body));
   counts_.output_left_out += recorder.left_out();
   if (!report) {
-    if (carried.stopped() == Carried::Stop::none) co_return not_begun(report.error());
-    co_return not_begun(outcome_of(carried.stopped()), carried.stop_text_);
+    co_return carried.stopped() == Carried::Stop::none ? not_begun(report.error()) : stopped_before(carried);
   }
-  std::string& last = report->outcome.conversation;
+  std::string& last = (*report)->outcome.conversation;
   if (last.empty()) last = recorder.conversation().empty() ? conversation : recorder.conversation();
   co_return std::move(*report);
 }
@@ -328,12 +319,12 @@ domain::Verdict Worker::judge(const Assignment& assignment, const Carried& carri
   return verdict;
 }
 
-Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, Attempted attempted) {
-  domain::WorkReport& report = attempted.report;
+Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, domain::WorkReport& report) {
   Outcome& outcome = report.outcome;
   const domain::Verdict verdict = judge(assignment, carried, report);
 
-  domain::RunMemo memo = std::move(attempted.memo);
+  domain::RunMemo memo;
+  if (carried.before_) memo = std::move(*carried.before_);
   memo.usage += outcome.usage;
   memo.text = std::move(outcome.text);
   memo.conversation = outcome.conversation;
@@ -371,6 +362,15 @@ Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, At
   ++counts_.settled[*state];
   if (outcome.kind == OutcomeKind::succeeded) co_return Result<>();
   co_return fail(outcome.kind == OutcomeKind::cancelled ? Errc::cancelled : Errc::failed, verdict.why);
+}
+
+void Worker::log_begin(const Carried& carried) const {
+  parts_.log.say(domain::LogLevel::info, "run begun",
+                 {{"run", carried.id},
+                  {"attempt", std::to_string(carried.attempt)},
+                  {"agent", carried.agent},
+                  {"worker", carried.worker},
+                  {"trace", carried.trace_}});
 }
 
 /// No state: others have it.

@@ -50,6 +50,7 @@ class Carried {
   Worker& worker_;
   Stop stop_ = Stop::none;
   std::string stop_text_;
+  std::unique_ptr<domain::RunMemo> before_;  // what earlier attempts left; null: there were none
   domain::Work* work_ = nullptr;
   std::string trace_;
   std::vector<domain::RunInput::BudgetAbove> budgets_;  // its own as well, if tokens or money are bounded
@@ -88,7 +89,7 @@ class Worker {
   /// From here on it is one of ours. To be put into an assignment.
   [[nodiscard]] std::unique_ptr<Carried> take(store::WorkerNumber owner, const store::Claim& claim);
   /// One run, from its claim to its end or its next wait.
-  Task<Result<>> carry(Assignment assignment, JobContext& job);
+  Task<Result<>> carry(std::unique_ptr<Assignment> assignment, JobContext& job);
 
   /// By id and fence: while the store's answer to the end of one attempt is on its way, the next may be here already.
   using Key = std::pair<std::string, std::int64_t>;
@@ -102,16 +103,15 @@ class Worker {
 
  private:
   friend class Carried;
-  struct Attempted {
-    domain::WorkReport report;
-    domain::RunMemo memo;  ///< of earlier attempts
-  };
-  Task<Result<domain::RunMemo>> recall(const Assignment& assignment);
-  Task<Attempted> attempt(Assignment& assignment, Carried& carried, JobContext& job);
-  Result<std::unique_ptr<domain::WorkOrder>> order_of(Assignment& assignment, Carried& carried,
-                                                      const domain::RunMemo& memo) const;
-  Task<domain::WorkReport> work(Assignment& assignment, Carried& carried, std::unique_ptr<domain::WorkOrder> order,
-                                JobContext& job);
+  using Report = std::unique_ptr<domain::WorkReport>;  // never null
+  Task<Result<>> recall(const Assignment& assignment, Carried& carried);
+  Task<Report> attempt(Assignment& assignment, Carried& carried, JobContext& job);
+  Result<std::unique_ptr<domain::WorkOrder>> order_of(Assignment& assignment, Carried& carried) const;
+  Task<Report> work(Assignment& assignment, Carried& carried, std::unique_ptr<domain::WorkOrder> order,
+                    JobContext& job);
+  Result<std::unique_ptr<domain::Work>> begin(std::unique_ptr<domain::WorkOrder> order,
+                                              domain::Work::Listener listener) const;
+  static Report stopped_before(const Carried& carried);
   Task<bool> mark(Carried& carried, bool unsafe);
   Task<> end_at(Carried& carried, TimePoint deadline);
   void watch_budget(Carried& carried, const Usage& usage, const domain::BudgetSpec& budget);
@@ -119,7 +119,8 @@ class Worker {
   void end_family(const std::string& head, const std::string& used_up);
   [[nodiscard]] domain::Verdict judge(const Assignment& assignment, const Carried& carried,
                                       const domain::WorkReport& report);
-  Task<Result<>> settle(const Assignment& assignment, Carried& carried, Attempted attempted);
+  Task<Result<>> settle(const Assignment& assignment, Carried& carried, domain::WorkReport& report);
+  void log_begin(const Carried& carried) const;
   void log_end(const Carried& carried, const domain::Verdict& verdict, OutcomeKind outcome,
                std::optional<domain::RunState> state) const;
 

@@ -90,7 +90,7 @@ class SimWork final : public domain::Work {
         listener_(std::move(listener)),
         permit_(std::move(permit)) {}
 
-  Task<Result<domain::WorkReport>> run() override {
+  Task<Result<std::unique_ptr<domain::WorkReport>>> run() override {
     work_ = world_.begin_work(order_, process_, std::move(permit_));
     const SimAgent& agent = world_.agent(order_.agent);
     const bool talks = agent.on_crash != domain::OnCrash::doubt;
@@ -132,19 +132,20 @@ class SimWork final : public domain::Work {
     news.text = std::move(text);
     listener_(news);
   }
-  domain::WorkReport report(bool talks, const std::string& conversation) {
-    domain::WorkReport report;
-    report.outcome.conversation = conversation;
-    report.outcome.message = why_;
-    report.tools_used = work_->effects;
+  std::unique_ptr<domain::WorkReport> report(bool talks, const std::string& conversation) {
+    auto report = std::make_unique<domain::WorkReport>();
+    Outcome& outcome = report->outcome;
+    outcome.conversation = conversation;
+    outcome.message = why_;
+    report->tools_used = work_->effects;
     if (work_->by_lease) {
-      report.outcome.kind = OutcomeKind::in_doubt;
+      outcome.kind = OutcomeKind::in_doubt;
     } else if (told_) {
-      report.outcome.kind = kind_;
+      outcome.kind = kind_;
     } else {
-      world_.draw_outcome(report.outcome, talks);
+      world_.draw_outcome(outcome, talks);
     }
-    world_.hear_report(order_.run, report);
+    world_.hear_report(order_.run, *report);
     return report;
   }
 

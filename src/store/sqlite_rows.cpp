@@ -197,8 +197,8 @@ Result<> SqliteRows::put(const GateRow& gate) {
   return query.run();
 }
 
-std::string SqliteRows::lease_path(WorkerNumber worker) const {
-  return leases_ + "/" + std::to_string(worker) + ".lock";
+std::string SqliteRows::lease_path(const std::string& leases, WorkerNumber worker) {
+  return leases + "/" + std::to_string(worker) + ".lock";
 }
 
 Result<WorkerNumber> SqliteRows::add_worker(const std::string& label, WallTime now) {
@@ -254,6 +254,11 @@ Result<std::vector<WorkerRow>> SqliteRows::workers() {
   while (query.next()) found.push_back(read_worker(query));
   STINT_CHECK(query.end());
   return found;
+}
+
+Result<bool> SqliteRows::are_all_own() {
+  STINT_TRY(const std::vector<WorkerRow> all, workers());
+  return std::ranges::all_of(all, [this](const WorkerRow& worker) { return own_.contains(worker.number); });
 }
 
 Result<std::vector<WorkerState>> SqliteRows::worker_states(WallTime now) {

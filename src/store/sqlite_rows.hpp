@@ -80,11 +80,17 @@ class SqliteRows final : public Rows {
   /// … or forgotten, with what was read: the step is taken back, or a new transaction begins.
   void forget_kept();
 
+  /// No worker of another process is there, which might die and leave no other trace than its lock.
+  Result<bool> are_all_own();
+
   /// As if the process that enrolled it were gone.
   void drop_lease(WorkerNumber worker) { own_.erase(worker); }
 
+  /// Of a worker; its time says when it beat last.
+  [[nodiscard]] static std::string lease_path(const std::string& leases, WorkerNumber worker);
+
  private:
-  [[nodiscard]] std::string lease_path(WorkerNumber worker) const;
+  [[nodiscard]] std::string lease_path(WorkerNumber worker) const { return lease_path(leases_, worker); }
   Result<RunRow> read_run(const Query& query);
   Result<std::optional<RunRow>> read_one(Query& query);
   Result<std::vector<RunRow>> read_all(Query& query);

@@ -55,8 +55,10 @@ Result<Schema> migrate(Database& database, const std::string& path) {
 
 Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path, const domain::Ambient& ambient,
                                                                 Duration patience) {
-  const std::string leases = path + ".workers";
   std::error_code error;
+  // Where it lies: SQLite has its log there, and who comes by a link must find the same leases.
+  if (const auto place = std::filesystem::weakly_canonical(path, error); !error) path = place.string();
+  const std::string leases = path + ".workers";
   std::filesystem::create_directories(leases, error);
   if (error) {
     return fail(Errc::denied,
@@ -73,7 +75,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path
   os::unlock_slot(gate.get());
   STINT_TRY(Database database, std::move(opened));
   STINT_TRY(Database for_reading, Database::open(path, Database::Access::read, patience));
-  std::unique_ptr<SqliteStore> store(new SqliteStore());
+  std::unique_ptr<SqliteStore> store(new SqliteStore(path, leases, ambient));
   store->schema_ = schema;
   store->writer_ = std::make_unique<SqliteWriter>(store->writing_.reactor(), std::move(database), leases,
                                                   std::move(gate), ambient, patience);
@@ -131,8 +133,19 @@ Task<Result<WorkerNumber>> SqliteStore::enrol(std::string label) {
   return write([label = std::move(label)](Ledger& ledger) { return ledger.enrol(label); });
 }
 
+Task<SqliteStillness::Look> SqliteStore::look() {
+  co_return stillness_.look((co_await current_token()).executor().now());
+}
+
 Task<Result<Beat>> SqliteStore::beat(WorkerNumber worker) {
-  return write([worker](Ledger& ledger) { return ledger.beat(worker); });
+  const SqliteStillness::Look now = co_await look();
+  if (now.settled && now == beaten_.at && worker == beaten_.worker) {
+    os::say_written(SqliteRows::lease_path(leases_, worker), ambient_.wall_now());
+    co_return beaten_.beat;
+  }
+  auto beat = co_await write([worker](Ledger& ledger) { return ledger.beat(worker); });
+  if (beat && beat->alive) beaten_ = {now, worker, *beat};
+  co_return beat;
 }
 
 Task<Result<>> SqliteStore::drain(WorkerNumber worker) {
@@ -168,7 +181,11 @@ Task<Result<>> SqliteStore::answer(std::string id) {
 }
 
 Task<Result<std::vector<Ready>>> SqliteStore::ready(std::uint32_t most) {
-  return read([most](Reader& reader) { return reader.ledger.ready(most); });
+  const SqliteStillness::Look now = co_await look();
+  if (now.settled && now == nothing_ready_) co_return std::vector<Ready>();
+  auto ready = co_await read([most](Reader& reader) { return reader.ledger.ready(most); });
+  if (ready && ready->empty()) nothing_ready_ = now;  // what is there may become startable by time alone
+  co_return ready;
 }
 
 Task<Result<std::vector<Claim>>> SqliteStore::claim(WorkerNumber worker, std::string agent, std::uint32_t most,
@@ -214,17 +231,32 @@ Task<Result<bool>> SqliteStore::append_output(WorkerNumber worker, RunNumber run
 }
 
 Task<Result<Ticked>> SqliteStore::tick() {
-  auto ticked = co_await write([](Ledger& ledger) { return ledger.tick(); });
-  if (ticked && ticked->changed()) bell_.ring();
+  const SqliteStillness::Look now = co_await look();
+  if (now.settled && now == nothing_due_.at && (!nothing_due_.next || *nothing_due_.next > ambient_.wall_now())) {
+    Ticked nothing;
+    nothing.next = nothing_due_.next;
+    co_return nothing;
+  }
+  nothing_due_ = {};
+  bool alone = false;
+  auto ticked = co_await write([this, &alone](Ledger& ledger) -> Result<Ticked> {
+    STINT_TRY(Ticked done, ledger.tick());
+    STINT_TRY(alone, writer_->rows().are_all_own());
+    return done;
+  });
+  if (ticked && ticked->changed()) {
+    bell_.ring();
+  } else if (ticked && alone) {
+    nothing_due_ = {now, ticked->next};
+  }
   co_return ticked;
 }
 
-/// In this process the bell tells; of others, only that the content of the file is another.
+/// In this process the bell tells; of others, only that the file was written to.
 Task<Result<std::uint64_t>> SqliteStore::wait(std::uint64_t seen, Duration most) {
   for (Duration left = most; left > Duration::zero();) {
-    STINT_CO_TRY(const std::int64_t version,
-                 co_await read([](Reader& reader) { return ask(reader.database, query::data_version); }));
-    if (std::exchange(version_, version) != version) bell_.ring();
+    const SqliteStillness::Look now = co_await look();
+    if (std::exchange(waited_, now) != now) bell_.ring();
     const Duration pause = std::min(left, look_every_);
     if (co_await bell_.hear(seen, pause) != seen) {
       look_every_ = kLookEvery;
@@ -299,6 +331,7 @@ Task<Result<std::vector<std::string>>> SqliteStore::check() {
 }
 
 Task<Result<>> SqliteStore::drop_lease(WorkerNumber worker) {
+  nothing_due_ = {};  // what the lock of a worker of ours tells is not looked at
   return write([this, worker](Ledger&) -> Result<> {
     writer_->rows().drop_lease(worker);
     return {};

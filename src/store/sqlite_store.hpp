@@ -1,5 +1,6 @@
 /// The store in a SQLite file: the default. Durable (WAL, synchronous=FULL), for all processes of one machine. One
-/// thread writes, with group commit; another reads.
+/// thread writes, with group commit; another reads. Neither is asked what must be what it was: while nobody writes, a
+/// process that has nothing to do wakes none of them.
 ///
 /// Beside the database: `<file>.gate`, a lock file that makes the writers of several processes take turns, and
 /// `<file>.workers/`, the leases of their workers. Not for network file systems.
@@ -7,6 +8,7 @@
 
 #include "stint/bell.hpp"
 #include "store/side_thread.hpp"
+#include "store/sqlite_stillness.hpp"
 #include "store/sqlite_writer.hpp"
 #include "store/store.hpp"
 
@@ -79,7 +81,9 @@ class SqliteStore final : public Store {
     SqliteRows rows;
     Ledger ledger;
   };
-  SqliteStore() = default;
+  SqliteStore(const std::string& path, std::string leases, const domain::Ambient& ambient)
+      : ambient_(ambient), leases_(std::move(leases)), stillness_(path) {}
+  Task<SqliteStillness::Look> look();
   template <class Step>
   auto write(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>>;
   /// One that may make something ready.
@@ -91,8 +95,21 @@ class SqliteStore final : public Store {
   Schema schema_;
   std::unique_ptr<SqliteWriter> writer_;  // used on the writing thread …
   std::unique_ptr<Reader> reader_;        // … and on the reading one
+  const domain::Ambient& ambient_;
+  const std::string leases_;
+  SqliteStillness stillness_;
+  // Answers that count as long as a look is what it was before they were asked for.
+  struct {
+    SqliteStillness::Look at;
+    WorkerNumber worker = 0;
+    Beat beat;
+  } beaten_;
+  struct {
+    SqliteStillness::Look at;
+    std::optional<WallTime> next;
+  } nothing_due_;
+  SqliteStillness::Look nothing_ready_, waited_;
   Bell bell_;
-  std::int64_t version_ = -1;  // of the file's content, when wait() looked last
   Duration look_every_ = kLookEvery;
   SideThread writing_, reading_;  // end before what they use
 };

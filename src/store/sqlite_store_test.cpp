@@ -1,5 +1,6 @@
 #include "store/sqlite_store.hpp"
 
+#include "os/file_time.hpp"
 #include "os/slot_file.hpp"
 #include "os/test_folder.hpp"
 #include "store/conformance.hpp"
@@ -347,6 +348,122 @@ TEST(SqliteFile, a_wait_for_work_hears_of_what_another_process_has_submitted) {
   seen = here.run(here.store().wait(seen, 30ms)).value();
   EXPECT_TRUE(there.submit(1));
   EXPECT_NE(here.run(here.store().wait(seen, 10s)).value(), seen);
+}
+
+// ---- idle ----------------------------------------------------------------------------------------------------------
+
+/// A store that has been looked at, and to which nobody has written since.
+class SqliteIdle : public testing::Test {
+ protected:
+  void SetUp() override {
+    here_.define();
+    worker_ = here_.run(here_.store().enrol("here")).value();
+    come_to_rest();
+  }
+  /// Two rounds: the first one finds what was written before it.
+  void come_to_rest() {
+    for (int round = 0; round < 2; ++round) {
+      ask();
+      std::uint64_t seen = 0;
+      for (Duration passed{}; passed < 2 * SqliteStillness::kSettles; passed += 10ms) {
+        seen = here_.run(here_.store().wait(seen, 10ms)).value();
+      }
+    }
+    ask();
+  }
+  void ask() {
+    EXPECT_TRUE(here_.run(here_.store().beat(worker_))->alive);
+    EXPECT_FALSE(here_.run(here_.store().tick())->changed());
+    EXPECT_TRUE(here_.run(here_.store().ready(kReadyMax)));
+  }
+
+  const os::TestFolder folder_;
+  const std::string path_ = folder_ / "x.db";
+  Opened here_{path_};
+  WorkerNumber worker_ = 0;
+};
+
+TEST_F(SqliteIdle, what_must_be_what_it_was_is_not_asked_for) {
+  const std::uint64_t commits = here_.store().commits();
+  for (int i = 0; i < 5; ++i) ask();
+  EXPECT_EQ(here_.store().commits(), commits);
+}
+
+TEST_F(SqliteIdle, a_beat_that_asks_nobody_is_seen_by_others) {
+  Opened there(path_);
+  const std::string lease = path_ + ".workers/" + std::to_string(worker_) + ".lock";
+  os::say_written(lease, WallTime(1ms));
+  const std::uint64_t commits = here_.store().commits();
+  ask();
+  EXPECT_EQ(here_.store().commits(), commits);
+  EXPECT_EQ(there.run(there.store().workers())->front().last_beat_ago, Duration::zero());
+}
+
+TEST_F(SqliteIdle, what_another_process_writes_is_seen_by_the_next_question) {
+  Opened there(path_);
+  for (std::uint64_t number = 1; number <= 3; ++number) {
+    EXPECT_TRUE(here_.run(here_.store().ready(kReadyMax))->empty());
+    const std::string id = there.submit(number)->id;
+    EXPECT_EQ(here_.run(here_.store().ready(kReadyMax))->size(), 1U);
+    EXPECT_EQ(here_.run(here_.store().claim(worker_, "a", 1))->size(), 1U);
+    come_to_rest();
+    EXPECT_TRUE(here_.run(here_.store().beat(worker_))->stops.empty());
+    EXPECT_TRUE(there.run(there.store().cancel(id)));
+    const auto stops = here_.run(here_.store().beat(worker_))->stops;
+    ASSERT_EQ(stops.size(), 1U);
+    Settlement over;
+    over.run = stops.front().run;
+    over.fence = stops.front().fence;
+    over.settle = domain::Settle::cancelled;
+    EXPECT_TRUE(here_.run(here_.store().settle(worker_, {over})));
+    come_to_rest();
+  }
+}
+
+TEST_F(SqliteIdle, a_database_behind_a_link_is_watched_where_it_lies_and_has_its_leases_there) {
+  const std::string link = folder_ / "link.db";
+  ASSERT_EQ(::symlink(path_.c_str(), link.c_str()), 0);
+  Opened linked(link);
+  EXPECT_TRUE(linked.run(linked.store().tick())->buried.empty());
+  std::uint64_t seen = 0;
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(linked.run(linked.store().ready(kReadyMax))->empty());
+    seen = linked.run(linked.store().wait(seen, 10ms)).value();
+  }
+  EXPECT_TRUE(here_.submit(1));
+  EXPECT_EQ(linked.run(linked.store().ready(kReadyMax))->size(), 1U);
+}
+
+TEST_F(SqliteIdle, the_death_of_another_process_is_seen_by_the_next_tick) {
+  {
+    Opened there(path_);
+    const WorkerNumber other = there.run(there.store().enrol("there")).value();
+    EXPECT_TRUE(there.submit(1));
+    EXPECT_EQ(there.run(there.store().claim(other, "a", 1))->size(), 1U);
+    come_to_rest();
+  }
+  EXPECT_EQ(here_.run(here_.store().tick())->lost, 1U);
+}
+
+TEST(SqliteFile, what_becomes_due_while_nobody_writes_is_found_in_time) {
+  SqliteWorld world;
+  AgentEntry agent;
+  agent.name = "a";
+  ASSERT_TRUE(world.run(world.store().define({agent})));
+  NewRun run;
+  run.id = "aaaaaaaaaaaa";
+  run.agent = "a";
+  run.delay = 1min;
+  const WallTime due = world.now() + 1min;
+  ASSERT_TRUE(world.run(world.store().enqueue({run})));
+  std::uint64_t seen = 0;
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(world.run(world.store().tick())->next, due);
+    seen = world.run(world.store().wait(seen, 10ms)).value();
+  }
+  world.advance(1min);
+  EXPECT_EQ(world.run(world.store().tick())->woken, 1U);
+  EXPECT_EQ(world.run(world.store().ready())->size(), 1U);
 }
 
 /// Its lease is a lock, which no clock ends.

@@ -1,8 +1,6 @@
 -- Statements of the store on one machine. `-- name:` begins one; @run@ is the list of columns below.
 -- columns: run_id, public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold, stop, error, not_before, budget_left, budget_until, expires_at, attempt, lost, fence, seq, unsafe, worker_id, set_id, parked_on, started_at, finished_at, tokens, money_micros, kept_for
 
--- name: data_version
-PRAGMA data_version
 -- name: settings
 PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000;
 -- name: settings_of_writer

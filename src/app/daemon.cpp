@@ -189,7 +189,8 @@ Task<> Daemon::reload() {
     co_return;
   }
   for (const std::string& name : reading_->catalogue.broken) {
-    if (reading_->book.contains(name)) log_.say(LogLevel::warning, "its file is broken: kept as it was", {{"agent", name}});
+    if (reading_->book.contains(name))
+      log_.say(LogLevel::warning, "its file is broken: kept as it was", {{"agent", name}});
   }
   for (const auto& [name, spec] : reading_->book) {
     const auto known = before->book.find(name);

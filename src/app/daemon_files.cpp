@@ -81,7 +81,8 @@ Result<os::LivingFile> blocking_say_where(const DaemonFiles& files, const std::s
   const std::string name = std::to_string(::getpid());
   std::filesystem::path path = files.daemons / (name + ".json");
   // Another container's daemon may have the same number.
-  for (int i = 2; os::blocking_read_living(path.string()); ++i) path = files.daemons / fmt::format("{}-{}.json", name, i);
+  for (int i = 2; os::blocking_read_living(path.string()); ++i)
+    path = files.daemons / fmt::format("{}-{}.json", name, i);
   const wire::DaemonPlace place{url, static_cast<std::int64_t>(::getpid()), files.token.string(), files.root};
   return os::LivingFile::blocking_write(path.string(), wire::to_json(place) + "\n");
 }

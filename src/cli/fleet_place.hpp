@@ -27,8 +27,8 @@ struct FleetAccess {
   const Executor& clock;  ///< the same
   const Surroundings& around;
   const domain::Ambient& ambient;
-  bool daemon = false;  ///< another process answers, and carries runs
-  std::string where;    ///< its address, or the store, for people
+  bool daemon = false;      ///< another process answers, and carries runs
+  std::string where;        ///< its address, or the store, for people
   std::string elsewhere{};  ///< the checkout that it serves, if that is another than ours
 };
 

@@ -109,7 +109,8 @@ class Fleet {
   virtual Task<Result<WhyView>> why(std::string id) = 0;
   /// What of the run, or of any if it is empty, may have changed since `seen`; at most so long. What to pass next.
   virtual Task<std::uint64_t> changed(std::string id, std::uint64_t seen, Duration most) = 0;
-  /// Until it has ended, or waits for a person. `unavailable`: who answers leaves before that, and others go on with it.
+  /// Until it has ended, or waits for a person. `unavailable`: who answers leaves before that, and others go on with
+  /// it.
   virtual Task<Result<RunView>> wait(std::string id);
 
   /// Answers when its work is proven gone.

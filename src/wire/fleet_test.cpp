@@ -259,7 +259,7 @@ TEST(FleetJson, other_requests_arrive_as_they_were_sent) {
   EXPECT_EQ(read_drain(drain_to_json({}))->timeout, std::nullopt);
   EXPECT_FALSE(read_drain(drain_to_json({.timeout = 4s}))->hurry);
   EXPECT_EQ(read_drain(drain_to_json({.timeout = 4s}))->timeout, std::optional<Duration>(4s));
-  EXPECT_TRUE(read_drain(drain_to_json({.hurry = true}))->hurry);
+  EXPECT_TRUE(read_drain(drain_to_json({.timeout = {}, .hurry = true}))->hurry);
   EXPECT_FALSE(read_drain(R"({"hurry": 1})"));
 }
 

@@ -27,8 +27,8 @@ struct Reading {
   std::map<std::string, std::uint32_t, std::less<>> cluster_limits;  ///< that the store counts
 };
 /// `cluster`: the store is shared between machines, and counts limits itself. `before`: agents of that reading whose
-/// file is broken now stay as they were, and those whose file was deleted stay for what was accepted. Fails if a setting
-/// is wrong.
+/// file is broken now stay as they were, and those whose file was deleted stay for what was accepted. Fails if a
+/// setting is wrong.
 [[nodiscard]] Result<std::shared_ptr<const Reading>> blocking_read_project(const Surroundings& around, bool cluster,
                                                                            const Reading* before = nullptr);
 /// Whether somebody has said `stint trust` since, or has taken it back.

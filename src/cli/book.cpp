@@ -15,6 +15,7 @@ namespace {
 using domain::DriverKind;
 using domain::OnCrash;
 
+constexpr std::size_t kGoneMax = 1000;        // agents without a file; runs of more wait for theirs
 constexpr std::uint32_t kAttemptsMax = 1000;  // the engine counts them, by the run's own budget
 
 std::string account_of(const domain::Agent& agent, DriverKind driver, const agent::Settings& settings) {
@@ -141,9 +142,11 @@ Result<std::shared_ptr<const Reading>> blocking_read_project(const Surroundings&
   prompt.description = "A prompt without an agent's file";
   if (!reading->book.contains(prompt.name)) reader.read(prompt);
   if (before == nullptr) return reading;
+  std::size_t gone = 0;
   for (const auto& [name, spec] : before->book) {
+    if (reading->book.contains(name)) continue;
     const bool broken = std::ranges::find(reading->catalogue.broken, name) != reading->catalogue.broken.end();
-    if (!reading->book.contains(name)) reader.read(spec.agent, !broken);
+    if (broken || ++gone <= kGoneMax) reader.read(spec.agent, !broken);
   }
   return reading;
 }

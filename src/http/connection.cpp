@@ -329,7 +329,7 @@ Task<Response> Connection::stream(StreamHead head, Task<> body) {
   heartbeat_ = head.heartbeat;
   await_heartbeat();
   const auto first = co_await race(std::move(body), gone());
-  const bool drained = cut_ == Limit::drain && desk_->all_sent();
+  const bool drained = head.endless && cut_ == Limit::drain && desk_->all_sent();
   end_stream(drained || (first.index() == 0 && cut_ == Limit::none));
   co_return streamed;
 }

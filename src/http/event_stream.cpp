@@ -40,6 +40,7 @@ Task<Response> EventStream::run(Task<> body) {
   head.content_type = "text/event-stream";
   head.headers.emplace_back("Cache-Control", "no-store");
   head.heartbeat = ":\n\n";
+  head.endless = true;
   co_return co_await exchange_.stream(std::move(head), std::move(body));
 }
 

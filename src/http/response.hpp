@@ -31,6 +31,8 @@ struct StreamHead {
   Headers headers{};
   /// Sent when nothing else was for `ServerOptions::heartbeat_every`. A literal; empty: nothing is sent.
   std::string_view heartbeat{};
+  /// Its pieces stand for themselves, and it goes on for ever: a server that stops ends it as if that were all.
+  bool endless = false;
 };
 
 struct Problem {

@@ -159,6 +159,7 @@ class TestHandler final : public Handler {
       EventStream events(exchange);
       co_return co_await events.run(tell(request, events));
     }
+    if (path == "/hangs") co_return co_await exchange.stream(StreamHead(), hang(exchange));
     if (path == "/fills") co_return co_await fill(exchange);
     if (path == "/changes_its_mind") co_return co_await change_mind(exchange);
     if (path == "/breaks") co_return co_await exchange.stream(StreamHead(), breaks(exchange));
@@ -227,6 +228,11 @@ class TestHandler final : public Handler {
     }
     co_await sleep_for(slow_for);
     ++ended;
+  }
+  Task<> hang(Exchange& exchange) {
+    const Stay stay(*this);
+    (void)co_await exchange.send("some");
+    co_await sleep_for(slow_for);
   }
   Task<Response> fill(Exchange& exchange) {
     StreamHead head;

@@ -338,7 +338,9 @@ TEST_P(StoreTest, the_feed_has_every_event_once_whatever_the_pages) {
       EXPECT_EQ(rest.events[j].seq, whole.events[i + 1 + j].seq);
     }
   }
-  EXPECT_EQ(error_of(store().feed("what?", 1)), Errc::invalid);
+  for (const char* const wrong : {"what?", "-1", "1x"}) {
+    EXPECT_EQ(error_of(store().feed(wrong, 1)), Errc::invalid) << wrong;
+  }
 }
 
 // ---- looking -------------------------------------------------------------------------------------------------------

@@ -86,7 +86,8 @@ Error no_such_cursor(const std::string& text) { return {Errc::invalid, "'" + tex
 Result<std::int64_t> read_cursor(const std::string& text) {
   std::int64_t after = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), after);
-  if (!text.empty() && (error != std::errc() || end != text.data() + text.size())) return fail(no_such_cursor(text));
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (!text.empty() && (!whole || after < 0)) return fail(no_such_cursor(text));
   return after;
 }
 

@@ -265,11 +265,12 @@ Result<std::unique_ptr<ProcessReport>> ProcessAttempt::report(const Ended& ended
   if (why_ended_) {
     report->outcome.kind = why_ended_->kind;
     report->outcome.message = why_ended_->message;
-  } else if (ended.by_stint || ended.by_lease) {
+  } else if (ended.by_lease) {
+    report->outcome.kind = OutcomeKind::crashed;
+    report->outcome.message = "stint was stopped for longer than the lease, and the process was ended";
+  } else if (ended.by_stint) {
     report->outcome.kind = OutcomeKind::in_doubt;
-    report->outcome.message = ended.by_lease
-                                  ? "stint was stopped for longer than the lease, and the process was ended"
-                                  : "the warden was killed, and the process was ended: what it had done is unknown";
+    report->outcome.message = "the warden was killed, and the process was ended: what it had done is unknown";
   }
   return report;
 }

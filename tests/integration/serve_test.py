@@ -856,6 +856,20 @@ class Death(Case):
         for run, state in d.states().items():
             self.assertEqual(state, "queued" if runs[run] == "again" else "in_doubt")
 
+    def test_where_the_runs_of_a_frozen_daemon_go_is_said_by_on_crash(self):
+        self.agent("again", 'command: [sleep, "300"]\n')
+        self.agent("once", 'command: [sleep, "300"]\n', on_crash="doubt")
+        d = self.serve()
+        again, once = d.submit("again"), d.submit("once")
+        wait_for(lambda: len(self.marked()) == 4, 10, "both, and their wardens")
+        d.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(d.process.send_signal, signal.SIGCONT)
+        wait_for(lambda: not self.marked(), 30, "the wardens to end them")
+        d.process.send_signal(signal.SIGCONT)
+        wait_for(lambda: d.run(once)["state"] == "in_doubt", 10, "the doubt")
+        self.assertIn("stopped for longer than the lease", d.run(once)["error"])
+        wait_for(lambda: d.run(again)["state"] == "running" and d.run(again)["fence"] == 2, 20, "it to run again")
+
     def kill_with_wardens(self, d):
         """Nobody is left who would end the agents: a frozen daemon does not take over what its wardens leave."""
         d.process.send_signal(signal.SIGSTOP)

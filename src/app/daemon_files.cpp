@@ -84,7 +84,13 @@ Result<os::LivingFile> blocking_say_where(const DaemonFiles& files, const std::s
   for (int i = 2; os::blocking_read_living(path.string()); ++i)
     path = files.daemons / fmt::format("{}-{}.json", name, i);
   const wire::DaemonPlace place{url, static_cast<std::int64_t>(::getpid()), files.token.string(), files.root};
-  return os::LivingFile::blocking_write(path.string(), wire::to_json(place) + "\n");
+  STINT_TRY(os::LivingFile file, os::LivingFile::blocking_write(path.string(), wire::to_json(place) + "\n"));
+  // For who wants one and not all: the one that came last. When that is gone, it leads nowhere.
+  const std::filesystem::path newest = files.daemons.parent_path() / "daemon.json";
+  const std::filesystem::path aside = newest.string() + "." + name;
+  std::filesystem::create_symlink(files.daemons.filename() / path.filename(), aside, ignored);
+  std::filesystem::rename(aside, newest, ignored);
+  return file;
 }
 
 void announce(const std::string& url, const std::string& token, const cli::Reading& reading, const std::string& store,

@@ -106,6 +106,8 @@ class Daemon(WithDaemon):
         other, place = self.serve()
         url = json.loads(place.read_text(encoding="utf-8"))["url"]
         self.assertIn(url, self.stint("status"), "the one that came last")
+        newest = self.folder / ".git/stint/daemon.json"
+        self.assertEqual(json.loads(newest.read_text(encoding="utf-8"))["url"], url)
         other.kill()
         other.wait()
         first = json.loads(self.place.read_text(encoding="utf-8"))["url"]

@@ -89,8 +89,9 @@ class Fleet(Repository):
 
     def test_the_same_key_is_the_same_run(self):
         first = self.ask("submit", "review", "1", "--key", "k")
-        again = self.ask("submit", "review", "2", "--key", "k")
+        again = self.ask("submit", "review", "1", "--key", "k")
         self.assertEqual((first["created"], again["created"], again["id"]), (True, False, first["id"]))
+        self.assertIn("the key 'k' is that of", self.stint("submit", "review", "2", "--key", "k", status=1))
 
     def test_memory_has_nothing_for_another_process(self):
         for words in (("ls",), ("submit", "review", "1")):

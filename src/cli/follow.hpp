@@ -19,6 +19,8 @@ class OutputReader {
   };
   /// What is new since the last call.
   [[nodiscard]] std::vector<Piece> take(const store::Output& output);
+  /// So much more was seen on another way, before the store had it.
+  void saw(std::size_t bytes) noexcept { seen_ += bytes; }
 
  private:
   std::uint64_t seen_ = 0;

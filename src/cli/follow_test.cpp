@@ -33,6 +33,14 @@ TEST(OutputReader, says_how_much_is_missing) {
   EXPECT_EQ(taken(whole, {"head", "reXY", 122}), "XY");
 }
 
+TEST(OutputReader, gives_nothing_that_was_seen_on_another_way) {
+  OutputReader reader;
+  reader.saw(7);
+  EXPECT_EQ(taken(reader, {"hello", "", 5}), "");
+  EXPECT_EQ(taken(reader, {"hello w", "", 7}), "");
+  EXPECT_EQ(taken(reader, {"hello wor", "ld", 11}), "orld");
+}
+
 TEST(Outage, is_borne_for_a_while_and_told_once) {
   Simulator clock;
   std::vector<std::string> said;

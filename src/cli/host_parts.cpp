@@ -57,26 +57,37 @@ class ProcessWork final : public domain::Work {
     driver::HostSurvivors& survivors;
     std::optional<domain::Survivors::Attempt> last;
   };
-  /// `mask` is the driver's, of what is secret in every run; `own_mask` is of what this one alone was given.
+  using Heard = std::function<void(const std::string&)>;
+  /// `all`: where it is as long as it is there. `mask` is the driver's, of what is secret in every run; `own_mask` is
+  /// of what this one alone was given.
   ProcessWork(driver::Wardens& wardens, std::unique_ptr<driver::Dialect> dialect, driver::ProcessOptions options,
-              driver::Attempt attempt, Before before, const driver::SecretMask& mask, driver::SecretMask own_mask,
-              Listener listener)
+              driver::Attempt attempt, Before before, std::set<domain::Work*>& all, const driver::SecretMask& mask,
+              driver::SecretMask own_mask, const Heard& heard, Listener listener)
       : before_(std::move(before)),
+        all_(all),
         mask_(mask),
         own_mask_(std::move(own_mask)),
+        pieces_(mask_, own_mask_),
+        heard_(heard),
         dialect_(std::move(dialect)),
         listener_(std::move(listener)),
         attempt_(std::make_unique<driver::Attempt>(std::move(attempt))),
-        process_(wardens, *dialect_, std::move(options), events()) {}
+        process_(wardens, *dialect_, std::move(options), events()) {
+    all_.insert(this);
+  }
+  ~ProcessWork() override { all_.erase(this); }
 
   Task<Result<std::unique_ptr<domain::WorkReport>>> run() override {
     if (before_.last) {
       std::vector<domain::Survivors::Attempt> attempts{*before_.last};
       (void)co_await before_.survivors.end(std::move(attempts), [this] { return process_.ending(); });
     }
-    co_return told(co_await process_.run(std::move(attempt_)));
+    auto ended = co_await process_.run(std::move(attempt_));
+    say(pieces_.finish());
+    co_return told(std::move(ended));
   }
   void end(OutcomeKind kind, std::string why) override { process_.end(kind, std::move(why)); }
+  void hold(bool held) override { process_.hold(held); }
 
  private:
   driver::ProcessEvents events() {
@@ -84,13 +95,27 @@ class ProcessWork final : public domain::Work {
     events.progress = [this](const driver::Progress& progress) {
       domain::WorkNews news;
       news.kind = news_of(progress.kind);
+      if (news.kind == Kind::text) return say(words_of(progress.text));
       news.text = progress.text;
       if (news.kind != Kind::conversation) hide_secrets(news.text);
       news.usage = progress.usage;
-      if (news.kind == Kind::text && !news.text.ends_with('\n')) news.text += '\n';
       listener_(news);
     };
     return events;
+  }
+  /// A piece is a part of what it says; else it is a whole saying.
+  std::string words_of(std::string text) {
+    if (!dialect_->has_lines()) return pieces_.add(text);
+    hide_secrets(text);
+    if (!text.ends_with('\n')) text += '\n';
+    return text;
+  }
+  void say(std::string text) {
+    if (heard_ && !text.empty()) heard_(text);
+    domain::WorkNews news;
+    news.kind = text.empty() ? Kind::life : Kind::text;
+    news.text = std::move(text);
+    listener_(news);
   }
   Result<std::unique_ptr<domain::WorkReport>> told(Result<std::unique_ptr<driver::ProcessReport>> ended) const {
     if (!ended) return fail(std::move(ended).error());
@@ -114,8 +139,11 @@ class ProcessWork final : public domain::Work {
   }
 
   const Before before_;
+  std::set<domain::Work*>& all_;
   const driver::SecretMask& mask_;
   const driver::SecretMask own_mask_;
+  driver::MaskedPieces pieces_;
+  const Heard& heard_;
   std::unique_ptr<driver::Dialect> dialect_;
   Listener listener_;
   std::unique_ptr<const driver::Attempt> attempt_;  // until it runs
@@ -203,6 +231,11 @@ ProcessDriver::ProcessDriver(Reactor& reactor, CurrentReading reading, Options o
       survivors_(reactor, options_.grace),
       wardens_(reactor) {}
 
+void ProcessDriver::hold(bool held) {
+  held_ = held;
+  for (domain::Work* const work : works_) work->hold(held);
+}
+
 Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder order, domain::Work::Listener listener) {
   const auto reading = reading_();
   const auto found = reading->book.find(order.agent);
@@ -233,8 +266,11 @@ Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder ord
   }
   ProcessWork::Before before{survivors_, {}};
   if (order.after_loss) before.last = {order.run, order.fence - 1};
-  return std::make_unique<ProcessWork>(wardens_, std::move(dialect), std::move(options), std::move(attempt),
-                                       std::move(before), options_.mask, std::move(own_mask), std::move(listener));
+  auto work = std::make_unique<ProcessWork>(wardens_, std::move(dialect), std::move(options), std::move(attempt),
+                                            std::move(before), works_, options_.mask, std::move(own_mask),
+                                            options_.heard, std::move(listener));
+  if (held_) work->hold(true);
+  return work;
 }
 
 }  // namespace stint::cli

@@ -12,6 +12,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
 namespace stint::cli {
@@ -39,18 +40,23 @@ class ProcessDriver final : public domain::Driver {
     Duration grace = std::chrono::seconds(5);
     /// Further variables of a run's processes: where its fleet is, and its own key to it.
     std::function<std::vector<std::string>(const domain::WorkOrder&)> environment;
-    driver::SecretMask mask;  ///< of what must not be seen in what agents say
+    driver::SecretMask mask;                        ///< of what must not be seen in what agents say
+    std::function<void(const std::string&)> heard;  ///< is told what agents say, as it comes
   };
   ProcessDriver(Reactor& reactor, CurrentReading reading, Options options);
 
   Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::Work::Listener listener) override;
   [[nodiscard]] domain::Survivors& survivors() noexcept { return survivors_; }
+  /// True: who hears what agents say can't take more for now; false: again.
+  void hold(bool held);
 
  private:
   CurrentReading reading_;
   Options options_;
   driver::HostSurvivors survivors_;
   driver::Wardens wardens_;
+  std::set<domain::Work*> works_;
+  bool held_ = false;
 };
 
 }  // namespace stint::cli

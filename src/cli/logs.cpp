@@ -64,7 +64,8 @@ LogsCommand::LogsCommand(CLI::App& app) : command_(app, "logs", "What a run prin
       "exit\nstatus is that of the run: 0 done · 1 failed · 4 budget or deadline · 5 cancelled · 6 in doubt.");
   command_.option("ID", id_, "Of the run, or the beginning of it").value("").required();
   command_.flag("-f,--follow", follow_, "Go on until it has ended");
-  const Option raw = command_.flag("--raw", raw_, "The bytes as they were printed");
+  const Option raw =
+      command_.flag("--raw", raw_, "The bytes as they were printed; from a daemon, what is no UTF-8 comes as U+FFFD");
   command_.flag("--json", json_, "One JSON object").excludes(raw);
 }
 

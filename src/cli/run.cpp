@@ -42,7 +42,8 @@ class Follower {
       : reactor_(reactor),
         ambient_(ambient),
         options_(options),
-        display_(around, options.quiet || options.json),
+        out_(STDOUT_FILENO),
+        display_(out_, around, options.quiet || options.json),
         signals_(reactor.io(), SIGINT, SIGTERM, SIGHUP) {}
 
   /// `carrier`: the engine of this process that carries it; null: another process does. Fails only then: if that one
@@ -54,20 +55,25 @@ class Follower {
     Result<> done = fail(Errc::cancelled, "left to the daemon, which is ending it");
     auto body = [&](Scope& scope) -> Task<> {
       scope.spawn(hear_signals(scope));
+      scope.spawn(out_.run());
       done = co_await watch();
+      co_await written();
+      if (done) show_end();
+      co_await written();
       scope.cancel();
     };
     (void)co_await with_scope(std::ref(body));
     co_return done;
   }
   void say(const std::string& text) { display_.say(text); }
-  void show_end() {
-    if (options_.json) {
-      fmt::print("{}\n", wire::result_line(view_, refused_));
-    } else {
-      display_.show_result(view_);
-    }
+  /// What the run says, from who carries it here.
+  void hear(const std::string& text) {
+    reader_.saw(text.size());
+    early_ += text;
+    if (begun_) print_early();
   }
+  /// Who carries it here is told when our own reader can't take more, and when it can again.
+  void on_full(std::function<void(bool)> callback) { out_.on_full(std::move(callback)); }
   [[nodiscard]] int status() const {
     if (refused_) return kExitRefused;
     const bool by_signal = last_signal_ != 0 && last_signal_ != SIGINT && view_.run.state == RunState::cancelled;
@@ -75,6 +81,17 @@ class Follower {
   }
 
  private:
+  /// All that was said, unless somebody hurries us: who reads it may have stopped to.
+  Task<> written() { co_await race(out_.drained(), hurried_.hear(0)); }
+
+  void show_end() {
+    if (options_.json) {
+      print_line(wire::result_line(view_, refused_));
+    } else {
+      display_.show_result(view_);
+    }
+  }
+
   Task<Result<>> watch() {
     std::uint64_t seen = 0;
     TimePoint look_at{};
@@ -109,12 +126,14 @@ class Follower {
       for (const store::Event& event : page) {
         after_ = event.seq;
         if (event.cause == "claimed") ++attempt_;
+        if (event.state) begun_ = *event.state == RunState::running;
         if (event.cause == "park" || event.cause == "hand_back" || event.cause == "lost") --attempt_;
         if (options_.json) {
           print_line(wire::event_line(event, attempt_));
         } else {
           display_.show(event, scribe_.read_note(event.data));
         }
+        if (begun_) print_early();
       }
       if (page.size() < kEventsPage) co_return Result<>();
     }
@@ -123,14 +142,25 @@ class Follower {
   Task<Result<>> tell_output() {
     STINT_CO_TRY(const auto output, co_await fleet_->output(id_));
     for (const OutputReader::Piece& piece : reader_.take(output)) {
-      const std::string text = (piece.left_out > 0 ? left_out_text(piece.left_out) + "\n" : "") + piece.text;
-      if (options_.json) {
-        print_line(wire::text_line(id_, text));
-      } else {
-        display_.print(text);
+      if (piece.left_out > 0) {
+        display_.warn(
+            fmt::format("{} bytes of its output are left out here: it says more than the store keeps", piece.left_out));
       }
+      print(piece.text);
     }
     co_return Result<>();
+  }
+
+  void print_early() {
+    if (!early_.empty()) print(std::exchange(early_, {}));
+  }
+
+  void print(const std::string& text) {
+    if (options_.json) {
+      print_line(wire::text_line(id_, text));
+    } else {
+      display_.print(text);
+    }
   }
 
   /// Why it does not begin.
@@ -159,16 +189,14 @@ class Follower {
     (void)co_await fleet_->cancel(id_);
   }
 
-  static void print_line(const std::string& line) {
-    fmt::print("{}\n", line);
-    std::fflush(stdout);
-  }
+  void print_line(const std::string& line) { out_.put(line + "\n"); }
 
   Task<> hear_signals(Scope& scope) {
     while (true) {
       const auto [error, signal] = co_await signals_.async_wait(use_task);
       if (error) co_return;
       const bool again = std::exchange(last_signal_, signal) != 0;
+      if (again) hurried_.ring();
       if (!again) {
         const bool here = carrier_ != nullptr;
         if (display_.live()) display_.say(here ? "ending it; once more to hurry" : "ending it; once more to leave");
@@ -186,6 +214,7 @@ class Follower {
   Reactor& reactor_;
   const domain::Ambient& ambient_;
   const RunOptions& options_;
+  Outlet out_;
   RunDisplay display_;
   Outage outage_{reactor_, [this](const std::string& text) { display_.say(text); }};
   asio::signal_set signals_;
@@ -196,9 +225,12 @@ class Follower {
   engine::RunView view_;
   bool refused_ = false;
   int last_signal_ = 0;
+  Bell hurried_;
   std::int64_t after_ = 0;
   std::uint32_t attempt_ = 0;
   OutputReader reader_;
+  bool begun_ = false;  // the attempt that is under way, as was told
+  std::string early_;   // heard before that was told
   std::string told_wait_;
 };
 
@@ -206,17 +238,26 @@ class Follower {
 class OwnRun {
  public:
   OwnRun(Reactor& reactor, const domain::Ambient& ambient, std::shared_ptr<const Reading> reading, store::Store& store,
-         bool lasting_lease, driver::SecretMask mask)
+         bool lasting_lease, driver::SecretMask mask, Follower& follower)
       : reactor_(reactor),
         ambient_(ambient),
         reading_(std::move(reading)),
         store_(store),
         lasting_lease_(lasting_lease),
         permits_(reactor, ambient, [this] { return reading_; }),
-        driver_(reactor, [this] { return reading_; }, {.environment = {}, .mask = std::move(mask)}) {}
+        driver_(reactor, [this] { return reading_; },
+                {.environment = {},
+                 .mask = std::move(mask),
+                 .heard = [&follower](const std::string& text) { follower.hear(text); }}),
+        follower_(follower) {
+    follower.on_full([this](bool full) { driver_.hold(full); });
+  }
+  ~OwnRun() { follower_.on_full({}); }
+  OwnRun(const OwnRun&) = delete;
+  OwnRun& operator=(const OwnRun&) = delete;
 
   /// Fails if it could not be submitted.
-  Task<Result<>> carry(engine::Submission wish, Follower& follower) {
+  Task<Result<>> carry(engine::Submission wish) {
     const std::string id = domain::new_run_id(ambient_);
     make_engine(wish.agent.empty() ? std::string(engine::kPromptAgent) : wish.agent, id);
     STINT_CO_CHECK(co_await engine_->enlist());
@@ -231,8 +272,8 @@ class OwnRun {
       co_return submitted;
     }
     auto body = [&](Scope& scope) -> Task<> {
-      scope.spawn(serve(follower));
-      (void)co_await follower.follow(*fleet_, id, engine_.get());
+      scope.spawn(serve());
+      (void)co_await follower_.follow(*fleet_, id, engine_.get());
       engine_->drain(Duration::zero());
     };
     (void)co_await with_scope(std::ref(body));
@@ -289,9 +330,9 @@ class OwnRun {
     co_return runs ? id : std::string();
   }
 
-  Task<> serve(Follower& follower) {
+  Task<> serve() {
     const auto ended = co_await engine_->run();
-    if (!ended) follower.say(ended.error().describe());
+    if (!ended) follower_.say(ended.error().describe());
   }
 
   Reactor& reactor_;
@@ -302,6 +343,7 @@ class OwnRun {
   wire::Scribe scribe_;
   HostPermits permits_;
   ProcessDriver driver_;
+  Follower& follower_;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<engine::LocalFleet> fleet_;
 };
@@ -329,8 +371,8 @@ Task<Result<>> carry_here(Reactor& reactor, const domain::Ambient& ambient, std:
   }
   os::become_subreaper();
   const bool lasting_lease = place && !place->path.empty();
-  OwnRun own(reactor, ambient, std::move(reading), *store, lasting_lease, std::move(mask));
-  co_return co_await own.carry(std::move(wish), follower);
+  OwnRun own(reactor, ambient, std::move(reading), *store, lasting_lease, std::move(mask), follower);
+  co_return co_await own.carry(std::move(wish));
 }
 
 }  // namespace
@@ -419,7 +461,6 @@ int RunCommand::run(const domain::Ambient& ambient) {
     reactor.run(scope);
   }
   if (!done) return complain_as(done.error());
-  follower.show_end();
   return follower.status();
 }
 

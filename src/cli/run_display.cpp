@@ -48,8 +48,9 @@ std::string clock_text(Duration duration) {
   return fmt::format("{}:{:02}", seconds / 60, seconds % 60);
 }
 
-RunDisplay::RunDisplay(const Surroundings& around, bool quiet)
-    : colour_(around.colour_errors),
+RunDisplay::RunDisplay(Outlet& out, const Surroundings& around, bool quiet)
+    : out_(out),
+      colour_(around.colour_errors),
       live_(!quiet && os::terminal_size(STDERR_FILENO).has_value()),
       quiet_(quiet),
       columns_(error_columns()) {}
@@ -63,7 +64,10 @@ void RunDisplay::clear_line() {
 }
 
 void RunDisplay::say(const std::string& text) {
-  if (quiet_) return;
+  if (!quiet_) warn(text);
+}
+
+void RunDisplay::warn(const std::string& text) {
   clear_line();
   Line line;
   line.add("stint: " + text, Style::dim);
@@ -75,8 +79,7 @@ void RunDisplay::print(std::string_view text) {
   clear_line();
   printed_ = true;
   in_line_ = !text.ends_with('\n');
-  fmt::print("{}", safe_lines(text));
-  std::fflush(stdout);
+  out_.put(safe_lines(text));
 }
 
 void RunDisplay::show_wait(const std::string& why) {
@@ -121,9 +124,8 @@ void RunDisplay::show_result(const engine::RunView& view) {
   const domain::RunMemo& memo = view.memo;
   const bool succeeded = run.state == RunState::succeeded;
   clear_line();
-  if (!printed_ && !memo.text.empty()) fmt::print("{}\n", safe_lines(memo.text));
-  if (std::exchange(in_line_, false)) fmt::print("\n");
-  std::fflush(stdout);
+  if (!printed_ && !memo.text.empty()) out_.put(safe_lines(memo.text) + "\n");
+  if (std::exchange(in_line_, false)) out_.put("\n");
   for (const Denial& denial : memo.denials) {
     say(fmt::format("refused: {} {}; to allow it: {}", printable(denial.tool), printable(denial.call),
                     printable(denial.allow)));

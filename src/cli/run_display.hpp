@@ -3,6 +3,7 @@
 /// later.
 #pragma once
 
+#include "cli/outlet.hpp"
 #include "cli/surroundings.hpp"
 #include "engine/fleet.hpp"
 
@@ -18,7 +19,8 @@ namespace stint::cli {
 
 class RunDisplay {
  public:
-  RunDisplay(const Surroundings& around, bool quiet);
+  /// `out`: for the agent's own words.
+  RunDisplay(Outlet& out, const Surroundings& around, bool quiet);
   ~RunDisplay();
   RunDisplay(const RunDisplay&) = delete;
   RunDisplay& operator=(const RunDisplay&) = delete;
@@ -30,11 +32,13 @@ class RunDisplay {
   void refresh(const engine::RunView& run, WallTime now);
   void show_result(const engine::RunView& run);
   [[nodiscard]] bool live() const noexcept { return live_; }
-  void say(const std::string& text);  ///< a line on stderr
+  void say(const std::string& text);   ///< a line on stderr
+  void warn(const std::string& text);  ///< also to who wanted quiet
 
  private:
   void clear_line();
 
+  Outlet& out_;
   const bool colour_;
   const bool live_;
   const bool quiet_;

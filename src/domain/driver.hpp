@@ -99,6 +99,9 @@ class Work {
   virtual Task<Result<std::unique_ptr<WorkReport>>> run() = 0;
   /// Begins to end it; `kind` is what its outcome becomes unless it was done before. Called again it hurries.
   virtual void end(OutcomeKind kind, std::string why) = 0;
+  /// True: whoever hears what it says can't take more for now, so that it shall wait with it, if it can; false: again.
+  /// Several may ask for it, each in turn with both. It never holds up the end.
+  virtual void hold(bool /*held*/) {}
 };
 
 class Driver {

@@ -1,6 +1,6 @@
 /// How one agent CLI is spoken to: its command line, what its lines mean, how it is asked to end, and what an attempt
-/// came to. Pure: no I/O, no clock. The process side starts what `launch` says, feeds every line of stdout to
-/// `read_line`, and asks `finish` when no process of the attempt is left.
+/// came to. Pure: no I/O, no clock. The process side starts what `launch` says, feeds stdout to `read`, line by line or
+/// piece by piece, and asks `finish` when no process of the attempt is left.
 ///
 /// One object per attempt; not thread-safe. Lines may be garbage, cut or huge; events that nobody knows are data. What
 /// is kept is bounded, whatever comes. The exit status alone never decides where a dialect has a final event.
@@ -91,8 +91,10 @@ class Dialect {
   virtual ~Dialect() = default;
 
   [[nodiscard]] virtual Launch launch(const Attempt& attempt) = 0;
-  /// One line of stdout, without its end. Appends to `out`.
-  virtual void read_line(std::string_view line, std::vector<Progress>& out) = 0;
+  /// False: stdout means nothing but itself, and is read in pieces as they come.
+  [[nodiscard]] virtual bool has_lines() const { return true; }
+  /// One line of stdout, without its end; or a piece. Appends to `out`.
+  virtual void read(std::string_view line, std::vector<Progress>& out) = 0;
   /// True once the final event came: from then on the process has a grace to leave.
   [[nodiscard]] virtual bool result_seen() const = 0;
   /// Asked at most once, when the attempt shall end early.

@@ -100,7 +100,7 @@ Usage read_model_usage(const json::object& models) {
 class ClaudeDialect final : public Dialect {
  public:
   Launch launch(const Attempt& attempt) override;
-  void read_line(std::string_view line, std::vector<Progress>& out) override;
+  void read(std::string_view line, std::vector<Progress>& out) override;
   bool result_seen() const override { return result_.seen; }
   PoliteEnd polite_end() override {
     PoliteEnd end;
@@ -178,7 +178,7 @@ Launch ClaudeDialect::launch(const Attempt& attempt) {
   return launch;
 }
 
-void ClaudeDialect::read_line(std::string_view line, std::vector<Progress>& out) {
+void ClaudeDialect::read(std::string_view line, std::vector<Progress>& out) {
   const std::optional<json::object> event = parse_object(line);
   if (!event) return say(out, ProgressKind::note, line.substr(0, Progress::kTextMax));
   const std::string type = text_at(*event, "type");

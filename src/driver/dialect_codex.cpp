@@ -46,7 +46,7 @@ class CodexDialect final : public Dialect {
     return launch;
   }
 
-  void read_line(std::string_view line, std::vector<Progress>& out) override {
+  void read(std::string_view line, std::vector<Progress>& out) override {
     const std::optional<json::object> event = parse_object(line);
     if (!event) return say(out, ProgressKind::note, line.substr(0, Progress::kTextMax));
     const std::string type = text_at(*event, "type");

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 
 namespace stint::driver {
@@ -18,11 +19,13 @@ class CommandDialect final : public Dialect {
     if (!attempt.command.empty()) name_ = one_line(attempt.command.front(), kNameMax);
     return launch;
   }
-  void read_line(std::string_view line, std::vector<Progress>& out) override {
-    say(out, ProgressKind::text, line);
-    text_ += line.substr(0, Outcome::kTextMax);
-    text_ += '\n';
-    // Twice the bound, so that cutting costs nothing per line.
+  bool has_lines() const override { return false; }
+  void read(std::string_view piece, std::vector<Progress>& out) override {
+    text_ += piece;
+    for (; !piece.empty(); piece.remove_prefix(std::min(piece.size(), Progress::kTextMax))) {
+      say(out, ProgressKind::text, piece.substr(0, Progress::kTextMax));
+    }
+    // Twice the bound, so that cutting costs nothing per piece.
     if (text_.size() > 2 * Outcome::kTextMax) text_ = ending(text_, Outcome::kTextMax);
   }
   bool result_seen() const override { return false; }
@@ -46,7 +49,7 @@ class CommandDialect final : public Dialect {
             fmt::format("{} ended with exit status {}{}{}", name_, *end.exit_status, tail.empty() ? "" : ": ", tail);
       }
     }
-    while (text_.ends_with('\n')) text_.pop_back();
+    while (text_.ends_with('\n') || text_.ends_with('\r')) text_.pop_back();
     outcome.text = ending(text_, Outcome::kTextMax);
     return outcome;
   }

@@ -263,7 +263,7 @@ TEST(Dialect, a_commands_output_is_its_answer_and_its_status_the_result) {
   Attempt attempt;
   attempt.command = {"./review.sh", "42"};
   attempt.prompt = "the prompt";
-  const Played good = play("command", {"one", "two", ""}, exited(0), attempt);
+  const Played good = play("command", {"one\ntw", "o\n\n"}, exited(0), attempt);
   EXPECT_EQ(good.launch.argv, attempt.command);
   EXPECT_EQ(good.launch.stdin_text, "the prompt");
   EXPECT_EQ(good.outcome.kind, OutcomeKind::succeeded);

@@ -53,7 +53,7 @@ inline Played play(std::string_view driver, const std::vector<std::string>& line
   Result<std::unique_ptr<Dialect>> dialect = make_dialect(driver);
   EXPECT_TRUE(dialect);
   played.launch = (*dialect)->launch(attempt);
-  for (const std::string& line : lines) (*dialect)->read_line(line, played.progress);
+  for (const std::string& line : lines) (*dialect)->read(line, played.progress);
   played.result_seen = (*dialect)->result_seen();
   played.outcome = (*dialect)->finish(end);
   return played;

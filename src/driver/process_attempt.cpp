@@ -20,6 +20,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kDrainMax = 2s;  // for pipes that somebody outside keeps open
+constexpr std::size_t kDrainBytesMax = 1U
+                                       << 20;  // of each, if that one also writes: as much as a pipe can be made hold
 constexpr Duration kLifeCheckLeast = 50ms, kLifeCheckMost = 30s;
 constexpr int kLifeChecksPerTimeout = 4;
 constexpr Duration kBusyPerTick = 200ms;   // a tick of the kernel's is 10 ms
@@ -107,6 +109,8 @@ Task<Result<Ended>> ProcessAttempt::attend() {
     scope.spawn(watch_life());
     const Ended ended = co_await ward_->ended();
     ward_.reset();
+    over_ = true;
+    let_go_.ring();
     // Nothing of it is alive, so the pipes are at their end, unless somebody else has them open.
     (void)co_await drained_.hear(0, kDrainMax);
     scope.cancel();
@@ -163,8 +167,21 @@ Task<> ProcessAttempt::write(std::string text, bool close) {
   if (streams.close_after) streams.input.close(ignored);
 }
 
+void ProcessAttempt::hold(bool held) noexcept {
+  holds_ += held ? 1 : -1;
+  if (holds_ == 0) let_go_.ring();
+}
+
+/// Until it may be read.
+Task<> ProcessAttempt::let_go(const Descriptor& from) {
+  if (&from != &streams_->output) co_return;
+  while (holds_ > 0 && !over_) co_await let_go_.hear(let_go_.rings());
+}
+
 Task<> ProcessAttempt::read(Descriptor& from, void (ProcessAttempt::*take)(std::string_view)) {
-  while (true) {
+  std::size_t drained = 0;
+  while (drained < kDrainBytesMax) {
+    co_await let_go(from);
     const auto [failed] = co_await from.async_wait(Descriptor::wait_read, use_task);
     if (failed) break;
     boost::system::error_code error;
@@ -172,6 +189,7 @@ Task<> ProcessAttempt::read(Descriptor& from, void (ProcessAttempt::*take)(std::
     const std::size_t got = from.read_some(asio::buffer(room.data(), room.size()), error);
     if (error == asio::error::would_block) continue;
     if (error) break;
+    if (over_) drained += got;
     (this->*take)(std::string_view(room.data(), got));
   }
   (this->*take)({});
@@ -198,6 +216,7 @@ void ProcessAttempt::take_output(std::string_view bytes) {
   note_life();
   output_seen_ = true;
   if (events_.raw_output) events_.raw_output(bytes);
+  if (!dialect_.has_lines()) return take(bytes);
   while (!bytes.empty()) {
     const auto end = bytes.find('\n');
     const std::string_view part = bytes.substr(0, end);
@@ -213,8 +232,12 @@ void ProcessAttempt::take_output(std::string_view bytes) {
 
 void ProcessAttempt::take_line(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
+  take(line);
+}
+
+void ProcessAttempt::take(std::string_view words) {
   progress_.clear();
-  dialect_.read_line(line, progress_);
+  dialect_.read(words, progress_);
   for (const Progress& progress : progress_) {
     tools_used_ = tools_used_ || progress.kind == ProgressKind::tool_start;
     if (events_.progress) events_.progress(progress);
@@ -230,6 +253,7 @@ Task<> ProcessAttempt::watch_life() {
   while (!why_ended_ && ward_ != nullptr) {
     co_await sleep_for(pause);
     if (ward_ == nullptr) co_return;
+    if (holds_ > 0) note_life();
     const std::uint64_t now = ward_->cpu_ticks();
     const std::uint64_t before = std::exchange(ticks, now);
     if (now < before || now - before >= busy) note_life();  // less: one of its processes has ended

@@ -62,6 +62,9 @@ class ProcessAttempt {
   /// Begins to end it, in the dialect's own way first; `kind` is what its outcome becomes, unless it was done before.
   /// Called again it hurries.
   void end(OutcomeKind kind, std::string why);
+  /// As domain::Work has it: stdout is not read, so that who writes more than a pipe takes has to wait. That is no
+  /// silence of the agent's. What is in the pipe at the end is read all the same.
+  void hold(bool held) noexcept;
   [[nodiscard]] bool ending() const noexcept { return why_ended_.has_value(); }
 
  private:
@@ -75,6 +78,7 @@ class ProcessAttempt {
   Task<Result<Ended>> attend();
   Task<> finish_off();
   Task<> write(std::string text, bool close);
+  Task<> let_go(const Descriptor& from);
   /// `take` is given what comes, and nothing at the end.
   Task<> read(Descriptor& from, void (ProcessAttempt::*take)(std::string_view));
   Task<> watch_life();
@@ -84,6 +88,7 @@ class ProcessAttempt {
   void take_output(std::string_view bytes);
   void take_errors(std::string_view bytes);
   void take_line(std::string_view line);
+  void take(std::string_view words);
   void note_life() noexcept { last_life_ = wardens_.reactor().now(); }
   Result<std::unique_ptr<ProcessReport>> report(const Ended& ended);
 
@@ -100,6 +105,9 @@ class ProcessAttempt {
   bool leaving_ = false;  // the result was seen
   Bell drained_;          // both pipes have come to their end
   int open_pipes_ = 2;
+  int holds_ = 0;
+  Bell let_go_;
+  bool over_ = false;      // nothing of it is alive
   std::string line_;       // the part of a line that has come
   bool skipping_ = false;  // a line that is too long, up to its end
   std::string error_tail_;

@@ -52,7 +52,9 @@ class ProcessAttemptTest : public testing::Test {
     auto dialect = make_dialect("command").value();
     ProcessAttempt* running = nullptr;
     ProcessEvents events;
-    events.raw_output = [&](std::string_view) {
+    heard_ = 0;
+    events.raw_output = [&](std::string_view bytes) {
+      heard_ += bytes.size();
       if (auto call = std::exchange(at_first_output, {})) call(*running);
     };
     ProcessAttempt process(*wardens_, *dialect, options_, std::move(events));
@@ -61,8 +63,11 @@ class ProcessAttemptTest : public testing::Test {
     auto body = [&]() -> Task<> { report = co_await process.run(std::make_unique<Attempt>(attempt)); };
     {
       RootScope scope(reactor_);
+      aside_ = &scope;
+      const TimePoint since = reactor_.now();
       scope.spawn(body());
       reactor_.run(scope);
+      took_ = reactor_.now() - since;
     }
     expect_nothing_left();
     process.end(OutcomeKind::cancelled, "too late");  // must do nothing any more
@@ -74,6 +79,9 @@ class ProcessAttemptTest : public testing::Test {
   Reactor reactor_;
   std::optional<Wardens> wardens_;
   ProcessOptions options_;
+  std::size_t heard_ = 0;  // bytes of the last one
+  Duration took_{};
+  RootScope* aside_ = nullptr;  // while it runs
 };
 
 TEST_F(ProcessAttemptTest, succeeds_with_the_output_as_its_answer) {
@@ -105,6 +113,37 @@ TEST_F(ProcessAttemptTest, a_command_that_is_not_there_is_a_failure_and_nothing_
   options_.directory = "/nonexistent/folder";
   EXPECT_FALSE(run(shell("true")));
   EXPECT_FALSE(run(Attempt()));
+}
+
+TEST_F(ProcessAttemptTest, a_held_one_waits_with_its_words_is_not_taken_for_silent_and_loses_none) {
+  options_.idle_timeout = 600ms;
+  ProcessAttempt* held = nullptr;
+  const auto later = [&]() -> Task<> {
+    co_await sleep_for(1500ms);
+    held->hold(false);
+  };
+  const auto report = run(shell("seq 1 200000"), [&](ProcessAttempt& it) {
+    held = &it;
+    it.hold(true);
+    aside_->spawn(later());
+  });
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->outcome.kind, OutcomeKind::succeeded) << report->outcome.message;
+  EXPECT_EQ(heard_, 6U * 200'000 + 88'895U) << "one to six digits, and the ends of the lines";
+  EXPECT_GE(took_, 1500ms);
+}
+
+TEST_F(ProcessAttemptTest, a_hold_neither_keeps_one_from_its_end_nor_from_its_last_words) {
+  const auto ended = run(shell("yes"), [](ProcessAttempt& it) {
+    it.hold(true);
+    it.end(OutcomeKind::cancelled, "by test");
+  });
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->outcome.kind, OutcomeKind::cancelled);
+  EXPECT_LT(took_, 2s);
+  const auto last = run(shell("echo first; sleep 0.1; echo last"), [](ProcessAttempt& it) { it.hold(true); });
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->outcome.text, "first\nlast");
 }
 
 TEST_F(ProcessAttemptTest, who_ignores_term_is_killed_after_the_grace) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace stint::driver {
 namespace {
@@ -12,6 +13,17 @@ bool names_a_secret(std::string_view name) {
   const auto ends = [&](std::string_view end) { return name.ends_with(end); };
   const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
   return std::ranges::any_of(kEnds, ends) || std::ranges::any_of(kParts, has);
+}
+
+/// How many bytes at the end are the beginning of a character.
+std::size_t begun_character(std::string_view text) {
+  for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if ((byte & 0xC0U) == 0x80U) continue;
+    const std::size_t length = byte >= 0xF8U ? 1 : byte >= 0xF0U ? 4 : byte >= 0xE0U ? 3 : byte >= 0xC0U ? 2 : 1;
+    return length > back ? back : 0;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -41,5 +53,19 @@ bool SecretMask::apply(std::string& text) const {
   }
   return changed;
 }
+
+std::string MaskedPieces::add(std::string_view piece) {
+  held_ += piece;
+  one_.apply(held_);
+  other_.apply(held_);
+  const std::size_t line = held_.rfind('\n') + 1;  // of none, it is all of it
+  const std::size_t secret = std::max<std::size_t>(1, std::max(one_.length_max(), other_.length_max())) - 1;
+  const std::size_t waits = std::max(std::min(secret, held_.size() - line), begun_character(held_));
+  std::string text = held_.substr(0, held_.size() - waits);
+  held_.erase(0, text.size());
+  return text;
+}
+
+std::string MaskedPieces::finish() { return std::exchange(held_, {}); }
 
 }  // namespace stint::driver

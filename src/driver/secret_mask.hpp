@@ -18,9 +18,26 @@ class SecretMask {
   void add(std::string secret);
   /// In place. True: something was taken out.
   bool apply(std::string& text) const;
+  /// Of the longest; 0: there are none.
+  [[nodiscard]] std::size_t length_max() const noexcept { return secrets_.empty() ? 0 : secrets_.front().size(); }
 
  private:
   std::vector<std::string> secrets_;  // the longest first: one may be within another
+};
+
+/// Masks text that comes in pieces. What may be the beginning of a secret, or of a character in UTF-8, waits for the
+/// rest of it; the end of a line waits for nothing. The masks must outlive it.
+class MaskedPieces {
+ public:
+  MaskedPieces(const SecretMask& one, const SecretMask& other) : one_(one), other_(other) {}
+  [[nodiscard]] std::string add(std::string_view piece);
+  /// What has waited.
+  [[nodiscard]] std::string finish();
+
+ private:
+  const SecretMask& one_;
+  const SecretMask& other_;
+  std::string held_;
 };
 
 }  // namespace stint::driver

@@ -37,5 +37,38 @@ TEST(SecretMask, nothing_to_take_out_changes_nothing) {
   EXPECT_EQ(text, "all is well");
 }
 
+TEST(MaskedPieces, show_no_secret_wherever_it_is_cut) {
+  SecretMask one, other;
+  one.add("sk-0123456789");
+  other.add("hunter2hunter2");
+  const std::string said = "ä sk-0123456789 and hunter2hunter2\nthen sk-012345678 €";
+  const std::string shown = "ä *** and ***\nthen sk-012345678 €";
+  for (std::size_t first = 0; first <= said.size(); ++first) {
+    for (std::size_t second = first; second <= said.size(); ++second) {
+      MaskedPieces pieces(one, other);
+      std::string text = pieces.add(said.substr(0, first));
+      text += pieces.add(said.substr(first, second - first));
+      text += pieces.add(said.substr(second));
+      text += pieces.finish();
+      ASSERT_EQ(text, shown) << first << ", " << second;
+    }
+  }
+}
+
+TEST(MaskedPieces, hold_back_no_more_than_they_must) {
+  const SecretMask none;
+  SecretMask some;
+  some.add("12345678");
+  MaskedPieces plain(none, none), masked(none, some);
+  EXPECT_EQ(plain.add("prompt> "), "prompt> ");
+  EXPECT_EQ(plain.add("\xE2\x82"), "") << "two thirds of a character";
+  EXPECT_EQ(plain.add("\xAC"), "€");
+  EXPECT_EQ(masked.add("a line\n"), "a line\n");
+  EXPECT_EQ(masked.add("0123456789abcdef"), "0***");
+  EXPECT_EQ(masked.finish(), "9abcdef");
+  EXPECT_EQ(plain.add(std::string("\xFF\x80", 2)), std::string("\xFF\x80", 2))
+      << "what is no character waits for nothing";
+}
+
 }  // namespace
 }  // namespace stint::driver

@@ -313,6 +313,25 @@ TEST_F(EngineTest, what_is_kept_for_one_engine_no_other_takes_until_it_is_gone) 
   sim_.advance(5s);
 }
 
+TEST_F(EngineTest, who_says_more_than_the_store_takes_is_held_and_nothing_is_lost) {
+  constexpr std::size_t kSaid = (10 << 20) + 7;
+  std::size_t at_once = 0;
+  decide_ = [&](const domain::WorkOrder&) {
+    Script script;
+    script.outcome.kind = OutcomeKind::succeeded;
+    script.says = kSaid;
+    script.said_at_once = &at_once;
+    return script;
+  };
+  add_agent("a");
+  start();
+  const std::string id = submit("a");
+  sim_.advance(5s);
+  EXPECT_EQ(look(id).state, RunState::succeeded);
+  EXPECT_EQ(get(store_.output(id)).bytes, kSaid);
+  EXPECT_EQ(at_once, std::size_t{1} << 20) << "what may wait for the store";
+}
+
 /// Processes of this host, by the marks that they carry.
 class MarkedProcesses final : public domain::Survivors {
  public:

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -61,6 +62,8 @@ struct Script {
   bool tools = false;
   std::int64_t uses = 0;  ///< tokens, halfway
   std::optional<Error> does_not_begin{};
+  std::size_t says = 0;                 ///< bytes, as fast as it may
+  std::size_t* said_at_once = nullptr;  ///< the most that it said without a rest
 };
 using Decide = std::function<Script(const domain::WorkOrder&)>;
 
@@ -81,6 +84,7 @@ class ScriptedWork final : public domain::Work {
       news.text = script_.outcome.conversation;
       listener_(news);
     }
+    co_await say_all();
     if (!ended_) co_await race(nap(), told());
     if (script_.uses > 0) {
       domain::WorkNews news;
@@ -101,8 +105,24 @@ class ScriptedWork final : public domain::Work {
     if (!ended_) ended_ = kind;
     bell_.ring();
   }
+  void hold(bool held) override {
+    holds_ += held ? 1 : -1;
+    let_go_.ring();
+  }
 
  private:
+  Task<> say_all() {
+    domain::WorkNews news;
+    news.kind = domain::WorkNews::Kind::text;
+    for (std::size_t said = 0, at_once = 0; said < script_.says;
+         said += news.text.size(), at_once += news.text.size()) {
+      if (holds_ > 0) at_once = 0;
+      while (holds_ > 0) co_await let_go_.hear(let_go_.rings());
+      news.text.assign(std::min<std::size_t>(script_.says - said, 64 << 10), 'x');
+      listener_(news);
+      *script_.said_at_once = std::max(*script_.said_at_once, at_once + news.text.size());
+    }
+  }
   Task<> nap() { co_await sleep_for(script_.takes); }
   Task<> told() { co_await bell_.hear(bell_.rings()); }
 
@@ -110,7 +130,8 @@ class ScriptedWork final : public domain::Work {
   Listener listener_;
   int& alive_;
   std::optional<OutcomeKind> ended_;
-  Bell bell_;
+  Bell bell_, let_go_;
+  int holds_ = 0;
 };
 
 class EngineTest : public testing::Test, protected domain::Driver, protected domain::Permits {

@@ -80,7 +80,7 @@ struct FleetStatus {
   std::string held_up;  ///< why nothing is begun although there is work
   std::int64_t money_micros_today = 0, tokens_today = 0;
   std::optional<std::int64_t> money_micros_per_day;
-  std::uint64_t output_left_out = 0;    ///< bytes that the store was too slow for, since this daemon began
+  std::uint64_t notes_left_out = 0;     ///< of tools and the like, beyond what a run may leave, since this daemon began
   std::uint64_t settlements_stale = 0;  ///< what this daemon said of runs too late: others had them
 };
 

@@ -611,7 +611,7 @@ Task<Result<FleetStatus>> LocalFleet::status() {
     status.phase = parts_.engine->phase();
     STINT_CO_TRY(status.pool, co_await health());
     status.held_up = parts_.engine->held_up();
-    status.output_left_out = parts_.engine->worker().counts().output_left_out;
+    status.notes_left_out = parts_.engine->worker().counts().notes_left_out;
     status.settlements_stale = parts_.engine->worker().counts().stale;
   }
   STINT_CO_TRY(status.stats, co_await parts_.store.stats());

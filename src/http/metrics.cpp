@@ -103,8 +103,8 @@ std::string metrics_text(const engine::FleetStatus& status, const ServerStats* s
   page.one("stint_cost_today_micros", "gauge", "Spent today, in millionths.", status.money_micros_today);
   page.one("stint_tokens_today", "gauge", "Tokens used today.", status.tokens_today);
   if (status.pool) add_pool(page, *status.pool);
-  page.one("stint_output_left_out_bytes_total", "counter", "Output that the store was too slow for.",
-           status.output_left_out);
+  page.one("stint_notes_left_out_total", "counter", "Notes of tools beyond what a run may leave.",
+           status.notes_left_out);
   page.one("stint_settlements_stale_total", "counter", "Ends of attempts that were told too late: others had the run.",
            status.settlements_stale);
   add_limits(page, status.limits);

@@ -21,10 +21,10 @@ void Recorder::hear(const domain::WorkNews& news) {
   using Kind = domain::WorkNews::Kind;
   switch (news.kind) {
     case Kind::text:
-      if (text_.size() + news.text.size() > kTextMax) {
-        left_out_ += news.text.size();
-      } else {
-        text_ += news.text;
+      text_ += news.text;
+      if (text_.size() >= kTextFull && !std::exchange(full_, true)) {
+        filled_.ring();
+        if (on_full_) on_full_(true);
       }
       break;
     case Kind::tool: add_note(kNoteTool, news.text); break;
@@ -43,17 +43,23 @@ void Recorder::hear(const domain::WorkNews& news) {
 void Recorder::add_note(std::string_view cause, std::string_view text) {
   const bool must = cause == kNoteConversation;  // without it nothing can be resumed
   if (!must && (notes_.size() >= kNotesMax || ++notes_seen_ > kNotesPerAttemptMax)) {
-    ++left_out_;
+    ++notes_left_out_;
     return;
   }
   notes_.push_back({std::string(cause), scribe_.write_note(text.substr(0, kNoteTextMax))});
 }
 
+std::string Recorder::take_text() {
+  std::string text = std::exchange(text_, {});
+  if (std::exchange(full_, false) && on_full_) on_full_(false);
+  return text;
+}
+
 Task<> Recorder::run() {
   while (true) {
-    const std::uint64_t seen = heard_.rings();
+    const std::uint64_t seen = heard_.rings(), filled = filled_.rings();
     if (text_.empty() && notes_.empty()) co_await heard_.hear(seen);
-    if (notes_.empty()) co_await sleep_for(kGather);
+    if (notes_.empty() && !full_) co_await filled_.hear(filled, kGather);
     co_await flush();
   }
 }
@@ -76,14 +82,14 @@ Task<> Recorder::flush() {
 /// True: there is more.
 Task<bool> Recorder::write_some() {
   if (over_) {
-    text_.clear();
+    (void)take_text();
     notes_.clear();
     co_return false;
   }
   std::optional<Note> note;
   std::string text;
   if (notes_.empty()) {
-    text = std::exchange(text_, {});
+    text = take_text();
   } else {
     note = std::move(notes_.front());
     notes_.erase(notes_.begin());

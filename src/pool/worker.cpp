@@ -211,6 +211,7 @@ Task<Worker::Report> Worker::work(Assignment& assignment, Carried& carried, std:
   }
   auto work = begin(std::move(order), listener);
   if (!work) co_return not_begun(work.error());
+  recorder.on_full([&](bool full) { (*work)->hold(full); });
   auto body = [&](Scope& scope) -> Task<Result<Report>> {
     struct Reachable {
       Carried& carried;
@@ -230,7 +231,7 @@ Task<Worker::Report> Worker::work(Assignment& assignment, Carried& carried, std:
     co_return report;
   };
   auto report = co_await with_scope(std::ref(body));
-  counts_.output_left_out += recorder.left_out();
+  counts_.notes_left_out += recorder.notes_left_out();
   if (!report) {
     co_return carried.stopped() == Carried::Stop::none ? not_begun(report.error()) : stopped_before(carried);
   }

@@ -69,8 +69,8 @@ struct Assignment {
 
 struct WorkerCounts {
   std::map<domain::RunState, std::uint64_t> settled;
-  std::uint64_t stale = 0;            ///< said too late: others had the run
-  std::uint64_t output_left_out = 0;  ///< bytes that the store was too slow for
+  std::uint64_t stale = 0;           ///< said too late: others had the run
+  std::uint64_t notes_left_out = 0;  ///< of tools and the like, beyond what a run may leave
 };
 
 class Worker {

@@ -52,7 +52,7 @@ int finish(Dialect& dialect, const std::vector<std::string>& arguments) {
   end.killed_by_us = arguments.at(1) == "killed";
   (void)dialect.launch(Attempt());
   std::vector<Progress> progress;
-  for (std::string line; std::getline(std::cin, line);) dialect.read_line(line, progress);
+  for (std::string line; std::getline(std::cin, line);) dialect.read(line, progress);
   const bool seen = dialect.result_seen();
   const Outcome outcome = dialect.finish(end);
   json::array kinds;

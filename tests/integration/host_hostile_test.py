@@ -319,9 +319,9 @@ class Terminal(Case):
             self.seen += os.read(self.terminal, 65536).decode(errors="replace")
 
     def start(self, *flags):
-        self.type(f"{self.b.binary} with {' '.join(FAST)} {' '.join(flags)} x=1 -- {' '.join(PYTHON)} -c 'import time; print(\"u\" \"p\", "
+        self.type(f"{self.b.binary} with {' '.join(FAST)} {' '.join(flags)} x=1 -- {' '.join(PYTHON)} -c 'import time; print(\"it has \" \"begun\", "
                   f"flush=True); time.sleep(60)' {self.b.tag}\n")
-        self.expect("up")
+        self.expect("it has begun")  # which no name of a file contains
         return tagged(self.b.tag)[0]
 
     def test_stop_and_go_on_beyond_the_lease(self):

@@ -160,6 +160,32 @@ class Command(Case):
         self.assertLess(time.monotonic() - since, 3, "a back-off beyond the budget is not waited for")
         self.assertIn(status, (1, 4))
 
+    def test_everything_that_is_said_comes_out_however_slowly_it_is_read(self):
+        self.command("flood", "sh", "-c", "seq 1 2000000; echo THE END", more="idle_timeout: 1s\n")
+        self.trust()
+        everything = "".join(f"{i}\n" for i in range(1, 2_000_001)) + "THE END\n"
+        self.assertEqual(self.b.run("run", "flood", timeout=60).stdout == everything, True)
+        slow = self.start("flood", "-q")
+        time.sleep(12)  # longer than the warden's lease, and than the agent may be silent
+        self.assertEqual(slow.stdout.read() == everything, True)
+        self.assertEqual(slow.wait(20), 0)
+        status, events = self.run_json("flood", timeout=60)
+        self.assertEqual((status, "".join(event["text"] for event in events if event["event"] == "text") == everything), (0, True))
+        kinds = [event["event"] for event in events]
+        self.assertLess(kinds.index("started"), kinds.index("text"), "the attempt is told before its words")
+
+    def test_ctrl_c_ends_a_run_whose_words_nobody_reads(self):
+        self.command("flood", "yes", more="")
+        self.trust()
+        run = self.start("flood", "-q")
+        wait_for(self.marked, 10, "it to run")
+        time.sleep(1)
+        for _ in range(2):
+            run.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+        self.assertEqual(run.wait(15), 5)
+        self.assertEqual(self.marked(), [])
+
     def test_a_closed_reader_of_our_output_ends_nothing_badly(self):
         self.command("talk", "sh", "-c", "for i in 1 2 3 4 5 6 7 8; do echo line $i; sleep 0.05; done")
         self.trust()

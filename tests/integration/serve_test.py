@@ -248,7 +248,6 @@ class Api(Case):
             self.assertEqual((status, "'once'" in body["detail"], run in body["detail"]), (409, True, True), body)
 
     def test_every_wait_has_a_true_reason(self):
-        self.agent("gone", 'command: ["true"]\n')
         self.agent("bounded", 'command: [sleep, "60"]\nmax_concurrency: 1\n')
         self.d.process.send_signal(signal.SIGHUP)
         wait_for(lambda: "bounded" in {each["name"] for each in self.d.get("/v1/agents")["agents"]}, 5, "the new agents")
@@ -259,10 +258,8 @@ class Api(Case):
         wait_for(lambda: all(self.d.run(run)["state"] == "running" for run in slow), 5, "both to run, although they were paused")
         status, body, _ = self.d.ask("PUT", "/v1/limits/agent:slow", {"capacity": 1})
         self.assertEqual((status, "max_concurrency" in body["detail"]), (422, True), body)
-        gone = self.d.submit("gone")
-        os.remove(f"{self.project}/.stint/agents/gone.md")
-        self.d.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: any(r["reason"] == "agent" and "'gone'" in r["detail"] for r in self.d.get(f"/v1/runs/{gone}/why")["reasons"]), 5, "the reason")
+        queued = self.d.submit("bounded")
+        wait_for(lambda: any(r["reason"] == "workers" for r in self.d.get(f"/v1/runs/{queued}/why")["reasons"]), 5, "the reason")
 
     def test_nobody_without_the_token(self):
         token, self.d.token = self.d.token, ""
@@ -597,6 +594,44 @@ class Logs(Case):
         end = [line for line in lines if line.get("run") == ill["id"]][-1]
         self.assertEqual((end["level"], end["state"], end["outcome"]), ("warning", "failed", "agent_error"))
         self.assertEqual(lines[-1]["event"], "drained")
+
+    def output_of(self, d, command):
+        self.agent("speaker", f"command: {json.dumps(['sh', '-c', command])}\n")
+        d.process.send_signal(signal.SIGHUP)
+        run = wait_for(lambda: d.ask("POST", "/v1/runs", {"agent": "speaker"})[1].get("id"), 5, "the new agent")
+        self.assertEqual(d.wait(run, 60)["state"], "succeeded")
+        return run, d.get(f"/v1/runs/{run}/output")
+
+    def test_of_a_flood_both_ends_are_kept_and_nothing_is_miscounted(self):
+        d = self.serve()
+        run, output = self.output_of(d, "seq 1 2000000; echo THE END")
+        whole = sum(len(str(i)) + 1 for i in range(1, 2_000_001)) + len("THE END\n")
+        self.assertEqual((output["bytes"], output["left_out"]), (whole, whole - len(output["head"]) - len(output["tail"])))
+        self.assertTrue(output["head"].startswith("1\n2\n3\n"))
+        self.assertTrue(output["tail"].endswith("1999999\n2000000\nTHE END\n"), output["tail"][-100:])
+        self.assertEqual((len(output["head"]), len(output["tail"])), (64 << 10, 192 << 10))
+        shown = self.stint("logs", run).splitlines()
+        self.assertEqual(shown[-1], "THE END")
+        self.assertIn(f"… {output['left_out']} bytes left out …", shown)
+
+    def test_who_follows_a_flood_hears_how_much_he_missed(self):
+        self.agent("flood", "command: [sh, -c, 'seq 1 2000000; echo THE END']\n")
+        self.serve()
+        said = subprocess.run([STINT, "run", "-q", "flood"], cwd=self.project, env=self.b.env, capture_output=True, text=True, timeout=60)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        whole = sum(len(str(i)) + 1 for i in range(1, 2_000_001)) + len("THE END\n")
+        missed = sum(int(count) for count in re.findall("([0-9]+) bytes of its output are left out", said.stderr))
+        self.assertEqual(len(said.stdout) + missed, whole, said.stderr)
+        self.assertTrue(said.stdout.endswith("2000000\nTHE END\n"))
+
+    def test_a_line_may_be_long_and_need_not_end(self):
+        d = self.serve()
+        _, output = self.output_of(d, "head -c 10000000 /dev/zero | tr '\\0' x")
+        self.assertEqual((output["bytes"], output["head"][:3], output["tail"][-3:]), (10_000_000, "xxx", "xxx"))
+        run, output = self.output_of(d, "printf 'a\\r\\nabc'")
+        self.assertEqual((output["head"], output["bytes"]), ("a\r\nabc", 6))
+        raw = subprocess.run([STINT, "logs", "--raw", run], cwd=self.project, env=self.b.env, capture_output=True, timeout=20)
+        self.assertEqual(raw.stdout, b"a\r\nabc")
 
     def test_a_reader_who_sleeps_holds_up_nobody(self):
         reader, writer = os.pipe()

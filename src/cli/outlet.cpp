@@ -1,0 +1,66 @@
+#include "cli/outlet.hpp"
+
+#include "stint/time.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <poll.h>
+#include <unistd.h>
+
+namespace stint::cli {
+namespace {
+
+// A regular file can't be waited for, and a pipe that is shared must stay blocking: it is asked.
+constexpr Duration kAskEvery = std::chrono::milliseconds(10);
+
+bool takes_more(int descriptor) {
+  pollfd asked = {descriptor, POLLOUT, 0};
+  return ::poll(&asked, 1, 0) == 1;
+}
+
+}  // namespace
+
+void Outlet::put(std::string_view text) {
+  if (closed_ || text.empty()) return;
+  kept_ += text;
+  write_some();
+  if (!full_ && kept_.size() > kFull) {
+    full_ = true;
+    if (on_full_) on_full_(true);
+  }
+  if (!kept_.empty()) put_.ring();
+}
+
+/// A pipe that takes anything takes PIPE_BUF bytes without making us wait.
+void Outlet::write_some() {
+  std::size_t written = 0;
+  while (written < kept_.size() && !closed_ && takes_more(descriptor_)) {
+    const std::size_t size = std::min<std::size_t>(kept_.size() - written, PIPE_BUF);
+    const ssize_t got = ::write(descriptor_, kept_.data() + written, size);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) break;
+    closed_ = got < 0;
+    if (!closed_) written += static_cast<std::size_t>(got);
+  }
+  kept_.erase(0, closed_ ? kept_.size() : written);
+  if (full_ && kept_.empty()) {
+    full_ = false;
+    if (on_full_) on_full_(false);
+  }
+  if (kept_.empty()) written_.ring();
+}
+
+Task<> Outlet::run() {
+  while (true) {
+    const std::uint64_t seen = put_.rings();
+    if (kept_.empty()) co_await put_.hear(seen);
+    co_await sleep_for(kAskEvery);
+    write_some();
+  }
+}
+
+Task<> Outlet::drained() {
+  while (!kept_.empty()) co_await written_.hear(written_.rings());
+}
+
+}  // namespace stint::cli

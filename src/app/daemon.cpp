@@ -2,6 +2,8 @@
 
 #include "agent/quantity.hpp"
 #include "cli/host_views.hpp"
+#include "os/cgroup.hpp"
+#include "os/probe.hpp"
 #include "os/resources.hpp"
 
 #include <fmt/format.h>
@@ -19,6 +21,20 @@ using domain::LogLevel;
 constexpr std::uint64_t kMemoryLeast = 256ULL << 20;  // below it no new run is begun
 constexpr std::size_t kDescriptorsPerRun = 16;        // pipes, slots, a control socket
 constexpr Duration kLook = 1s;
+
+/// What is wrong with what was read, and what it asks for that this host can't give.
+void blocking_log_problems(const cli::Reading& reading, domain::Log& log) {
+  for (const agent::Problem& problem : reading.catalogue.problems) {
+    const bool error = problem.severity == agent::Severity::error;
+    log.say(error ? LogLevel::error : LogLevel::warning, "agent file", {{"problem", describe(problem)}});
+  }
+  std::string unbounded;
+  for (const domain::Agent& agent : reading.catalogue.agents) {
+    if (agent.memory_bytes_max) unbounded += (unbounded.empty() ? "" : ", ") + agent.name;
+  }
+  if (unbounded.empty() || os::blocking_probe_cgroup(os::delegated_cgroup()).memory) return;
+  log.say(LogLevel::warning, "memory is not bounded here: `stint doctor` says why", {{"agents", unbounded}});
+}
 
 }  // namespace
 
@@ -130,6 +146,7 @@ Result<> Daemon::listen(const Listen& where, std::vector<std::string> hosts) {
 }
 
 Task<Result<>> Daemon::serve() {
+  blocking_log_problems(*reading_, log_);
   auto body = [this](Scope& scope) -> Task<Result<>> {
     scope.spawn(hear_signals());
     scope.spawn(watch_surroundings());
@@ -179,7 +196,7 @@ Task<> Daemon::reload() {
     log_.say(LogLevel::error, "not reloaded", {{"why", fresh.error().describe()}});
     co_return;
   }
-  cli::print_problems((*fresh)->catalogue.problems, around_);
+  blocking_log_problems(**fresh, log_);
   const auto before = std::exchange(reading_, *fresh);
   auto done = co_await engine_->reload(reading_->book);
   if (done) done = co_await size_limits();
@@ -198,7 +215,8 @@ Task<> Daemon::reload() {
       log_.say(LogLevel::info, "its file is gone: no new runs, but those that were accepted", {{"agent", name}});
     }
   }
-  log_.say(LogLevel::info, "reloaded", {{"agents", std::to_string(reading_->catalogue.agents.size())}});
+  log_.say(LogLevel::info, "reloaded",
+           {domain::LogField::number("agents", std::to_string(reading_->catalogue.agents.size()))});
 }
 
 /// A run that can't be given a pipe, or pushes the host into swapping, or costs more than a day may, is better begun

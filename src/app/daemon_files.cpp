@@ -110,7 +110,8 @@ void announce(const std::string& url, const std::string& token, const cli::Readi
     if (refused) fmt::print("  {} can't run: {}\n", agent.name, refused->describe());
   }
   if (agents == 0) {
-    fmt::print("  There is no agent yet: `stint init` makes one, then `kill -HUP {}` reads it.\n", ::getpid());
+    fmt::print("  There is no agent yet: `{}stint init` makes one, then `kill -HUP {}` reads it.\n",
+               reading.place.project.is_repository() ? "" : "git init && ", ::getpid());
   }
   fmt::print("  try    stint submit AGENT …   stint ls   stint top   (Ctrl-C drains)\n");
   std::fflush(stdout);

@@ -46,7 +46,7 @@ class Daemon(WithDaemon):
         seen = json.loads(self.stint("submit", "echo", "x", "--wait", "--json"))
         self.assertEqual((seen["state"], seen["title"]), ("succeeded", "Say x"))
         self.assertIn("is missing", self.stint("submit", "echo", status=2))
-        self.assertIn("no agent", self.stint("submit", "nosuch", status=2))
+        self.assertIn("no agent 'nosuch'. `stint agents` lists them", self.stint("submit", "nosuch", status=2))
 
     def test_each_line_is_carried_and_waited_for(self):
         done = self.call("submit", "echo", "--each", "-", "--wait", stdin='one\na=b\n{"what": "three"}\n{"wha": 4}\n')
@@ -159,12 +159,12 @@ class Daemon(WithDaemon):
             self.assertEqual(refuser.seen[0]["Authorization"], None)
 
     # ---- top -------------------------------------------------------------------------------------------------------
-    def top(self):
+    def top(self, **variables):
         """On a terminal of its own: its pid, and what reads until a text is seen."""
         pid, terminal = pty.fork()
         if pid == 0:
             os.chdir(self.folder)
-            os.execve(STINT, [STINT, "top"], self.environment | {"TERM": "xterm"})
+            os.execve(STINT, [STINT, "top"], self.environment | {"TERM": "xterm"} | variables)
         seen = ""
 
         def until(text):
@@ -216,6 +216,23 @@ class Daemon(WithDaemon):
         self.assertNotIn("\033", text)
         self.assertLessEqual(len(text.splitlines()), 24)
         self.assertTrue(all(len(line) <= 80 for line in text.splitlines()))
+
+    def test_top_on_a_dumb_terminal_prints_one_picture(self):
+        run = self.running("echo", "long", "60")
+        pid, _, until = self.top(TERM="dumb")
+        before = until(run)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        self.assertNotIn("\033", before)
+        self.assertNotIn("no daemon", before)
+
+    def test_top_for_programs_is_a_line_per_look(self):
+        watching = self.start("top", "--json")
+        for _ in range(2):
+            self.assertEqual(json.loads(watching.stdout.readline())["phase"], "serving")
+
+    def test_a_word_that_no_process_can_be_started_with_is_refused(self):
+        said = self.stint("submit", "echo", "--each", "-", status=1, stdin=json.dumps({"what": "x" * 140_000}) + "\n")
+        self.assertIn("the argument 'what' makes a word of 140000 bytes in the command, which can have 131071", said)
 
 
 class Refuser:

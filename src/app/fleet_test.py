@@ -5,6 +5,7 @@
 """
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -84,8 +85,60 @@ class Fleet(Repository):
         self.assertIn("which agent", self.stint("submit", status=2))
         self.assertIn("needs no agent", self.stint("submit", "review", "-p", "x", status=2))
         for option in ("--time", "--delay", "--deadline", "--tokens", "--cost", "--priority", "--attempts"):
-            self.stint("submit", "review", "1", option, "nonsense", status=2)
+            self.assertIn(option, self.stint("submit", "review", "1", option, "nonsense", status=2))
+            self.assertIn(option, self.stint("run", "review", "1", option, "nonsense", status=2))
+        self.assertIn("--priority: must be at most 1000", self.stint("submit", "review", "1", "--priority", "5000", status=2))
+        self.assertIn("--deadline: ", self.stint("submit", "review", "1", "--deadline", "0s", status=2))
         self.assertIn("No runs yet", self.stint("ls"))
+
+    def test_what_can_not_be_printed_is_a_failure_but_a_reader_may_go(self):
+        self.submit("review", "1")
+        for words in (["ls"], ["submit", "review", "2"], ["--version"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([STINT, *words], cwd=self.folder, env=self.environment, stdout=full, stderr=subprocess.PIPE, text=True,
+                                      timeout=60, check=False)
+            self.assertEqual(done.returncode, 1, words)
+            self.assertIn("not all could be printed", done.stderr)
+        reading, writing = os.pipe()
+        os.close(reading)
+        for ignored in (True, False):
+            done = subprocess.run([STINT, "ls"], cwd=self.folder, env=self.environment, stdout=writing, stderr=subprocess.PIPE, timeout=60,
+                                  restore_signals=not ignored, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0 if ignored else -signal.SIGPIPE, b""))
+        os.close(writing)
+
+    def test_what_is_no_store_is_named_without_its_language(self):
+        database = self.folder / ".git/stint/stint.db"
+        database.parent.mkdir(exist_ok=True)
+        database.write_bytes(b"no database" * 1000)
+        said = self.stint("ls", status=1)
+        self.assertIn("stint.db is no database of Stint. Move it away", said)
+        self.assertNotIn("PRAGMA", said)
+
+    def test_outside_a_repository_the_advice_works_there(self):
+        shutil.rmtree(self.folder / ".git")
+        shutil.rmtree(self.folder / ".stint")
+        self.assertIn("`git init && stint init`", self.stint("agents"))
+        serving = self.start("serve", "--listen", "127.0.0.1:0")
+        self.assertIn("`git init && stint init`", "".join(serving.stdout.readline() for _ in range(4)))
+
+    def test_the_log_of_a_daemon_is_json_from_its_first_line(self):
+        (self.folder / ".stint/agents/bad.md").write_text("---\ndescription: x\nmax_concurrency: two\n---\nx\n", encoding="utf-8")
+        (self.folder / ".stint/agents/large.md").write_text("---\ndescription: x\nmemory: 1G\n---\nx\n", encoding="utf-8")
+        serving = self.start("serve", "--listen", "127.0.0.1:0", "--log", "json")
+        self.wait_until((self.folder / f".git/stint/daemons/{serving.pid}.json").exists, "no daemon")
+        serving.send_signal(signal.SIGHUP)
+        lines = []
+        while not any(line["event"] == "reloaded" for line in lines):
+            lines.append(json.loads(serving.stderr.readline()))
+        problems = [line["problem"] for line in lines if line["event"] == "agent file"]
+        self.assertEqual(len(problems), 2, lines)
+        self.assertIn("bad.md:3", problems[0])
+        self.assertEqual([line["agents"] for line in lines if line["event"] == "reloaded"], [2])
+        cgroups = json.loads(self.call("doctor", "--json").stdout)["checks"]
+        bounded = any(check["id"] == "cgroup.memory" and check["status"] == "ok" for check in cgroups)
+        warned = [line["agents"] for line in lines if line["event"].startswith("memory is not bounded")]
+        self.assertEqual(warned, [] if bounded else ["large"] * 2)
 
     def test_the_same_key_is_the_same_run(self):
         first = self.ask("submit", "review", "1", "--key", "k")
@@ -277,8 +330,27 @@ class Fleet(Repository):
         self.assertEqual(paused, {"agent:review", "agent:prompt"})
         self.assertEqual(self.ask("resume"), {"woken": 0})
         self.assertEqual([limit for limit in self.ask("pause", "agent:review")["limits"] if limit["paused"]][0]["name"], "agent:review")
-        self.assertIn("neither an agent nor a limit", self.stint("pause", "nosuch", status=1))
+        self.assertIn("neither an agent nor a limit", self.stint("pause", "nosuch", status=2))
         self.stint("pause", "--for", "soon", status=2)
+
+    def test_names_that_do_not_exist_are_a_mistake_of_usage(self):
+        for command in ("pause", "resume"):
+            self.assertIn("'nosuch'", self.stint(command, "nosuch", status=2))
+        self.assertIn("there is no limit 'nosuch'", self.stint("limits", "nosuch=3", status=2))
+        self.assertIn("agent:review  0 of 3 held", self.stint("limits", "agent:review=3"))
+        self.assertNotIn("nosuch", self.stint("limits"))
+
+    def test_what_expired_in_the_queue_says_so(self):
+        run = self.submit("review", "1", "--deadline", "10ms")
+        self.wait_until(lambda: self.ask("show", run)["state"] == "expired", "it does not expire")
+        self.assertIn("its deadline passed", self.ask("show", run)["error"])
+
+    def test_who_follows_what_nobody_carries_is_told(self):
+        run = self.submit("review", "1")
+        following = self.start("logs", "-f", run)
+        self.assertIn("no process carries runs here", following.stderr.readline() + following.stderr.readline())
+        self.stint("cancel", run)
+        self.assertEqual(following.wait(30), 5)
 
     def test_ids_are_completed(self):
         run = self.submit("review", "1")

@@ -26,11 +26,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <memory>
+#include <poll.h>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -123,15 +127,28 @@ int run_command_line(int argc, char** argv) {
   return kExitOk;
 }
 
+/// Whether all that was printed has arrived. A reader that went away has seen what it wanted.
+bool blocking_finish_output() {
+  errno = 0;
+  const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  const std::string why = errno == 0 ? "" : std::string(": ") + std::strerror(errno);
+  pollfd reader{STDOUT_FILENO, POLLOUT, 0};
+  if (!lost || (::poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0)) return true;
+  std::fputs(("stint: not all could be printed" + why + "\n").c_str(), stderr);
+  return false;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   stint::os::hold_standard_streams();
   stint::os::remember_command_line(argc, argv);
+  const int failed = argc > 1 && std::string_view(argv[1]) == "with" ? kExitWithFailed : kExitFailed;
   try {
-    return run_command_line(argc, argv);
+    const int status = run_command_line(argc, argv);
+    return blocking_finish_output() || status != kExitOk ? status : failed;
   } catch (const std::exception& error) {  // no descriptors, no memory, nowhere to print
     std::fputs((std::string("stint: ") + error.what() + "\n").c_str(), stderr);
-    return argc > 1 && std::string_view(argv[1]) == "with" ? kExitWithFailed : kExitFailed;
+    return failed;
   }
 }

@@ -64,7 +64,6 @@ int ServeCommand::run(const domain::Ambient& ambient) {
   const bool cluster = !memory && place.path.empty();
   auto reading = cli::blocking_read_project(around, cluster);
   if (!reading) return cli::complain(reading.error());
-  cli::print_problems((*reading)->catalogue.problems, around);
   const auto files = blocking_daemon_files(around, settings->project);
   if (!files) return cli::complain(files.error());
   std::string token;
@@ -107,11 +106,12 @@ int ServeCommand::run(const domain::Ambient& ambient) {
   reactor.run(scope);
   if (!*ended) return cli::complain(ended->error());
   const engine::DrainReport& report = daemon.engine().drained();
-  log.say(domain::LogLevel::info, "drained",
-          {{"seconds", fmt::format("{:.1f}", std::chrono::duration<double>(report.time).count())},
-           {"ended", std::to_string(report.finished - report.handed_back - report.in_doubt)},
-           {"handed_back", std::to_string(report.handed_back)},
-           {"in_doubt", std::to_string(report.in_doubt)}});
+  log.say(
+      domain::LogLevel::info, "drained",
+      {domain::LogField::number("seconds", fmt::format("{:.1f}", std::chrono::duration<double>(report.time).count())),
+       domain::LogField::number("ended", std::to_string(report.finished - report.handed_back - report.in_doubt)),
+       domain::LogField::number("handed_back", std::to_string(report.handed_back)),
+       domain::LogField::number("in_doubt", std::to_string(report.in_doubt))});
   return cli::kExitDone;
 }
 

@@ -158,7 +158,10 @@ int AgentsCommand::run() {
   } else {
     if (name_.empty()) print_table(shown, loaded.settings, around);
     if (!name_.empty() && !shown.empty()) print_one(shown[0], loaded.settings, around);
-    if (shown.empty() && problems.empty()) fmt::print("No agents yet. `stint init` writes the first ones.\n");
+    if (shown.empty() && problems.empty()) {
+      fmt::print("No agents yet. `{}stint init` writes the first ones.\n",
+                 project->is_repository() ? "" : "git init && ");
+    }
     std::fflush(stdout);
     print_problems(problems, around);
   }

@@ -17,7 +17,8 @@ using domain::RunState;
 using std::chrono::duration_cast;
 
 constexpr std::size_t kNoteShown = 160;
-constexpr int kElasticMin = 8;  // narrower than that nothing can be read
+constexpr int kElasticMin = 8;   // narrower than that nothing can be read
+constexpr int kElasticMax = 80;  // where the width is nobody's: one long title would make all rows as long
 
 std::string until_text(const std::optional<WallTime>& until, WallTime now) {
   if (!until) return {};
@@ -131,6 +132,7 @@ std::vector<Line> Table::lines(int columns, std::size_t elastic) const {
   for (std::size_t column = 0; column < heads_.size(); ++column) {
     int width = width_of(heads_[column]);
     for (const auto& row : rows_) width = std::max(width, row[column].width());
+    if (columns == 0 && column == elastic) width = std::min(width, kElasticMax);
     widths.push_back(width);
     whole += width + 2;
   }
@@ -275,7 +277,8 @@ std::string end_text(const engine::RunView& view) {
   if (run.started_at && run.finished_at) text += " after " + length_text(*run.finished_at - *run.started_at);
   if (view.memo.usage.tokens() > 0) text += ", " + count_text(view.memo.usage.tokens()) + " tokens";
   if (view.memo.usage.money_micros > 0) text += ", " + cost_text(view.memo.usage);
-  if (!run.error.empty() && run.state != RunState::succeeded) text += ": " + printable(run.error);
+  const bool says_more = !run.error.empty() && run.error != to_string(run.state);
+  if (says_more && run.state != RunState::succeeded) text += ": " + printable(run.error);
   return text;
 }
 

@@ -27,7 +27,7 @@ namespace stint::cli {
 [[nodiscard]] Style state_style(domain::RunState state) noexcept;
 
 /// Rows of one width, two spaces between columns; the last is not filled up. `columns`: what the whole may take, by
-/// shortening the column `elastic`; 0: no bound.
+/// shortening the column `elastic`; 0: as much as it likes, but for that column.
 class Table {
  public:
   explicit Table(std::vector<std::string> heads, std::vector<bool> right = {});

@@ -63,6 +63,14 @@ TEST(FleetText, a_table_is_aligned_and_shortens_the_title_to_fit) {
             "abcdefghijkl  review  succeeded   5m  Another one t…  $12.34\n");
 }
 
+TEST(FleetText, a_long_title_does_not_fill_a_pipe_with_spaces) {
+  std::vector<engine::RunView> runs = {view(RunState::queued), view(RunState::queued)};
+  runs[1].input.title = std::string(100'000, 'x');
+  const std::vector<Line> lines = runs_table(runs, kNow).lines(0, kRunsElastic);
+  for (const Line& line : lines) EXPECT_LT(line.width(), 160);
+  EXPECT_GT(lines.back().width(), 80 + 12) << "but what can be read is there";
+}
+
 TEST(FleetText, a_hostile_title_is_harmless) {
   std::vector<engine::RunView> runs = {view(RunState::queued)};
   runs[0].input.title = "\033]0;owned\a\033[2Jx\ny";

@@ -1,5 +1,6 @@
 #include "cli/limits.hpp"
 
+#include "agent/discovery.hpp"
 #include "agent/quantity.hpp"
 #include "cli/host_homes.hpp"
 #include "cli/printable.hpp"
@@ -47,12 +48,25 @@ void print_limit(const limit::Listing& limit, const Surroundings& around, WallTi
   }
 }
 
+/// A limit that was mistyped must not become one of its own.
+Result<> check_known(const HostPlace& place, const limit::HostLimit& wanted) {
+  for (const limit::HostLimit& each : blocking_all_limits(place.homes, place.settings)) {
+    if (each.stem() == wanted.stem()) return {};
+  }
+  for (const domain::Agent& agent : agent::blocking_discover(place.project.root).agents) {
+    if (domain::agent_limit(agent.name) == wanted.name) return {};
+  }
+  return fail(Errc::invalid, "there is no limit '" + wanted.name +
+                                 "'. [limits] of stint.toml defines those of all; `stint limits` lists them");
+}
+
 Result<> resize(const HostPlace& place, const std::string& text) {
   const auto equals = text.find('=');
   const std::string name = text.substr(0, equals);
   auto number = agent::parse_integer(text.substr(equals + 1), 1, domain::kPermitsMax);
   if (!number) return fail(Errc::invalid, text + ": " + std::string(number.error().what()));
   STINT_TRY(const limit::HostLimit limit, place.homes.find(name, static_cast<std::uint32_t>(*number)));
+  STINT_CHECK(check_known(place, limit));
   return limit::resize(limit, static_cast<std::uint32_t>(*number));
 }
 
@@ -76,7 +90,10 @@ int LimitsCommand::run(const domain::Ambient& ambient) {
   std::vector<std::string> wanted;
   for (const std::string& name : names_) {
     if (name.find('=') != std::string::npos) {
-      if (const auto resized = resize(*place, name); !resized) return complain(resized.error());
+      if (const auto resized = resize(*place, name); !resized) {
+        complain(resized.error());
+        return resized.error() == Errc::invalid ? kExitUsage : kExitFailed;
+      }
     } else if (const auto valid = limit::check_name(name); !valid) {
       return complain(valid.error());
     }

@@ -13,6 +13,17 @@
 namespace stint::cli {
 namespace {
 
+/// Who waits for words that nobody is going to say soon is told why.
+Task<Result<>> tell_wait(FleetAccess& access, const engine::RunView& view) {
+  if (view.run.state != domain::RunState::queued && view.run.state != domain::RunState::parked) co_return Result<>();
+  STINT_CO_TRY(const engine::WhyView why, co_await access.fleet.why(view.run.id));
+  STINT_CO_TRY(const bool carried, co_await is_carried(access));
+  for (const std::string& line : why_lines(why, access.ambient.wall_now(), carried)) {
+    fmt::print(stderr, "stint: {}: {}\n", printable(view.run.id), line);
+  }
+  co_return Result<>();
+}
+
 struct Wish {
   const std::string& id;
   bool follow, raw, json;
@@ -27,6 +38,7 @@ Task<Result<int>> print_logs(FleetAccess& access, Wish wish) {
   }
   OutputPrinter printer(access.around.colour, wish.raw);
   if (wish.follow) {
+    STINT_CO_CHECK(co_await tell_wait(access, view));
     const auto out = [&](const OutputReader::Piece& piece) { printer.print(piece); };
     STINT_CO_TRY(const engine::RunView end, co_await follow(access.fleet, access.clock, view.run.id, out));
     printer.finish();

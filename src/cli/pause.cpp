@@ -34,8 +34,9 @@ Task<Result<int>> pause(FleetAccess& access, const std::string& name, std::optio
   if (!name.empty()) {
     STINT_CO_TRY(const std::optional<std::string> found, co_await find_limit(access.fleet, name));
     if (!found) {
-      co_return fail(Errc::invalid, "there is neither an agent nor a limit '" + name +
-                                        "'. `stint agents` and `stint limits` list them");
+      complain(Error(Errc::invalid, "there is neither an agent nor a limit '" + name +
+                                        "'. `stint agents` and `stint limits` list them"));
+      co_return kExitUsage;
     }
     limit = *found;
   }
@@ -57,7 +58,10 @@ Task<Result<int>> resume(FleetAccess& access, const std::string& name, bool json
     STINT_CO_TRY(const std::optional<std::string> found, co_await find_limit(access.fleet, name));
     if (!found) {
       STINT_CO_TRY(const std::optional<engine::RunView> view, co_await access.fleet.find(name));
-      if (!view) co_return fail(Errc::invalid, "there is no agent, no limit and no run '" + name + "'");
+      if (!view) {
+        complain(Error(Errc::invalid, "there is no agent, no limit and no run '" + name + "'"));
+        co_return kExitUsage;
+      }
       STINT_CO_CHECK(co_await access.fleet.answer(view->run.id));
       if (json) {
         fmt::print("{}\n", wire::resolved_to_json(view->run.id, domain::RunState::queued));

@@ -117,13 +117,19 @@ Task<Result<std::string>> RemoteFleet::get(Call call) {
 
 Task<Result<engine::Submitted>> RemoteFleet::submit_one(engine::Submission wish) {
   STINT_CO_TRY(
-      const std::string body,
-      co_await get({.method = "POST",
+      const net::Reply reply,
+      co_await ask({.method = "POST",
                     .path = "/v1/runs",
                     .body = wire::submit_to_json(wish),
                     .key = wish.key,
                     .traceparent = wish.trace.empty() ? std::string() : domain::traceparent(wish.trace, "submit")}));
-  co_return wire::read_submitted(body);
+  if (reply.status == kNotFound) {
+    const std::string detail = wire::read_problem(reply.body);
+    const std::string_view what = std::string_view(detail).substr(0, detail.find("; GET "));  // a path is no command
+    co_return fail(Errc::invalid, std::string(what) + ". `stint agents` lists them");
+  }
+  if (reply.status >= kFirstRefusal) co_return fail(refusal(reply));
+  co_return wire::read_submitted(reply.body);
 }
 
 Task<Result<std::vector<Result<engine::Submitted>>>> RemoteFleet::submit(std::vector<engine::Submission> wishes) {

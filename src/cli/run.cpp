@@ -173,7 +173,8 @@ class Follower {
       const auto reasons = co_await fleet_->why(id_);
       if (!reasons) co_return;
       for (const store::Why& each : reasons->reasons) {
-        if (each.reason != "place" && each.reason != "delay") why = each.reason + ": " + each.detail;
+        const bool own = carrier_ != nullptr && each.reason == "workers";  // its one worker is on its way
+        if (!own && each.reason != "place" && each.reason != "delay") why = each.reason + ": " + each.detail;
       }
     }
     if (why.empty() || why == told_wait_) co_return;

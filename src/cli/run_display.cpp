@@ -140,9 +140,11 @@ void RunDisplay::show_result(const engine::RunView& view) {
   if (run.attempt > 1) sums += fmt::format(", {} attempts", run.attempt);
   if (memo.usage.tokens() > 0) sums += ", " + short_count(memo.usage.tokens()) + " tokens";
   if (memo.usage.money_micros > 0) sums += ", $" + agent::format_money(memo.usage.money_micros);
-  if (!run.error.empty() && !succeeded) sums += ": " + printable(run.error);
+  const bool says_more = !run.error.empty() && run.error != to_string(run.state);
   if (run.state == RunState::expired && !run.started_at && !wait_.empty()) {
     sums += ": it did not begin, " + printable(wait_);
+  } else if (says_more && !succeeded) {
+    sums += ": " + printable(run.error);
   }
   if (run.state == RunState::in_doubt) sums += fmt::format("; `stint resolve {}` settles it", run.id);
   if (run.state == RunState::parked) sums += fmt::format("; `stint resume {}` lets it go on", run.id);

@@ -2,6 +2,7 @@
 
 #include "agent/quantity.hpp"
 #include "agent/trust.hpp"
+#include "cli/option_value.hpp"
 #include "domain/trace.hpp"
 #include "os/process.hpp"
 #include "os/terminal.hpp"
@@ -50,17 +51,17 @@ Result<engine::Submission> wish_of(const RunOptions& options, const Reading& rea
   wish.session = options.session;
   wish.trace = domain::trace_of(os::environment("TRACEPARENT")).value_or("");
   if (!options.time.empty()) {
-    STINT_TRY(wish.budget.time, agent::parse_duration(options.time));
+    STINT_TRY(wish.budget.time, of_option("--time", agent::parse_duration(options.time)));
   }
   if (!options.tokens.empty()) {
-    STINT_TRY(wish.budget.tokens, agent::parse_count(options.tokens));
+    STINT_TRY(wish.budget.tokens, of_option("--tokens", agent::parse_count(options.tokens)));
   }
   if (!options.cost.empty()) {
-    STINT_TRY(wish.budget.money_micros, agent::parse_money(options.cost));
+    STINT_TRY(wish.budget.money_micros, of_option("--cost", agent::parse_money(options.cost)));
   }
   wish.budget.attempts = options.attempts;
   if (!options.deadline.empty()) {
-    STINT_TRY(wish.deadline, agent::parse_duration(options.deadline));
+    STINT_TRY(wish.deadline, ahead("--deadline", agent::parse_duration(options.deadline)));
   }
   return wish;
 }

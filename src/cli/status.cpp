@@ -10,7 +10,7 @@
 namespace stint::cli {
 namespace {
 
-constexpr std::size_t kLimitsShown = 10, kRunsShown = 20;
+constexpr std::size_t kRunsShown = 20;
 
 Task<Result<int>> show_status(FleetAccess& access, bool json) {
   STINT_CO_TRY(engine::FleetStatus status, co_await access.fleet.status());
@@ -24,7 +24,7 @@ Task<Result<int>> show_status(FleetAccess& access, bool json) {
   };
   const WallTime now = access.ambient.wall_now();
   for (const Line& line : summary_lines(status, access.where, access.daemon)) print(line);
-  for (const Line& line : limit_lines(status.limits, now, kLimitsShown)) print(line);
+  for (const Line& line : limit_lines(status.limits, now, status.limits.size())) print(line);
   if (const std::string text = advice(status); !text.empty()) print(Line("  " + text, Style::yellow));
   if (!status.running.empty()) {
     fmt::print("\n");

@@ -126,7 +126,7 @@ std::vector<Line> limit_lines(const std::vector<engine::LimitView>& limits, Wall
     }
     lines.push_back(std::move(line));
   }
-  if (left > 0) lines.push_back(field("").add(fmt::format("and {} more: stint limits", left), Style::dim));
+  if (left > 0) lines.push_back(field("").add(fmt::format("and {} more: stint status", left), Style::dim));
   return lines;
 }
 

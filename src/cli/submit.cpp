@@ -4,6 +4,7 @@
 #include "cli/exit_status.hpp"
 #include "cli/fleet_place.hpp"
 #include "cli/fleet_text.hpp"
+#include "cli/option_value.hpp"
 #include "cli/output_printer.hpp"
 #include "cli/printable.hpp"
 #include "cli/submit_each.hpp"
@@ -55,24 +56,25 @@ Result<engine::Submission> read_wish(const SubmitOptions& options) {
   wish.model = options.model;
   if (!options.priority.empty()) {
     const bool below = options.priority.starts_with('-');
-    STINT_TRY(const std::int64_t steps,
-              agent::parse_integer(options.priority.substr(below ? 1 : 0), 0, domain::kPriorityMax));
+    STINT_TRY(
+        const std::int64_t steps,
+        of_option("--priority", agent::parse_integer(options.priority.substr(below ? 1 : 0), 0, domain::kPriorityMax)));
     wish.priority = static_cast<int>(below ? -steps : steps);
   }
   if (!options.deadline.empty()) {
-    STINT_TRY(wish.deadline, agent::parse_duration(options.deadline));
+    STINT_TRY(wish.deadline, ahead("--deadline", agent::parse_duration(options.deadline)));
   }
   if (!options.delay.empty()) {
-    STINT_TRY(wish.delay, agent::parse_duration(options.delay));
+    STINT_TRY(wish.delay, of_option("--delay", agent::parse_duration(options.delay)));
   }
   if (!options.time.empty()) {
-    STINT_TRY(wish.budget.time, agent::parse_duration(options.time));
+    STINT_TRY(wish.budget.time, of_option("--time", agent::parse_duration(options.time)));
   }
   if (!options.tokens.empty()) {
-    STINT_TRY(wish.budget.tokens, agent::parse_count(options.tokens));
+    STINT_TRY(wish.budget.tokens, of_option("--tokens", agent::parse_count(options.tokens)));
   }
   if (!options.cost.empty()) {
-    STINT_TRY(wish.budget.money_micros, agent::parse_money(options.cost));
+    STINT_TRY(wish.budget.money_micros, of_option("--cost", agent::parse_money(options.cost)));
   }
   wish.budget.attempts = options.attempts;
   return wish;
@@ -183,7 +185,7 @@ SubmitCommand::SubmitCommand(CLI::App& app)
   command_.option("--each", options_.each, "A run for each line; - is standard input").value("FILE|-");
   command_.flag("--one-budget", options_.one_budget, "With --each: one budget for all of them");
   command_.flag("--wait", options_.wait, "Until it has ended; its exit status is that of the run");
-  command_.flag("--no-wait", options_.no_wait, "Do not wait for room in a full queue");
+  command_.flag("--no-wait", options_.no_wait, "With --each: do not wait for room in a full queue");
   command_.flag("--json", options_.json, "One JSON object per run");
 }
 

@@ -7,6 +7,7 @@
 #include "os/terminal.hpp"
 #include "stint/asio.hpp"
 #include "stint/bell.hpp"
+#include "wire/fleet.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -61,8 +62,10 @@ Task<Result<TopFrame>> look(FleetAccess& access) {
 
 class Top {
  public:
-  Top(FleetAccess& access, os::RawTerminal& terminal)
-      : access_(access), keyboard_(access.reactor.io(), terminal.release_input()) {}
+  Top(FleetAccess& access, os::RawTerminal& terminal, TopFrame first)
+      : access_(access), keyboard_(access.reactor.io(), terminal.release_input()) {
+    view_.update(std::move(first));
+  }
 
   Task<Result<int>> run() {
     auto body = [&](Scope& scope) -> Task<> {
@@ -138,13 +141,31 @@ class Top {
   bool quit_ = false;
 };
 
-Task<Result<int>> show_top(FleetAccess& access) {
-  auto terminal = os::RawTerminal::open();
-  if (access.around.terminal && terminal) {
-    Top top(access, *terminal);
-    co_return co_await top.run();
+/// Until a signal ends it.
+Task<Result<int>> print_each_look(FleetAccess& access) {
+  std::uint64_t seen = co_await access.fleet.changed("", 0, Duration::zero());
+  while (true) {
+    STINT_CO_TRY(const engine::FleetStatus status, co_await access.fleet.status());
+    fmt::print("{}\n", wire::to_json(status));
+    if (std::fflush(stdout) != 0) co_return kExitDone;  // nobody reads on; main() tells a disk that is full
+    co_await sleep_for(kLookGap);
+    seen = co_await access.fleet.changed("", seen, kLookEvery - kLookGap);
   }
+}
+
+bool obeys_sequences(const Surroundings& around) {
+  const auto kind = around.environment.find("TERM");
+  return around.terminal && (kind == around.environment.end() || kind->second != "dumb");
+}
+
+Task<Result<int>> show_top(FleetAccess& access) {
   STINT_CO_TRY(TopFrame frame, co_await look(access));
+  if (obeys_sequences(access.around)) {
+    if (auto terminal = os::RawTerminal::open()) {
+      Top top(access, *terminal, std::move(frame));
+      co_return co_await top.run();
+    }
+  }
   TopView view;
   view.update(std::move(frame));
   for (const Line& line : view.draw(kPaper.columns, kPaper.rows, access.ambient.wall_now())) {
@@ -159,10 +180,14 @@ TopCommand::TopCommand(CLI::App& app) : command_(app, "top", "The fleet, live: w
   command_.footer(
       "Keys: ↑ ↓ select a run · c cancels it · d drains the daemon · q quits. Both are asked for again. Without a "
       "terminal it\nprints one picture.");
+  command_.flag("--json", json_, "One JSON object per look, as of `stint status`");
 }
 
 bool TopCommand::chosen() const { return command_.chosen(); }
 
-int TopCommand::run(const domain::Ambient& ambient) { return run_on_fleet(ambient, {}, show_top); }
+int TopCommand::run(const domain::Ambient& ambient) {
+  return run_on_fleet(ambient, {},
+                      [this](FleetAccess& access) { return json_ ? print_each_look(access) : show_top(access); });
+}
 
 }  // namespace stint::cli

@@ -14,6 +14,7 @@ class TopCommand {
 
  private:
   Command command_;
+  bool json_ = false;
 };
 
 }  // namespace stint::cli

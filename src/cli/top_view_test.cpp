@@ -140,7 +140,7 @@ TEST(StatusText, advises_only_when_there_is_something_to_do) {
 TEST(StatusText, limits_are_shown_if_somebody_cares) {
   const std::vector<engine::LimitView> limits = {{"idle", "host", 3, 0, {}, {}, false, {}},
                                                  {"gpu", "host", 2, 2, {"a", "b\033[2J", "c", "d"}, {"e"}, false, {}},
-                                                 {"agent:x", "store", {}, 0, {}, {}, true, kNow + 5min}};
+                                                 {"agent:x", "host", {}, 0, {}, {}, true, kNow + 5min}};
   EXPECT_EQ(text_of(limit_lines(limits, kNow, 9)),
             "  limit    gpu  2 of 2 held, 1 waiting: a, b?[2J, c and 1 more\n"
             "  limit    agent:x  0 held  paused for 5m more\n");

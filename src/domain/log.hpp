@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace stint::domain {
@@ -14,6 +15,11 @@ enum class LogLevel : std::uint8_t { debug, info, warning, error };
 struct LogField {
   std::string_view name;  ///< a literal
   std::string value;      ///< left out if it is empty
+  bool is_number = false;
+
+  [[nodiscard]] static LogField number(std::string_view name, std::string digits) {
+    return {name, std::move(digits), true};
+  }
 };
 
 class Log {

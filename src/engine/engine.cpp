@@ -190,7 +190,8 @@ Task<> Engine::watch_lease() {
 /// Ends all work at once, since others will take it, and begins anew as another worker.
 Task<> Engine::fence(std::string why) {
   if (std::exchange(fencing_, true)) co_return;
-  log_.say(domain::LogLevel::error, "lease lost", {{"why", why}, {"runs", std::to_string(worker_.carried().size())}});
+  log_.say(domain::LogLevel::error, "lease lost",
+           {{"why", why}, domain::LogField::number("runs", std::to_string(worker_.carried().size()))});
   owner_.reset();
   leave_lines({});
   for (const auto& [key, carried] : worker_.carried()) carried->stop(Carried::Stop::fenced, why);
@@ -203,7 +204,7 @@ Task<> Engine::fence(std::string why) {
     store_health_.heard(pool::StoreHealth::Call::write, owner);
     if (owner) {
       owner_ = *owner;
-      log_.say(domain::LogLevel::info, "enrolled anew", {{"number", std::to_string(*owner)}});
+      log_.say(domain::LogLevel::info, "enrolled anew", {domain::LogField::number("number", std::to_string(*owner))});
       leased_until_ = end_of(asked_at, options_.lease);
       break;
     }
@@ -243,7 +244,9 @@ Task<> Engine::watch_survivors() {
   while (true) {
     seen = buried_.rings();
     const std::uint32_t ended = co_await end_survivors(parts_.store, *parts_.survivors, &worker_);
-    if (ended > 0) log_.say(domain::LogLevel::warning, "survivors ended", {{"processes", std::to_string(ended)}});
+    if (ended > 0)
+      log_.say(domain::LogLevel::warning, "survivors ended",
+               {domain::LogField::number("processes", std::to_string(ended))});
     if (every == Duration::zero()) {
       co_await buried_.hear(seen);
     } else {

@@ -57,16 +57,39 @@ Result<> check_driver(const std::string& driver, const domain::Agent& agent) {
   return {};
 }
 
-/// Fails if a template can't be filled.
+/// What the kernel takes for one word of a command line (MAX_ARG_STRLEN), without the byte that ends it.
+constexpr std::size_t kWordMax = 131'071;
+
+/// A command that can't be started is better refused than accepted and failed.
+Result<> check_command(const std::vector<std::string>& command, const domain::ArgumentValues& args) {
+  const auto longest = std::ranges::max_element(command, {}, &std::string::size);
+  if (longest == command.end() || longest->size() <= kWordMax) return {};
+  std::string name;
+  std::size_t size = 0;
+  for (const auto& [each, values] : args) {
+    std::size_t bytes = 0;
+    for (const std::string& value : values) bytes += value.size();
+    if (bytes <= size) continue;
+    name = each;
+    size = bytes;
+  }
+  return fail(Errc::invalid, "the argument '" + name + "' makes a word of " + std::to_string(longest->size()) +
+                                 " bytes in the command, which can have " + std::to_string(kWordMax) +
+                                 ". Give it the name of a file");
+}
+
+/// Fails if a template can't be filled, or not so that it can be started.
 Result<std::string> title_of(const domain::Agent& agent, const std::string& prompt,
                              const domain::ArgumentValues& args) {
   if (prompt.empty()) {
     STINT_TRY(const agent::RenderedAgent rendered, agent::render(agent, args));
+    STINT_CHECK(check_command(rendered.command, args));
     return rendered.title.empty() ? agent.name : rendered.title;
   }
   domain::Agent filled = agent;
   filled.prompt.text = agent::Template::escape(prompt);
   STINT_TRY(const agent::RenderedAgent rendered, agent::render(filled, args));
+  STINT_CHECK(check_command(rendered.command, args));
   return rendered.title.empty() ? first_line(prompt) : rendered.title;
 }
 
@@ -284,6 +307,8 @@ RunView LocalFleet::view(store::Run run) const {
     }
   }
   view.run = std::move(run);
+  const bool never_began = view.run.state == RunState::expired && !view.run.started_at;
+  if (never_began && view.run.error.empty()) view.run.error = "its deadline passed while it waited to begin";
   return view;
 }
 

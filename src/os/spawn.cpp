@@ -113,6 +113,8 @@ void close_private_descriptors(const std::vector<int>& keep) noexcept {
   }
 }
 
+constexpr std::size_t kShown = 40;  // of an argument
+
 std::string_view variable(std::string_view entry) { return entry.substr(0, entry.find('=')); }
 
 }  // namespace
@@ -126,6 +128,11 @@ Result<pid_t> spawn(const SpawnOptions& options) {
   pid_t pid = 0;
   const int error = ::posix_spawn(&pid, options.program.c_str(), actions.get(), attributes.get(),
                                   pointers(options.argv).data(), pointers(options.environment).data());
+  if (error == E2BIG) {
+    const auto longest = std::ranges::max_element(options.argv, {}, &std::string::size);
+    return fail(Errc::invalid, "a process can't be started with so much text: '" + longest->substr(0, kShown) +
+                                   "…' is an argument of " + std::to_string(longest->size()) + " bytes");
+  }
   if (error != 0) return fail(system_error("cannot start " + options.program, error));
   return pid;
 }

@@ -370,7 +370,7 @@ void Worker::log_begin(const Carried& carried) const {
   if (!parts_.log.hears(domain::LogLevel::info)) return;
   parts_.log.say(domain::LogLevel::info, "run begun",
                  {{"run", carried.id},
-                  {"attempt", std::to_string(carried.attempt)},
+                  domain::LogField::number("attempt", std::to_string(carried.attempt)),
                   {"agent", carried.agent},
                   {"worker", carried.worker},
                   {"trace", carried.trace_}});
@@ -384,7 +384,7 @@ void Worker::log_end(const Carried& carried, const domain::Verdict& verdict, Out
   if (!parts_.log.hears(level)) return;
   parts_.log.say(level, "attempt ended",
                  {{"run", carried.id},
-                  {"attempt", std::to_string(carried.attempt)},
+                  domain::LogField::number("attempt", std::to_string(carried.attempt)),
                   {"agent", carried.agent},
                   {"state", std::string(state ? to_string(*state) : "taken by others")},
                   {"outcome", std::string(to_string(outcome))},

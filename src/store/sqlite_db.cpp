@@ -34,9 +34,11 @@ Error Database::error(std::string_view doing) const {
     case SQLITE_PERM:
     case SQLITE_AUTH:
     case SQLITE_CANTOPEN: return {Errc::denied, what + ". Make the file and its directory writable for you"};
-    case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return {Errc::failed, what + ". It is damaged, or no database: move it away to begin anew, or put a copy back"};
+      return {Errc::failed,
+              path_ + " is no database of Stint. Move it away, and a new one is made; or put a copy back"};
+    case SQLITE_CORRUPT:
+      return {Errc::failed, what + ". It is damaged: move it away to begin anew, or put a copy back"};
     case SQLITE_IOERR: return {Errc::failed, Retry::unknown, what};
     case SQLITE_CONSTRAINT: return {Errc::conflict, what};
     default: return {Errc::failed, what};

@@ -29,7 +29,8 @@ Result<Schema> migrate(Database& database, const std::string& path) {
   STINT_TRY(const std::int64_t application, ask(database, query::application));
   STINT_TRY(const std::int64_t tables, ask(database, query::count_tables));
   if (application != kApplication && (tables > 0 || version > 0)) {
-    return fail(Errc::denied, path + " is a database of another program. Name another file");
+    return fail(Errc::denied,
+                path + " is no database of Stint, but of another program. Move it away, and a new one is made");
   }
   if (version > kNewest) {
     STINT_TRY(const std::int64_t oldest, ask(database, query::oldest_program));

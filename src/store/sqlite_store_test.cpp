@@ -501,7 +501,7 @@ TEST(SqliteFile, garbage_is_named_with_a_remedy) {
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.error(), Errc::failed);
   EXPECT_NE(opened.error().describe().find("x.db"), std::string::npos);
-  EXPECT_NE(opened.error().describe().find("move it away"), std::string::npos);
+  EXPECT_NE(opened.error().describe().find("Move it away"), std::string::npos);
 }
 
 TEST(SqliteFile, a_place_that_can_not_be_written_is_named) {

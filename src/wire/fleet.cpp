@@ -379,7 +379,7 @@ Result<engine::Fleet::Scale> read_scale(std::string_view body) {
 Result<std::uint32_t> read_capacity(std::string_view body) {
   STINT_TRY(const json::object object, parse_object(body));
   STINT_CHECK(only(object, {"capacity"}));
-  STINT_TRY(const auto capacity, number_field(object, "capacity", 0, domain::kPermitsMax));
+  STINT_TRY(const auto capacity, number_field(object, "capacity", 1, domain::kPermitsMax));
   if (!capacity) return fail(Errc::invalid, "'capacity' is missing");
   return static_cast<std::uint32_t>(*capacity);
 }

@@ -247,6 +247,18 @@ TEST(FleetJson, a_wish_arrives_as_it_was_sent) {
   EXPECT_FALSE(read_submit(R"({"agent":"a","words":["x"],"args":{"y":"z"}})"));
 }
 
+TEST(FleetJson, a_budget_that_is_none_is_told_in_its_own_words) {
+  const auto refusal = [](const std::string& budget) {
+    const auto read = read_submit(R"({"agent":"a","budget":)" + budget + "}");
+    return read ? std::string() : std::string(read.error().what());
+  };
+  EXPECT_EQ(refusal(R"({"time":"1h"})"),
+            "budget has no 'time'; it has time_ms, attempts, tokens, cost and cost_micros");
+  EXPECT_EQ(refusal(R"({"cost":"2.5"})"), "budget.cost is no number from 0 on");
+  EXPECT_EQ(refusal(R"({"tokens":2.5})"), "budget.tokens is no whole number from 0 on");
+  EXPECT_EQ(refusal(R"({"cost":2.5,"cost_micros":7})"), "");
+}
+
 TEST(FleetJson, other_requests_arrive_as_they_were_sent) {
   for (const domain::Resolution how : domain::kResolutions) EXPECT_EQ(*read_resolve(resolve_to_json(how)), how);
   const auto scale = read_scale(scale_to_json({.workers = 3, .min = 1, .max = 9}));
@@ -255,6 +267,7 @@ TEST(FleetJson, other_requests_arrive_as_they_were_sent) {
   EXPECT_EQ(scale->min, 1U);
   EXPECT_EQ(scale->max, 9U);
   EXPECT_EQ(*read_capacity(capacity_to_json(4)), 4U);
+  EXPECT_FALSE(read_capacity(capacity_to_json(0))) << "a pause stops, a capacity does not";
   EXPECT_EQ(*read_length(pause_to_json(3s), "for_ms"), std::optional<Duration>(3s));
   EXPECT_EQ(read_drain(drain_to_json({}))->timeout, std::nullopt);
   EXPECT_FALSE(read_drain(drain_to_json({.timeout = 4s}))->hurry);

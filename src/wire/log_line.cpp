@@ -24,7 +24,8 @@ std::string value_text(const std::string& value) {
 std::string to_json(const LogLine& line) {
   json::object object{{"time", time_text(line.at)}, {"level", to_string(line.level)}, {"event", text_value(line.what)}};
   for (const domain::LogField& field : line.fields) {
-    if (!field.value.empty()) object[field.name] = text_value(field.value);
+    if (field.value.empty()) continue;
+    object[field.name] = field.is_number ? json::parse(field.value) : json::value(text_value(field.value));
   }
   return json::serialize(object);
 }

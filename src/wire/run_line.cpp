@@ -13,12 +13,9 @@ std::string text_line(std::string_view run, std::string_view text) {
 }
 
 std::string event_line(const store::Event& event, std::uint32_t attempt) {
-  const bool started = event.cause == "claimed";
-  json::object object{{"event", started ? json::string("started") : text_value(event.cause)},
-                      {"run", text_value(event.run)},
-                      {"seq", event.seq},
-                      {"at", to_ms(event.at)}};
-  if (started) object["attempt"] = attempt;
+  json::object object{
+      {"event", text_value(event.cause)}, {"run", text_value(event.run)}, {"seq", event.seq}, {"at", to_ms(event.at)}};
+  if (event.cause == "claimed") object["attempt"] = attempt;
   if (event.state) object["state"] = to_string(*event.state);
   if (event.hold != domain::Hold::none) object["hold"] = to_string(event.hold);
   if (!event.error.empty()) object["error"] = text_value(event.error);

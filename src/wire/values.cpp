@@ -2,6 +2,7 @@
 
 #include "wire/json.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -125,6 +126,11 @@ Result<domain::BudgetSpec> read_budget(const json::value& value) {
   for (const auto& member : *object) {
     const std::string_view name = member.key();
     const json::value& given = member.value();
+    constexpr std::string_view kNames[] = {"time_ms", "attempts", "tokens", "cost", "cost_micros"};
+    if (std::ranges::find(kNames, name) == std::end(kNames)) {
+      return fail(Errc::invalid,
+                  "budget has no '" + std::string(name) + "'; it has time_ms, attempts, tokens, cost and cost_micros");
+    }
     const bool cost = name == "cost";  // in the currency's unit, as in an agent's file
     std::optional<std::int64_t> number;
     if (given.is_int64()) number = given.get_int64();
@@ -133,7 +139,8 @@ Result<domain::BudgetSpec> read_budget(const json::value& value) {
       if (std::isfinite(money) && money < 1e15) number = std::llround(money);
     }
     if (!number || *number < 0 || *number > 1'000'000'000'000'000) {
-      return fail(Errc::invalid, "budget." + std::string(name) + " is no whole number from 0 on");
+      return fail(Errc::invalid,
+                  "budget." + std::string(name) + " is no " + (cost ? "number" : "whole number") + " from 0 on");
     }
     if (name == "time_ms") {
       budget.time = std::chrono::milliseconds(std::min<std::int64_t>(*number, 1'000'000'000'000));
@@ -142,11 +149,8 @@ Result<domain::BudgetSpec> read_budget(const json::value& value) {
       budget.attempts = *number;
     } else if (name == "tokens") {
       budget.tokens = *number;
-    } else if (cost || name == "cost_micros") {
-      budget.money_micros = cost ? *number : given.get_int64();
     } else {
-      return fail(Errc::invalid,
-                  "budget has no '" + std::string(name) + "'; it has time_ms, attempts, tokens, cost and cost_micros");
+      budget.money_micros = *number;
     }
   }
   return budget;

@@ -128,7 +128,7 @@ class Command(Case):
         holders[0].send_signal(signal.SIGINT)
         while (event := json.loads(third.stdout.readline()))["event"] == "waiting":
             pass  # the reason may change once more
-        self.assertEqual(event["event"], "started")
+        self.assertEqual(event["event"], "claimed")
         for process in (holders[1], third):
             process.send_signal(signal.SIGTERM)
             self.assertEqual(process.wait(10), 143)
@@ -152,7 +152,7 @@ class Command(Case):
         status, events = self.run_json("crash", "--attempts", "3")
         self.assertEqual(status, 1)
         self.assertEqual(read(f"{self.project}/runs"), "x\n" * 3)
-        self.assertEqual([e["attempt"] for e in events if e["event"] == "started"], [1, 2, 3])
+        self.assertEqual([e["attempt"] for e in events if e["event"] == "claimed"], [1, 2, 3])
         os.remove(f"{self.project}/runs")
         self.command("crash", "sh", "-c", "echo x >> runs; kill -9 $$", more="on_crash: rerun\nretry: {base: 30s, cap: 30s}\n")
         since = time.monotonic()

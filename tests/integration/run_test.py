@@ -172,7 +172,7 @@ class Command(Case):
         status, events = self.run_json("flood", timeout=60)
         self.assertEqual((status, "".join(event["text"] for event in events if event["event"] == "text") == everything), (0, True))
         kinds = [event["event"] for event in events]
-        self.assertLess(kinds.index("started"), kinds.index("text"), "the attempt is told before its words")
+        self.assertLess(kinds.index("claimed"), kinds.index("text"), "the attempt is told before its words")
 
     def test_ctrl_c_ends_a_run_whose_words_nobody_reads(self):
         self.command("flood", "yes", more="")

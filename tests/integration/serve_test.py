@@ -590,7 +590,7 @@ class Logs(Case):
         lines = [json.loads(line) for line in d.errors]
         of_well = [line for line in lines if line.get("run") == well["id"]]
         self.assertEqual([(line["event"], line["attempt"], line["trace"], line["level"]) for line in of_well],
-                         [("run begun", "1", self.TRACE, "info"), ("attempt ended", "1", self.TRACE, "info")])
+                         [("run begun", 1, self.TRACE, "info"), ("attempt ended", 1, self.TRACE, "info")])
         end = [line for line in lines if line.get("run") == ill["id"]][-1]
         self.assertEqual((end["level"], end["state"], end["outcome"]), ("warning", "failed", "agent_error"))
         self.assertEqual(lines[-1]["event"], "drained")

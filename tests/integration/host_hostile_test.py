@@ -63,6 +63,7 @@ class Files(Case):
     def test_a_resize_does_not_write_through_a_link(self):
         precious = f"{self.b.home}/precious"
         write(precious, "precious\n")
+        self.run_with("x=1", "--", "true")  # from here on there is such a limit
         child = subprocess.Popen(["sh", "-c", f"read go; exec {self.b.binary} limits x=3"], stdin=subprocess.PIPE, env=self.b.env,
                                  cwd=self.b.folder)
         os.symlink(precious, self.path(f"x.capacity.{child.pid}"))  # its name can be guessed

@@ -7,6 +7,7 @@
 #include "cli/printable.hpp"
 #include "os/fd.hpp"
 #include "stint/combinators.hpp"
+#include "stint/map_bounded.hpp"
 #include "wire/fleet.hpp"
 
 #include <fmt/format.h>
@@ -76,7 +77,6 @@ class EachSubmitter {
     if (!options_.one_budget || !options_.wait) co_return co_await submit_all();
     auto first = co_await race(submit_all(), spend());
     if (auto* const done = std::get_if<0>(&first)) co_return std::move(*done);
-    STINT_CO_CHECK(std::get<1>(first));
     co_return co_await cancel_rest();
   }
 
@@ -99,40 +99,34 @@ class EachSubmitter {
   }
 
   /// Until the budget of all is used up.
-  Task<Result<>> spend() {
+  Task<> spend() {
     while (true) {
       co_await sleep_for(kBudgetLook);
       std::size_t queued = 0;
       for (std::size_t i = 0; i < ids_.size() && queued < kQueuedLook; ++i) {
         if (ended_.contains(ids_[i])) continue;
-        STINT_CO_TRY(const auto view, co_await access_.fleet.find(std::string(ids_[i])));
-        if (!view) continue;
-        budget_.see(*view);
-        if (domain::is_finished(view->run.state)) ended_.insert(ids_[i]);
-        queued = view->run.state == domain::RunState::queued && view->run.attempt == 0 ? queued + 1 : 0;
+        const auto found = co_await access_.fleet.find(std::string(ids_[i]));
+        if (!found) break;  // who waits for them bears an outage, or ends this
+        if (!*found) continue;
+        const store::Run& run = (*found)->run;
+        budget_.see(**found);
+        if (domain::is_finished(run.state)) ended_.insert(ids_[i]);
+        queued = run.state == domain::RunState::queued && run.attempt == 0 ? queued + 1 : 0;
       }
-      if (!budget_.used_up().empty()) co_return Result<>();
+      if (!budget_.used_up().empty()) co_return;
     }
   }
 
-  /// Those that run first: they go on spending.
+  /// All of them, also if one can't be: it may be in doubt, or its daemon away.
   Task<Result<int>> cancel_rest() {
     fmt::print(stderr, "stint: {}; what is left is cancelled\n", budget_.used_up());
     std::vector<std::string> left;
     for (const std::string& id : ids_) {
       if (!ended_.contains(id)) left.push_back(id);
     }
-    std::size_t next = 0;
-    auto lane = [&]() -> Task<Result<>> {
-      while (next < left.size()) {
-        const std::string id = left[next++];
-        STINT_CO_CHECK(co_await access_.fleet.cancel(id));
-      }
-      co_return Result<>();
-    };
-    auto body = [&](Scope& scope) -> Task<> {
-      for (std::size_t i = 0; i < std::min(kCancelledAtOnce, left.size()); ++i) scope.spawn(lane());
-      co_return;
+    auto body = [&](Scope& scope) {
+      return map_bounded(scope, std::move(left), kCancelledAtOnce,
+                         [this](std::string id) -> Task<> { (void)co_await access_.fleet.cancel(std::move(id)); });
     };
     STINT_CO_CHECK(co_await with_scope(std::ref(body)));
     note(kExitExpired);

@@ -122,6 +122,35 @@ TEST_F(EngineTest, children_that_run_at_once_draw_on_one_budget) {
   EXPECT_EQ(look(other).state, RunState::succeeded) << "it is not of that family";
 }
 
+TEST_F(EngineTest, no_attempt_begins_when_others_have_used_up_what_it_draws_on) {
+  add_agent("head", OnCrash::rerun);
+  add_agent("child", OnCrash::rerun);
+  book_["head"].budget.tokens = 100;
+  decide_ = [](const domain::WorkOrder& order) {
+    Script script{.takes = order.agent == "head" ? Duration(1h) : Duration(5s), .outcome = {}};
+    script.outcome.kind = OutcomeKind::succeeded;
+    if (order.agent == "child") script.uses = 50;
+    return script;
+  };
+  start(3);
+  LocalFleet fleet({sim_, store_, scribe_, ambient_, [this]() -> const Book& { return book_; }, engine_.get()}, {});
+  const std::string head = submit("head");
+  sim_.advance(1s);
+  std::vector<Submission> wishes(3);
+  for (Submission& wish : wishes) {
+    wish.agent = "child";
+    wish.parent = head;
+  }
+  const auto children = get(fleet.submit(std::move(wishes)));
+  sim_.advance(1min);  // two of them use 100 together, which is not too much; the third had no worker
+  EXPECT_EQ(look(children[0]->id).state, RunState::succeeded);
+  EXPECT_EQ(look(children[1]->id).state, RunState::succeeded);
+  EXPECT_EQ(look(children[2]->id).state, RunState::expired);
+  EXPECT_NE(look(children[2]->id).error.find("nothing is left"), std::string::npos) << look(children[2]->id).error;
+  EXPECT_EQ(begun_[children[2]->id], 0U);
+  EXPECT_EQ(look(head).state, RunState::running);
+}
+
 TEST_F(EngineTest, what_the_host_lacks_for_a_moment_costs_no_attempt) {
   add_agent("a", OnCrash::doubt);
   book_["a"].budget.attempts = 1;

@@ -566,7 +566,10 @@ Task<Result<std::vector<LimitView>>> LocalFleet::limits() {
   std::vector<LimitView> views;
   if (options_.host_limits) views = options_.host_limits();
   STINT_CO_TRY(const auto counted, co_await parts_.store.limits());
-  STINT_CO_TRY(Holders counted_by, co_await holders());
+  Holders counted_by;
+  if (std::ranges::any_of(counted, [](const store::LimitState& state) { return state.capacity.has_value(); })) {
+    STINT_CO_TRY(counted_by, co_await holders());
+  }
   for (const store::LimitState& state : counted) {
     const auto known = std::ranges::find(views, state.name, &LimitView::name);
     const bool is_new = known == views.end();

@@ -28,6 +28,10 @@ std::string FamilyUse::used_up(const domain::BudgetSpec& budget) const {
   return {};
 }
 
+bool FamilyUse::leaves_nothing(const domain::BudgetSpec& budget) const noexcept {
+  return (budget.tokens && tokens >= *budget.tokens) || (budget.money_micros && money_micros >= *budget.money_micros);
+}
+
 Task<Result<FamilyUse>> used_by_family(store::Store& store, const Worker* here, std::string id) {
   FamilyUse sum;
   STINT_CO_TRY(const std::optional<store::Run> head, co_await store.find(id));

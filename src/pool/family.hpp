@@ -15,6 +15,8 @@ struct FamilyUse {
 
   /// What of the budget is used up, for people; empty: there is something left of it.
   [[nodiscard]] std::string used_up(const domain::BudgetSpec& budget) const;
+  /// What is begun now could use nothing any more.
+  [[nodiscard]] bool leaves_nothing(const domain::BudgetSpec& budget) const noexcept;
 };
 
 /// Of the run and all below it, the newest few thousand of them: what is settled, by the store, and what `here` knows

@@ -163,8 +163,22 @@ Task<Worker::Report> Worker::attempt(Assignment& assignment, Carried& carried, J
   }
   Result<std::unique_ptr<domain::WorkOrder>> order = order_of(assignment, carried);
   if (!order) co_return not_begun(order.error());
+  const std::string nothing_left = co_await why_nothing_is_left(carried);
+  if (!nothing_left.empty()) co_return not_begun(OutcomeKind::over_budget, nothing_left);
   log_begin(carried);
   co_return co_await work(assignment, carried, std::move(*order), job);
+}
+
+/// Others may have used up what it was to draw on while it waited. What can't be told now is watched while it works.
+Task<std::string> Worker::why_nothing_is_left(const Carried& carried) {
+  for (const auto& above : carried.budgets_) {
+    if (above.run == carried.id && carried.usage == Usage()) continue;  // nothing of its own can have begun
+    const auto family = co_await used_by_family(parts_.store, this, above.run);
+    if (family && family->leaves_nothing(above.budget)) {
+      co_return "nothing is left of the budget of '" + above.run + "', with all that is below it";
+    }
+  }
+  co_return "";
 }
 
 /// Apart for the same reason: the order would have room in the frame of who calls the driver.
@@ -263,11 +277,9 @@ Task<> Worker::end_at(Carried& carried, TimePoint deadline) {
 }
 
 void Worker::watch_budget(Carried& carried, const Usage& usage, const domain::BudgetSpec& budget) {
-  if (carried.stopped() != Carried::Stop::none) return;
-  if (budget.tokens && usage.tokens() > *budget.tokens) {
-    carried.stop(Carried::Stop::expired, "the budget's tokens are used up");
-  } else if (budget.money_micros && usage.money_micros > *budget.money_micros) {
-    carried.stop(Carried::Stop::expired, "the budget's money is used up");
+  const std::string used_up = FamilyUse{usage.tokens(), usage.money_micros}.used_up(budget);
+  if (!used_up.empty() && carried.stopped() == Carried::Stop::none) {
+    carried.stop(Carried::Stop::expired, "the budget's " + used_up);
   }
 }
 

@@ -115,6 +115,7 @@ class Worker {
   Task<bool> mark(Carried& carried, bool unsafe);
   Task<> end_at(Carried& carried, TimePoint deadline);
   void watch_budget(Carried& carried, const Usage& usage, const domain::BudgetSpec& budget);
+  Task<std::string> why_nothing_is_left(const Carried& carried);
   Task<> watch_family(Carried& carried, Bell& used);
   void end_family(const std::string& head, const std::string& used_up);
   [[nodiscard]] domain::Verdict judge(const Assignment& assignment, const Carried& carried,

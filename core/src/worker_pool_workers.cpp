@@ -2,14 +2,16 @@
 // for (start workers, cancel jobs, deliver what ended elsewhere), and looks at the size when autoscaling is on.
 #include "stint/worker_pool.hpp"
 
-#include <cstdio>
+#include <algorithm>
 
 namespace stint {
 
 std::string to_string(WorkerId id) {
-  char text[32];
-  std::snprintf(text, sizeof text, "worker-%03u", id.number);
-  return text;
+  constexpr std::size_t kDigits = 3;
+  const std::string number = std::to_string(id.number);
+  std::string text = "worker-";
+  text.append(kDigits - std::min(number.size(), kDigits), '0');
+  return text += number;
 }
 
 std::string to_string(JobId id) { return "job-" + std::to_string(id.number); }

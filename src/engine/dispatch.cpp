@@ -215,6 +215,7 @@ Task<std::vector<store::Claim>> Engine::ask_claim(store::WorkerNumber owner, con
   co_return {};
 }
 
+/// False: nobody took it. Of the claim its numbers are left then, and perhaps no more.
 bool Engine::assign(store::WorkerNumber owner, store::Claim& claim, std::unique_ptr<domain::HeldPermits> permits) {
   const auto found = book_->find(claim.agent);
   if (found == book_->end() || pool_.free_workers() == 0) return false;  // the pool may have shrunk meanwhile
@@ -224,10 +225,10 @@ bool Engine::assign(store::WorkerNumber owner, store::Claim& claim, std::unique_
   assignment->budget = spec.budget;
   assignment->on_crash = spec.on_crash;
   assignment->permits = std::move(permits);
-  assignment->claim = claim;
   assignment->carried = worker_.take(owner, claim);
   JobOptions options;
   options.label = claim.id;
+  assignment->claim = std::move(claim);
   return pool_.submit_nowait(std::move(assignment), std::move(options)).has_value();
 }
 

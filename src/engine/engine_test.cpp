@@ -204,6 +204,41 @@ TEST_F(EngineTest, who_waits_for_a_run_that_is_handed_back_is_sent_away) {
   }
 }
 
+TEST_F(EngineTest, who_awaits_its_own_run_is_told_the_end_by_who_carries_it) {
+  add_agent("good", OnCrash::rerun);
+  add_agent("bad", OnCrash::rerun);
+  decide_ = [](const domain::WorkOrder& order) {
+    Script script{.takes = order.agent == "good" ? Duration(1s) : Duration::zero(), .outcome = {}};
+    script.outcome.kind = order.agent == "good" ? OutcomeKind::succeeded : OutcomeKind::agent_error;
+    script.outcome.text = "the answer";  // which this scribe does not keep
+    script.outcome.message = "broken";
+    return script;
+  };
+  start(1);
+  LocalFleet fleet({sim_, store_, scribe_, ambient_, [this]() -> const Book& { return book_; }, engine_.get()}, {});
+  const auto submit_awaited = [&](const std::string& agent, const std::string& key) {
+    std::vector<Submission> wishes(1);
+    wishes[0].agent = agent;
+    wishes[0].key = key;
+    wishes[0].awaited = true;
+    auto answers = get(fleet.submit(std::move(wishes)));
+    return std::move(*answers.front());
+  };
+  Submitted good = submit_awaited("good", "k");
+  sim_.advance(1min);  // it has ended before anybody asks
+  const Ended answered = get(fleet.ended(good));
+  EXPECT_EQ(answered.state, RunState::succeeded);
+  EXPECT_EQ(answered.answer, "the answer");
+  const Ended failed = get(fleet.ended(submit_awaited("bad", "")));
+  EXPECT_EQ(failed.state, RunState::failed);
+  EXPECT_EQ(failed.error, "broken");
+  const Submitted again = submit_awaited("good", "k");
+  EXPECT_EQ(again.id, good.id);
+  EXPECT_EQ(get(fleet.ended(again)).state, RunState::succeeded) << "what others began is found in the store";
+  good.ending.reset();
+  EXPECT_EQ(engine_->changes().followers(), 0U);
+}
+
 TEST_F(EngineTest, a_cancel_reaches_what_runs_and_what_waits) {
   add_agent("a", OnCrash::rerun);
   decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}, .tools = false}; };

@@ -4,9 +4,11 @@
 
 #include "domain/driver.hpp"
 #include "engine/engine.hpp"
+#include "events/changes.hpp"
 #include "store/store.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,12 +32,20 @@ struct Submission {
   std::string driver, model, program;
   std::string directory;  ///< where it runs; empty: in the checkout of who carries it
   std::string retry_of;
-  std::string trace;  ///< empty: a new one
-  bool kept = false;  ///< only this process may carry it, as long as it lives
+  std::string trace;     ///< empty: a new one
+  bool kept = false;     ///< only this process may carry it, as long as it lives
+  bool awaited = false;  ///< who submits it will ask for its end, by ended()
 };
 struct Submitted {
   std::string id;
-  bool created = true;  ///< false: it was there, by its key
+  bool created = true;                                ///< false: it was there, by its key
+  std::shared_ptr<events::Changes::Ending> ending{};  ///< of one that is awaited, if its end is told here
+};
+
+/// What became of a run, for who only wants its answer.
+struct Ended {
+  domain::RunState state = domain::RunState::succeeded;
+  std::string error, answer;
 };
 
 /// A run as people see it.
@@ -112,6 +122,8 @@ class Fleet {
   /// Until it has ended, or waits for a person. `unavailable`: who answers leaves before that, and others go on with
   /// it.
   virtual Task<Result<RunView>> wait(std::string id);
+  /// As wait(), for less: who carries it here says how it ended, and the store need not be asked.
+  virtual Task<Result<Ended>> ended(Submitted run);
 
   /// Answers when its work is proven gone.
   virtual Task<Result<Receipt>> cancel(std::string id) = 0;

@@ -110,6 +110,11 @@ Task<Result<RunView>> Fleet::wait(std::string id) {
   }
 }
 
+Task<Result<Ended>> Fleet::ended(Submitted run) {
+  STINT_CO_TRY(RunView view, co_await wait(std::move(run.id)));
+  co_return Ended{view.run.state, std::move(view.run.error), std::move(view.memo.text)};
+}
+
 // ---- submit --------------------------------------------------------------------------------------------------------
 
 Result<> LocalFleet::may_submit() const {
@@ -214,6 +219,7 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
   std::vector<Result<Submitted>> answers;
   std::vector<store::NewRun> runs;
   std::vector<std::size_t> places;
+  std::vector<std::shared_ptr<events::Changes::Ending>> endings;
   for (Submission& wish : wishes) {
     Result<BudgetsAbove> above;
     if (!wish.parent.empty()) above = co_await bound_by_parent(wish);
@@ -221,6 +227,9 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
         above ? prepare(wish, std::move(*above)) : Result<store::NewRun>(fail(std::move(above).error()));
     if (run) {
       places.push_back(answers.size());
+      const bool told_here = wish.awaited && parts_.engine != nullptr;  // from now on: it may end before we know its id
+      endings.push_back(told_here ? std::make_shared<events::Changes::Ending>(parts_.engine->changes(), run->id)
+                                  : nullptr);
       runs.push_back(std::move(*run));
       answers.emplace_back();
     } else {
@@ -243,7 +252,8 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
     }
     if (each) {
       tell(each->id, events::Changes::Kind::on_its_way);
-      answers[places[i]] = Submitted{std::move(each->id), each->created};
+      answers[places[i]] =
+          Submitted{std::move(each->id), each->created, each->created ? std::move(endings[i]) : nullptr};
     } else if (each.error() == Errc::full) {
       answers[places[i]] = fail(std::move(each).error().after(kComeAgain));
     } else {
@@ -331,6 +341,18 @@ Task<Result<RunView>> LocalFleet::wait(std::string id) {
     if (is_at_rest(*run)) co_return view(std::move(*run));
     if (is_leaving(run->id)) co_return fail(sent_away(run->id));
     co_await ending.next(kLookAgain);
+  }
+}
+
+Task<Result<Ended>> LocalFleet::ended(Submitted run) {
+  if (!run.ending) co_return co_await Fleet::ended(std::move(run));
+  while (true) {
+    if (const auto answer = co_await run.ending->next(kLookAgain)) {
+      co_return Ended{.state = RunState::succeeded, .error = {}, .answer = *answer};
+    }
+    STINT_CO_TRY(RunView now, co_await must_find(run.id));
+    if (is_at_rest(now.run)) co_return Ended{now.run.state, std::move(now.run.error), std::move(now.memo.text)};
+    if (is_leaving(run.id)) co_return fail(sent_away(run.id));
   }
 }
 

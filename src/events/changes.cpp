@@ -14,14 +14,27 @@ Changes::Place::~Place() {
   if (followed_ != nullptr && --followed_->followers == 0) changes_.runs_.erase(run_);
 }
 
-void Changes::tell(std::string_view run, Kind kind) {
+/// Null: nobody follows it.
+Changes::Followed* Changes::tell_followers(std::string_view run) {
   ++told_;
   any_.ring();
   const auto found = runs_.find(run);
-  if (found == runs_.end()) return;
+  if (found == runs_.end()) return nullptr;
   found->second.told = told_;
   found->second.bell.ring();
-  if (kind == Kind::any) found->second.may_have_ended.ring();
+  return &found->second;
+}
+
+void Changes::tell(std::string_view run, Kind kind) {
+  Followed* const followed = tell_followers(run);
+  if (followed != nullptr && kind == Kind::any) followed->may_have_ended.ring();
+}
+
+void Changes::tell_success(std::string_view run, const std::string& answer) {
+  Followed* const followed = tell_followers(run);
+  if (followed == nullptr) return;
+  followed->answer = std::make_shared<const std::string>(answer);
+  followed->may_have_ended.ring();
 }
 
 void Changes::tell_all() {
@@ -51,10 +64,11 @@ Task<> Changes::wait(std::string run, std::uint64_t seen, Duration most) {
   (void)co_await followed.bell.hear(followed.bell.rings(), most);
 }
 
-Task<> Changes::Ending::next(Duration most) {
+Task<std::shared_ptr<const std::string>> Changes::Ending::next(Duration most) {
   Bell& bell = followed_->may_have_ended;
   if (bell.rings() == seen_) (void)co_await bell.hear(seen_, most);
   seen_ = bell.rings();
+  co_return followed_->answer;
 }
 
 }  // namespace stint::events

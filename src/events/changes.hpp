@@ -1,5 +1,6 @@
-/// Who follows a run, or the fleet, is woken when something may have changed; what it is, the store tells. Followers
-/// keep nothing here but their place in a list, so a slow one costs nobody anything. One executor.
+/// Who follows a run, or the fleet, is woken when something may have changed; what it is, the store tells. Only the
+/// answer of a run that succeeded is handed to who waits for its end. Followers keep nothing else here but their place
+/// in a list, so a slow one costs nobody anything. One executor.
 #pragma once
 
 #include "stint/bell.hpp"
@@ -19,6 +20,8 @@ class Changes {
   };
   /// Something of that run has changed. Empty: of the fleet.
   void tell(std::string_view run, Kind kind = Kind::any);
+  /// It has succeeded, and the store knows. Copied only if somebody waits for it.
+  void tell_success(std::string_view run, const std::string& answer);
   /// Something has changed for everybody: whoever waits, for whatever, looks again.
   void tell_all();
   /// What came before this moment counts as seen by who waits with it.
@@ -33,9 +36,12 @@ class Changes {
  private:
   struct Followed {
     Bell bell, may_have_ended;
+    std::shared_ptr<const std::string> answer;
     std::uint64_t told = 0;
     std::size_t followers = 0;
   };
+
+  Followed* tell_followers(std::string_view run);
 
   std::uint64_t told_ = 0;
   std::size_t followers_ = 0;
@@ -63,8 +69,8 @@ class Changes::Ending : private Place {
  public:
   Ending(Changes& changes, std::string run)
       : Place(changes, std::move(run)), seen_(followed_->may_have_ended.rings()) {}
-  /// Until it may have ended, and at most so long.
-  Task<> next(Duration most);
+  /// Until it may have ended, and at most so long. Its answer; null: it has none, or only the store knows.
+  Task<std::shared_ptr<const std::string>> next(Duration most);
 
  private:
   std::uint64_t seen_;

@@ -73,6 +73,23 @@ TEST_F(ChangesTest, who_waits_for_an_end_is_not_woken_on_the_way_and_misses_noth
   EXPECT_EQ(changes_.followers(), 0U);
 }
 
+TEST_F(ChangesTest, who_waits_for_an_end_is_handed_the_answer) {
+  Changes::Ending ending(changes_, "a");
+  std::vector<std::string> heard;
+  const auto wait = [&]() -> Task<> {
+    const auto answer = co_await ending.next(1h);
+    heard.push_back(answer ? *answer : "ask the store");
+  };
+  changes_.tell("a");
+  scope_.spawn(wait());
+  sim_.run_ready();
+  changes_.tell_success("b", "of another");
+  changes_.tell_success("a", "yes");  // before anybody waits again
+  scope_.spawn(wait());
+  sim_.run_ready();
+  EXPECT_EQ(heard, (std::vector<std::string>{"ask the store", "yes"}));
+}
+
 TEST_F(ChangesTest, what_concerns_everybody_wakes_everybody) {
   int woken = 0, ended = 0;
   scope_.spawn(follow("a", changes_.now(), 1h, woken));

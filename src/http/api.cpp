@@ -229,8 +229,9 @@ Task<std::optional<Response>> Api::refuse_run(const Route& route, const Call& ca
 
 /// Who waits and goes away wants it no more, unless it can ask again with the same key. Who is sent away by a drain
 /// still wants it.
-Task<Result<engine::RunView>> Api::wait_for(std::string id, bool keep, Exchange& exchange) {
-  auto ended = co_await exchange.while_connected(fleet_.wait(id));
+template <class T>
+Task<Result<T>> Api::wait_for(Task<Result<T>> end, std::string id, bool keep, Exchange& exchange) {
+  auto ended = co_await exchange.while_connected(std::move(end));
   if (!ended && ended.error() == Errc::closed && !keep) (void)co_await fleet_.cancel(std::move(id));
   co_return ended;
 }
@@ -261,7 +262,7 @@ Task<Response> Api::submit(Call call) {
   }
   const engine::Submitted submitted = *answers->front();
   if (request->wait) {
-    const auto run = co_await wait_for(submitted.id, keep, call.exchange);
+    const auto run = co_await wait_for(fleet_.wait(submitted.id), submitted.id, keep, call.exchange);
     Response response = run ? json(wire::to_json(*run)) : problem(run.error());
     response.headers.emplace_back("Location", "/v1/runs/" + submitted.id);
     co_return response;
@@ -580,6 +581,7 @@ Task<Response> Api::short_run(Call call) {
   wish.session = *session;
   wish.key = text(call.request.header("Idempotency-Key"));
   wish.trace = call.trace();
+  wish.awaited = true;
   const bool keep = !wish.key.empty();
   std::vector<engine::Submission> wishes;
   wishes.push_back(std::move(wish));
@@ -595,14 +597,15 @@ Task<Response> Api::short_run(Call call) {
     if (full) co_return with_retry_after(json(wire::short_refusal(kCapacity), 503), *refusal);
     co_return json(wire::short_error(refusal->describe()));
   }
-  const auto run = co_await wait_for(answers->front()->id, keep, call.exchange);
+  engine::Submitted& submitted = *answers->front();
+  const std::string id = submitted.id;
+  const auto run = co_await wait_for(fleet_.ended(std::move(submitted)), id, keep, call.exchange);
   if (!run && run.error() == Errc::unavailable) {
     co_return with_retry_after(json(wire::short_refusal(run.error().describe()), 503), run.error());
   }
   if (!run) co_return json(wire::short_error(run.error().describe()));
-  if (run->run.state == domain::RunState::succeeded) co_return json(wire::short_success(run->memo.text));
-  const std::string& error = run->run.error;
-  co_return json(wire::short_error(error.empty() ? std::string(to_string(run->run.state)) : error));
+  if (run->state == domain::RunState::succeeded) co_return json(wire::short_success(run->answer));
+  co_return json(wire::short_error(run->error.empty() ? std::string(to_string(run->state)) : run->error));
 }
 
 }  // namespace stint::http

@@ -68,7 +68,8 @@ class Api final : public Handler {
   Task<Response> front(Call call);
 
   Task<std::optional<Response>> refuse_run(const Route& route, const Call& call);
-  Task<Result<engine::RunView>> wait_for(std::string id, bool keep, Exchange& exchange);
+  template <class T>
+  Task<Result<T>> wait_for(Task<Result<T>> end, std::string id, bool keep, Exchange& exchange);
   Task<> tell_run(class EventStream& events, std::string id, std::int64_t after, bool with_output);
   Task<> tell_all(class EventStream& events, store::FeedPage page, std::uint64_t seen);
 

@@ -94,16 +94,12 @@ Task<Result<>> Worker::carry(std::unique_ptr<Assignment> assignment, JobContext&
   const Report report = co_await attempt(*assignment, carried, job);
   if (assignment->permits) assignment->permits->release();
   assignment->permits.reset();
-  Result<> settled = co_await settle(*assignment, carried, *report);
-  parts_.changes.tell(carried.id);
-  co_return settled;
+  co_return co_await settle(*assignment, carried, *report);
 }
 
-/// What earlier attempts left, if there were any: a conversation that was under way when its worker died is in the
-/// notes only.
+/// What earlier attempts left: a conversation that was under way when its worker died is in the notes only.
 Task<Result<>> Worker::recall(const Assignment& assignment, Carried& carried) {
   const store::Claim& claim = assignment.claim;
-  if (claim.fence <= 1 && claim.lost == 0) co_return Result<>();
   carried.before_ = std::make_unique<domain::RunMemo>();
   domain::RunMemo& memo = *carried.before_;
   STINT_CO_TRY(const auto run, co_await parts_.store.find(claim.id));
@@ -127,14 +123,13 @@ Task<Result<>> Worker::recall(const Assignment& assignment, Carried& carried) {
 
 /// Apart, and not a part of any frame: the run waits for long, and needs it no more.
 Result<std::unique_ptr<domain::WorkOrder>> Worker::order_of(Assignment& assignment, Carried& carried) const {
-  STINT_TRY(domain::RunInput input, parts_.scribe.read_input(std::exchange(assignment.claim.input, {})));
   auto order = std::make_unique<domain::WorkOrder>();
+  STINT_TRY(order->input, parts_.scribe.read_input(std::exchange(assignment.claim.input, {})));
   order->run = carried.id;
   order->fence = carried.fence;
   order->attempt = carried.attempt;
   order->agent = carried.agent;
-  assignment.budget = input.budget.or_else(assignment.budget);
-  order->input = std::move(input);
+  assignment.budget = order->input.budget.or_else(assignment.budget);
   order->budget = assignment.budget;
   carried.budgets_ = order->input.budgets_above;
   if (assignment.budget.tokens || assignment.budget.money_micros) {
@@ -153,7 +148,8 @@ Result<std::unique_ptr<domain::WorkOrder>> Worker::order_of(Assignment& assignme
 
 Task<Worker::Report> Worker::attempt(Assignment& assignment, Carried& carried, JobContext& job) {
   Patience patience;
-  while (true) {
+  const bool is_first = assignment.claim.fence <= 1 && assignment.claim.lost == 0;
+  while (!is_first) {
     const Result<> recalled = co_await recall(assignment, carried);
     if (recalled) break;
     if (!Patience::may_ask_again(recalled.error()) || carried.stopped() != Carried::Stop::none) {
@@ -163,8 +159,10 @@ Task<Worker::Report> Worker::attempt(Assignment& assignment, Carried& carried, J
   }
   Result<std::unique_ptr<domain::WorkOrder>> order = order_of(assignment, carried);
   if (!order) co_return not_begun(order.error());
-  const std::string nothing_left = co_await why_nothing_is_left(carried);
-  if (!nothing_left.empty()) co_return not_begun(OutcomeKind::over_budget, nothing_left);
+  if (!carried.budgets_.empty()) {
+    const std::string nothing_left = co_await why_nothing_is_left(carried);
+    if (!nothing_left.empty()) co_return not_begun(OutcomeKind::over_budget, nothing_left);
+  }
   log_begin(carried);
   co_return co_await work(assignment, carried, std::move(*order), job);
 }
@@ -361,14 +359,21 @@ Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, do
   if (verdict.pauses_account) settlement.park_on = assignment.account;
   if (verdict.park_for)
     settlement.park_until = parts_.ambient.wall_now() + std::chrono::ceil<std::chrono::milliseconds>(*verdict.park_for);
-  const bool ours = carried.stopped() != Carried::Stop::fenced && co_await mark(carried, verdict.in_doubt);
+  bool ours = carried.stopped() != Carried::Stop::fenced;
+  if (ours && carried.unsafe_ != verdict.in_doubt) ours = co_await mark(carried, verdict.in_doubt);
   if (!ours) {  // others will find it, and go by what the store knows
     log_end(carried, verdict, outcome.kind, std::nullopt);
     ++counts_.stale;
+    parts_.changes.tell(carried.id);
     co_return Result<>();
   }
   const std::optional<RunState> state = co_await parts_.settler.settle(carried.owner, std::move(settlement));
   log_end(carried, verdict, outcome.kind, state);
+  if (state == RunState::succeeded) {
+    parts_.changes.tell_success(carried.id, memo.text);
+  } else {
+    parts_.changes.tell(carried.id);
+  }
   if (!state) {
     ++counts_.stale;
     co_return Result<>();

@@ -1,5 +1,6 @@
 #include "wire/fleet.hpp"
 
+#include "wire/object_text.hpp"
 #include "wire/time_text.hpp"
 #include "wire/values.hpp"
 
@@ -291,7 +292,7 @@ std::string resolved_to_json(std::string_view id, RunState state) {
 std::string resumed_to_json(std::uint64_t woken) { return json::serialize(json::object{{"woken", woken}}); }
 
 std::string short_success(std::string_view result) {
-  return json::serialize(json::object{{"status", "success"}, {"result", text_value(result)}});
+  return ObjectText().text("status", "success").text("result", result).end();
 }
 std::string short_error(std::string_view error) {
   return json::serialize(json::object{{"status", "error"}, {"error", text_value(error)}});

@@ -1,12 +1,43 @@
 #include "wire/scribe.hpp"
 
+#include "wire/object_text.hpp"
 #include "wire/values.hpp"
+
+#include <algorithm>
+#include <array>
 
 namespace stint::wire {
 namespace {
 
-void put(json::object& object, std::string_view name, std::string_view text) {
-  if (!text.empty()) object[name] = text_value(text);
+/// Room for what a run usually has to say: it is read once for each, and then thrown away.
+using Scratch = std::array<unsigned char, 2048>;
+
+struct InputText {
+  std::string_view name;
+  std::string domain::RunInput::* value;
+};
+constexpr InputText kInputTexts[] = {
+    {"prompt", &domain::RunInput::prompt},     {"driver", &domain::RunInput::driver},
+    {"model", &domain::RunInput::model},       {"program", &domain::RunInput::program},
+    {"title", &domain::RunInput::title},       {"directory", &domain::RunInput::directory},
+    {"retry_of", &domain::RunInput::retry_of}, {"trace", &domain::RunInput::trace},
+};
+
+std::string args_text(const domain::ArgumentValues& args) {
+  ObjectText object;
+  for (const auto& [name, values] : args) {
+    if (values.size() == 1) {
+      object.text(name, values.front());
+      continue;
+    }
+    std::string list = "[";
+    for (const std::string& value : values) {
+      if (list.size() > 1) list += ',';
+      append_text(list, value);
+    }
+    object.json(name, list + "]");
+  }
+  return object.end();
 }
 
 Result<std::vector<domain::RunInput::BudgetAbove>> read_budgets_above(const json::array& array) {
@@ -24,60 +55,54 @@ Result<std::vector<domain::RunInput::BudgetAbove>> read_budgets_above(const json
 }  // namespace
 
 std::string Scribe::write(const domain::RunInput& input) const {
-  json::object object{{"args", args_value(input.args)}};
-  put(object, "prompt", input.prompt);
-  put(object, "driver", input.driver);
-  put(object, "model", input.model);
-  put(object, "program", input.program);
-  put(object, "title", input.title);
-  put(object, "directory", input.directory);
-  put(object, "retry_of", input.retry_of);
-  put(object, "trace", input.trace);
-  json::object budget = budget_value(input.budget);
-  if (!budget.empty()) object["budget"] = std::move(budget);
+  ObjectText object;
+  object.json("args", args_text(input.args));
+  for (const InputText& text : kInputTexts) object.text_if_any(text.name, input.*text.value);
+  if (input.budget != domain::BudgetSpec()) object.json("budget", json::serialize(budget_value(input.budget)));
   if (!input.budgets_above.empty()) {
-    json::array& above = object["budgets_above"].emplace_array();
+    json::array above;
     for (const auto& each : input.budgets_above) {
       above.push_back(json::object{{"run", text_value(each.run)}, {"budget", budget_value(each.budget)}});
     }
+    object.json("budgets_above", json::serialize(above));
   }
-  return json::serialize(object);
+  return object.end();
 }
 
 Result<domain::RunInput> Scribe::read_input(std::string_view text) const {
-  STINT_TRY(const json::object object, parse_object(text));
-  domain::RunInput input;
-  if (const json::value* const args = object.if_contains("args")) {
-    STINT_TRY(input.args, read_args(*args));
+  Scratch scratch;
+  json::monotonic_resource memory(scratch.data(), scratch.size());
+  STINT_TRY(const json::object object, parse_object(text, &memory));
+  Result<domain::RunInput> input;
+  for (const auto& member : object) {
+    const std::string_view name = member.key();
+    const json::value& value = member.value();
+    if (name == "args") {
+      STINT_TRY(input->args, read_args(value));
+    } else if (name == "budget") {
+      STINT_TRY(input->budget, read_budget(value));
+    } else if (name == "budgets_above" && value.is_array()) {
+      STINT_TRY(input->budgets_above, read_budgets_above(value.get_array()));
+    } else if (value.is_string()) {
+      const auto* const known = std::ranges::find(kInputTexts, name, &InputText::name);
+      if (known != std::end(kInputTexts)) (*input).*known->value = std::string_view(value.get_string());
+    }
   }
-  if (const json::value* const budget = object.if_contains("budget")) {
-    STINT_TRY(input.budget, read_budget(*budget));
-  }
-  if (const json::value* const above = object.if_contains("budgets_above"); above != nullptr && above->is_array()) {
-    STINT_TRY(input.budgets_above, read_budgets_above(above->get_array()));
-  }
-  input.prompt = text_at(object, "prompt");
-  input.driver = text_at(object, "driver");
-  input.model = text_at(object, "model");
-  input.program = text_at(object, "program");
-  input.title = text_at(object, "title");
-  input.directory = text_at(object, "directory");
-  input.retry_of = text_at(object, "retry_of");
-  input.trace = text_at(object, "trace");
   return input;
 }
 
 std::string Scribe::write(const domain::RunMemo& memo) const {
-  json::object object{{"outcome", to_string(memo.last)}};
-  if (memo.usage != Usage()) object["usage"] = usage_value(memo.usage);
-  if (memo.processes_ended != 0) object["processes_ended"] = memo.processes_ended;
-  if (memo.streams_closed != 0) object["streams_closed"] = memo.streams_closed;
-  if (memo.ending != Duration::zero()) object["ending_ms"] = to_ms(memo.ending);
-  put(object, "text", memo.text);
-  put(object, "conversation", memo.conversation);
-  if (memo.resumes) object["resumes"] = true;
-  if (!memo.denials.empty()) object["denials"] = denials_value(memo.denials);
-  return json::serialize(object);
+  ObjectText object;
+  object.text("outcome", to_string(memo.last));
+  if (memo.usage != Usage()) object.json("usage", json::serialize(usage_value(memo.usage)));
+  if (memo.processes_ended != 0) object.number("processes_ended", memo.processes_ended);
+  if (memo.streams_closed != 0) object.number("streams_closed", memo.streams_closed);
+  if (memo.ending != Duration::zero()) object.number("ending_ms", to_ms(memo.ending));
+  object.text_if_any("text", memo.text);
+  object.text_if_any("conversation", memo.conversation);
+  if (memo.resumes) object.json("resumes", "true");
+  if (!memo.denials.empty()) object.json("denials", json::serialize(denials_value(memo.denials)));
+  return object.end();
 }
 
 Result<domain::RunMemo> Scribe::read_memo(std::string_view text) const {

@@ -182,11 +182,11 @@ std::optional<WallTime> time_at(const json::object& object, std::string_view nam
   return WallTime(std::chrono::milliseconds(*number));
 }
 
-Result<json::object> parse_object(std::string_view text) {
+Result<json::object> parse_object(std::string_view text, json::storage_ptr memory) {
   boost::system::error_code error;
   json::parse_options options;
   options.max_depth = kDepthMax;
-  json::value value = json::parse(text, error, {}, options);
+  json::value value = json::parse(text, error, std::move(memory), options);
   if (error) return fail(Errc::invalid, "this is no JSON: " + error.message());
   if (!value.is_object()) return fail(Errc::invalid, "this is no JSON object");
   return std::move(value.get_object());

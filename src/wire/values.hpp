@@ -39,6 +39,6 @@ namespace json = boost::json;
 [[nodiscard]] std::optional<WallTime> time_at(const json::object& object, std::string_view name);
 
 /// `invalid` says where it stops to be JSON, or that it is no object.
-[[nodiscard]] Result<json::object> parse_object(std::string_view text);
+[[nodiscard]] Result<json::object> parse_object(std::string_view text, json::storage_ptr memory = {});
 
 }  // namespace stint::wire

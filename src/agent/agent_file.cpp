@@ -84,6 +84,7 @@ AgentFile parse_agent(std::string_view text, const AgentSource& source) {
 
 Result<RenderedAgent> render(const Agent& agent, const domain::ArgumentValues& values) {
   const auto fill = [&](const domain::TemplateText& text) -> Result<std::string> {
+    if (!text.text.contains("{{")) return text.text;
     const auto parsed = Template::parse(text.text);
     if (!parsed) return fail(Errc::invalid, fmt::format("{}:{}: {}", agent.file, text.line, parsed.error().message));
     return parsed->render(values);

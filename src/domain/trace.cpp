@@ -9,11 +9,9 @@ namespace {
 
 constexpr std::size_t kTrace = 32, kSpan = 16, kFlags = 2;
 
-std::string digits(std::uint64_t number) {
+void append_digits(std::string& out, std::uint64_t number) {
   constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text(16, '0');
-  for (std::size_t i = text.size(); i-- > 0; number >>= 4U) text[i] = kDigits[number & 15U];
-  return text;
+  for (int shift = 60; shift >= 0; shift -= 4) out += kDigits[(number >> static_cast<unsigned>(shift)) & 15U];
 }
 
 bool is_id(std::string_view text) {
@@ -23,7 +21,13 @@ bool is_id(std::string_view text) {
 
 }  // namespace
 
-std::string new_trace_id(const Ambient& ambient) { return digits(ambient.random()) + digits(ambient.random() | 1U); }
+std::string new_trace_id(const Ambient& ambient) {
+  std::string id;
+  id.reserve(kTrace);
+  append_digits(id, ambient.random());
+  append_digits(id, ambient.random() | 1U);
+  return id;
+}
 
 std::optional<std::string> trace_of(std::string_view traceparent) {
   constexpr std::size_t kAt = 3, kSpanAt = kAt + kTrace + 1, kFlagsAt = kSpanAt + kSpan + 1;
@@ -41,7 +45,9 @@ std::optional<std::string> trace_of(std::string_view traceparent) {
 std::string traceparent(const std::string& trace, std::string_view mark) {
   std::uint64_t span = 14695981039346656037ULL;  // FNV-1a: the same attempt has the same span
   for (const char each : mark) span = (span ^ static_cast<unsigned char>(each)) * 1099511628211ULL;
-  return "00-" + trace + "-" + digits(span | 1U) + "-01";
+  std::string text = "00-" + trace + "-";
+  append_digits(text, span | 1U);
+  return text += "-01";
 }
 
 }  // namespace stint::domain

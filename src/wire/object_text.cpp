@@ -33,9 +33,8 @@ ObjectText::ObjectText() {
 }
 
 void ObjectText::begin_member(std::string_view name) {
-  if (out_.size() > 1) out_ += ',';
-  append_text(out_, name);
-  out_ += ':';
+  out_ += out_.size() > 1 ? ",\"" : "\"";
+  (out_ += name) += "\":";
 }
 
 ObjectText& ObjectText::text(std::string_view name, std::string_view value) {

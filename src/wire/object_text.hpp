@@ -10,6 +10,7 @@ namespace stint::wire {
 /// A text in quotes. Bytes that are no UTF-8 become U+FFFD.
 void append_text(std::string& out, std::string_view text);
 
+/// A member's name is plain: it has neither quotes nor backslashes nor control characters, and is UTF-8.
 class ObjectText {
  public:
   ObjectText();

@@ -11,6 +11,7 @@
 #include "stint/combinators.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace stint::engine {
 namespace {
@@ -200,7 +201,8 @@ Task<std::vector<store::Claim>> Engine::ask_claim(store::WorkerNumber owner, con
   // Behind a fence, what we own and do not carry may have been begun: then it is for others to find.
   while (owner_ == owner) {
     // What we carry when we ask may have ended when the answer comes: it must not be taken for new.
-    const std::map<pool::Worker::Key, pool::Carried*> before = worker_.carried();
+    std::set<std::pair<std::string, std::int64_t>> before;
+    for (const auto& [key, carried] : worker_.carried()) before.emplace(key);
     auto owned = co_await parts_.store.owned(owner);
     if (owner_ != owner) break;
     if (owned) {

@@ -2,16 +2,15 @@
 
 namespace stint::events {
 
-Changes::Place::Place(Changes& changes, std::string run) : changes_(changes), run_(std::move(run)) {
+Changes::Place::Place(Changes& changes, std::string run)
+    : changes_(changes), run_(run.empty() ? changes.runs_.end() : changes.runs_.try_emplace(std::move(run)).first) {
   ++changes_.followers_;
-  if (run_.empty()) return;
-  followed_ = &changes_.runs_[run_];
-  ++followed_->followers;
+  if (run_ != changes_.runs_.end()) ++followed().followers;
 }
 
 Changes::Place::~Place() {
   --changes_.followers_;
-  if (followed_ != nullptr && --followed_->followers == 0) changes_.runs_.erase(run_);
+  if (run_ != changes_.runs_.end() && --followed().followers == 0) changes_.runs_.erase(run_);
 }
 
 /// Null: nobody follows it.
@@ -54,7 +53,7 @@ Task<> Changes::wait(std::string run, std::uint64_t seen, Duration most) {
     if (told_ == seen) (void)co_await any_.hear(any_.rings(), most);
     co_return;
   }
-  Followed& followed = *place.followed_;
+  Followed& followed = place.followed();
   // Nobody counts for runs that nobody followed: what was told since `seen` may have been of this one.
   if (told_ != seen && followed.told == 0) {
     followed.told = told_;
@@ -65,10 +64,10 @@ Task<> Changes::wait(std::string run, std::uint64_t seen, Duration most) {
 }
 
 Task<std::shared_ptr<const std::string>> Changes::Ending::next(Duration most) {
-  Bell& bell = followed_->may_have_ended;
+  Bell& bell = followed().may_have_ended;
   if (bell.rings() == seen_) (void)co_await bell.hear(seen_, most);
   seen_ = bell.rings();
-  co_return followed_->answer;
+  co_return followed().answer;
 }
 
 }  // namespace stint::events

@@ -41,12 +41,14 @@ class Changes {
     std::size_t followers = 0;
   };
 
+  using Runs = std::map<std::string, Followed, std::less<>>;
+
   Followed* tell_followers(std::string_view run);
 
   std::uint64_t told_ = 0;
   std::size_t followers_ = 0;
   Bell any_;
-  std::map<std::string, Followed, std::less<>> runs_;
+  Runs runs_;
 };
 
 /// A place in the list of a run's followers.
@@ -59,16 +61,17 @@ class Changes::Place {
 
  protected:
   friend class Changes;
+  [[nodiscard]] Followed& followed() const noexcept { return run_->second; }
+
   Changes& changes_;
-  const std::string run_;
-  Followed* followed_ = nullptr;  // none: of any run
+  Runs::iterator run_;  // the end: any
 };
 
 /// Who waits for the end of a run. Misses nothing from its making on.
 class Changes::Ending : private Place {
  public:
   Ending(Changes& changes, std::string run)
-      : Place(changes, std::move(run)), seen_(followed_->may_have_ended.rings()) {}
+      : Place(changes, std::move(run)), seen_(followed().may_have_ended.rings()) {}
   /// Until it may have ended, and at most so long. Its answer; null: it has none, or only the store knows.
   Task<std::shared_ptr<const std::string>> next(Duration most);
 

@@ -77,7 +77,7 @@ void Carried::stop(Stop why, std::string text) {
 }
 
 Carried* Worker::find(std::string_view id) const {
-  const auto after = carried_.upper_bound({std::string(id), std::numeric_limits<std::int64_t>::max()});
+  const auto after = carried_.upper_bound({id, std::numeric_limits<std::int64_t>::max()});
   if (after == carried_.begin()) return nullptr;
   Carried* const last = std::prev(after)->second;
   return last->id == id ? last : nullptr;

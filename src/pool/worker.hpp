@@ -92,7 +92,8 @@ class Worker {
   Task<Result<>> carry(std::unique_ptr<Assignment> assignment, JobContext& job);
 
   /// By id and fence: while the store's answer to the end of one attempt is on its way, the next may be here already.
-  using Key = std::pair<std::string, std::int64_t>;
+  /// The id is that of the run itself, as long as it is carried.
+  using Key = std::pair<std::string_view, std::int64_t>;
   [[nodiscard]] const std::map<Key, Carried*>& carried() const noexcept { return carried_; }
   /// Its newest attempt.
   [[nodiscard]] Carried* find(std::string_view id) const;

@@ -220,6 +220,8 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
   std::vector<store::NewRun> runs;
   std::vector<std::size_t> places;
   std::vector<std::shared_ptr<events::Changes::Ending>> endings;
+  answers.reserve(wishes.size());
+  runs.reserve(wishes.size());
   for (Submission& wish : wishes) {
     Result<BudgetsAbove> above;
     if (!wish.parent.empty()) above = co_await bound_by_parent(wish);

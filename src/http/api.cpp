@@ -575,7 +575,8 @@ Task<Response> Api::short_run(Call call) {
     const std::string missing = !session || session->empty() ? "session_id" : "query";
     co_return problem(Error(Errc::invalid, "the parameter '" + missing + "' is missing"));
   }
-  engine::Submission wish;
+  std::vector<engine::Submission> wishes(1);
+  engine::Submission& wish = wishes.front();
   if (options_.default_agent) wish.agent = options_.default_agent();
   wish.args["query"] = {std::string(*query)};
   wish.session = *session;
@@ -583,8 +584,6 @@ Task<Response> Api::short_run(Call call) {
   wish.trace = call.trace();
   wish.awaited = true;
   const bool keep = !wish.key.empty();
-  std::vector<engine::Submission> wishes;
-  wishes.push_back(std::move(wish));
   auto answers = co_await fleet_.submit(std::move(wishes));
   const Error* refusal = nullptr;
   if (!answers) {

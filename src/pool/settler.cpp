@@ -43,6 +43,7 @@ Task<> Settler::settle_batch(std::vector<Entry*> batch) {
   Patience patience;
   while (true) {
     std::vector<store::Settlement> settlements;
+    settlements.reserve(batch.size());
     for (const Entry* const entry : batch) settlements.push_back(entry->settlement);
     auto states = co_await store_.settle(owner, std::move(settlements));
     health_.heard(StoreHealth::Call::write, states);

@@ -7,10 +7,11 @@
 
 // 1. A connection is in exactly one of the server's lists: idle, or busy. It has a desk if and only if it is busy.
 // 2. The one timer of a connection is armed for `armed_for_`, which is at or before `deadline_`. Moving the deadline
-// back
-//    is a store; the timer finds out when it fires. So a request arms nothing.
+//    back is a store; the timer finds out when it fires. So a request arms nothing.
 // 3. What is cut has `cut_` set before its wait is cancelled; who wakes up looks at it first.
 // 4. `sent` counts what the system took of `out` and `tail`; both are cleared together.
+// 5. The wait for bytes is armed at most once and never taken back but by a cut: it shows that the client leaves while
+//    a handler works, and is then the wait for the next request. What comes while nobody looks leaves `ready_` behind.
 
 namespace stint::http {
 namespace {
@@ -25,6 +26,29 @@ constexpr std::size_t kLingerBytesMax = 8 << 20;
 constexpr Duration kLingerMax = std::chrono::seconds(1);
 
 }  // namespace
+
+/// Until something has come, or the client has closed its side. False if the wait was taken back.
+class Connection::Bytes final : public Leaf {
+ public:
+  explicit Bytes(Connection& connection) noexcept : connection_(connection) {}
+  void await_suspend(std::coroutine_handle<>) {
+    if (!park()) return;
+    if (connection_.ready_) return complete();
+    connection_.waits_ = this;
+    connection_.arrival_.arm(connection_.socket_, Socket::wait_read);
+  }
+  bool await_resume() const noexcept { return std::exchange(connection_.ready_, false); }
+  void end() noexcept {
+    connection_.waits_ = nullptr;
+    complete();
+  }
+
+ private:
+  void cancel() noexcept override {
+    if (connection_.waits_ == this) end();
+  }
+  Connection& connection_;
+};
 
 // ---- its life -----------------------------------------------------------------------------------------------------
 
@@ -64,14 +88,14 @@ Task<> Connection::serve() {
   while (true) {
     rest();
     if (idle_ && state_.draining) co_return;
-    const auto [error] = co_await socket_.async_wait(Socket::wait_read, use_task);
+    const bool came = co_await Bytes(*this);
     lift_limit();
     if (idle_) leave_idle();
     if (cut_ == Limit::header || cut_ == Limit::body) {
       refuse({408, "The request took too long to come."});
       break;
     }
-    if (error || cut_ != Limit::none) co_return;
+    if (!came || cut_ != Limit::none) co_return;
     if (!receive()) co_return;
 
     Step step = advance();
@@ -116,8 +140,8 @@ Task<> Connection::finish() {
   if (!linger_ && desk_->begin == desk_->end) co_return;
   set_limit(Limit::linger, state_.reactor.now() + kLingerMax);
   for (std::size_t read = 0; read < kLingerBytesMax; read += desk_->end) {
-    const auto [error] = co_await socket_.async_wait(Socket::wait_read, use_task);
-    if (error || cut_ != Limit::none) co_return;
+    const bool came = co_await Bytes(*this);
+    if (!came || cut_ != Limit::none) co_return;
     desk_->begin = desk_->end = 0;
     if (!receive()) co_return;
   }
@@ -173,14 +197,44 @@ bool Connection::receive() {
   return !error && count > 0;
 }
 
-/// Until the client is gone. What it sends meanwhile is kept for later, as long as there is room.
-Task<> Connection::gone() {
-  while (cut_ == Limit::none) {
-    const bool room = desk_->end - desk_->begin < Desk::kInputBytes;
-    const auto [error] = co_await socket_.async_wait(room ? Socket::wait_read : Socket::wait_error, use_task);
-    if (error || cut_ != Limit::none || !room || !receive()) break;
+void Connection::arrived(const Arrival& arrival, const error_code& error) noexcept {
+  if (&arrival != &arrival_) {
+    if (!error && left_.held()) leave();
+  } else if (!error) {
+    ready_ = true;
+    if (waits_ != nullptr) {
+      waits_->end();
+    } else if (left_.held()) {
+      look();
+    }
+  } else if (waits_ != nullptr) {
+    if (cut_ != Limit::none) return waits_->end();
+    arrival_.arm(socket_, Socket::wait_read);  // taken back by a cut before this wait
   }
+}
+
+StopCord& Connection::watched() {
+  if (!left_.pulled()) look();
+  return left_;
+}
+
+/// While a handler works: reads, since only behind what the client has sent can be seen that it left. What came is kept
+/// for later, as long as there is room.
+void Connection::look() {
+  const auto room = [this] { return desk_->end - desk_->begin < Desk::kInputBytes; };
+  if (ready_ && room()) {
+    ready_ = false;
+    if (!receive()) return leave();
+  }
+  if (room()) return arrival_.arm(socket_, Socket::wait_read);
+  if (!hang_up_) hang_up_ = std::make_unique<Arrival>(static_cast<Listener&>(*this));
+  hang_up_->arm(socket_, Socket::wait_error);
+}
+
+/// The client is gone, or is to go.
+void Connection::leave() noexcept {
   closing_ = true;
+  left_.pull();
 }
 
 /// Takes requests out of what was read, until one is to be answered or more must come.
@@ -328,9 +382,9 @@ Task<Response> Connection::stream(StreamHead head, Task<> body) {
   ++state_.stats.streams;
   heartbeat_ = head.heartbeat;
   await_heartbeat();
-  const auto first = co_await race(std::move(body), gone());
+  const Result<> told_all = co_await while_connected(std::move(body));
   const bool drained = head.endless && cut_ == Limit::drain && desk_->all_sent();
-  end_stream(drained || (first.index() == 0 && cut_ == Limit::none));
+  end_stream(drained || (told_all && cut_ == Limit::none));
   co_return streamed;
 }
 
@@ -436,6 +490,7 @@ void Connection::cut(Limit why) noexcept {
   if (why == Limit::write) abort_ = true;
   error_code ignored;
   socket_.cancel(ignored);
+  if (left_.held()) leave();
 }
 
 void Connection::evict() noexcept {

@@ -2,20 +2,18 @@
 /// the clock. Internal to this folder: it includes Asio.
 #pragma once
 
+#include "http/arrival.hpp"
 #include "http/server_state.hpp"
-
-#include <boost/asio/basic_stream_socket.hpp>
-#include <boost/asio/ip/tcp.hpp>
 
 #include <memory>
 #include <string>
 
 namespace stint::http {
 
-/// With the executor's own type: `any_io_executor` costs a tenth of a small request.
-using Socket = asio::basic_stream_socket<asio::ip::tcp, asio::io_context::executor_type>;
-
-class Connection final : public Exchange, public stint::detail::Link<Connection>, private Timer {
+class Connection final : public Exchange,
+                         public stint::detail::Link<Connection>,
+                         private Timer,
+                         private Arrival::Listener {
  public:
   /// The whole life of a connection.
   static Task<> carry(ServerState& state, Socket socket, asio::ip::tcp::endpoint peer, Place place);
@@ -37,14 +35,19 @@ class Connection final : public Exchange, public stint::detail::Link<Connection>
   enum class Limit : std::uint8_t { none, idle, header, body, write, linger, heartbeat, evicted, drain };
   enum class Step : std::uint8_t { wait, answer, close };
   enum class Sent : std::uint8_t { all, blocked, failed };
+  class Bytes;
 
   Connection(ServerState& state, Socket socket, asio::ip::tcp::endpoint peer);
   ~Connection();
 
   Task<> serve();
-  Task<> gone() override;
   Task<bool> flush();
   Task<> finish();
+
+  StopCord& watched() override;
+  void look();
+  void leave() noexcept;
+  void arrived(const Arrival& arrival, const boost::system::error_code& error) noexcept override;
 
   Step advance();
   bool admit();
@@ -69,6 +72,10 @@ class Connection final : public Exchange, public stint::detail::Link<Connection>
 
   ServerState& state_;
   Socket socket_;
+  Arrival arrival_{*this};
+  std::unique_ptr<Arrival> hang_up_;  // made when there is no room for bytes
+  Bytes* waits_ = nullptr;            // for the arrival
+  StopCord left_{Errc::closed, "the client left"};
   std::unique_ptr<Desk> desk_;  // none while idle
   TimePoint since_{};           // of the head, then of the body, then of a stream's heartbeat that nobody takes
   TimePoint deadline_ = TimePoint::max();
@@ -78,6 +85,7 @@ class Connection final : public Exchange, public stint::detail::Link<Connection>
   Limit limit_ = Limit::none;
   Limit cut_ = Limit::none;
   bool idle_ = false;
+  bool ready_ = false;      // something came and was not read
   bool admitted_ = false;   // the request's head has been checked
   bool closing_ = false;    // after what is being sent
   bool linger_ = false;     // the client may still be sending: read on, or the reset takes our answer with it

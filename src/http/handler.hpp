@@ -7,7 +7,7 @@
 
 #include "http/response.hpp"
 #include "net/request.hpp"
-#include "stint/combinators.hpp"
+#include "stint/stop_cord.hpp"
 
 #include <string>
 
@@ -22,14 +22,8 @@ class Exchange {
   /// work is stopped and gone by then. Half-closed counts as left: on the wire the two look alike. What the client
   /// sends meanwhile waits for its turn.
   template <class T>
-  [[nodiscard]] Task<detail::Flat<T>> while_connected(Task<T> work) {
-    auto first = co_await race(std::move(work), gone());
-    if (first.index() == 1) co_return fail(Errc::closed, "the client left");
-    if constexpr (std::is_void_v<T>) {
-      co_return {};
-    } else {
-      co_return std::get<0>(std::move(first));
-    }
+  [[nodiscard]] OnCord<T> while_connected(Task<T> work) {
+    return on_cord(watched(), std::move(work));
   }
 
   /// Sends the head, then runs `body`, which sends pieces, until it ends or the client leaves or the server drains.
@@ -47,8 +41,8 @@ class Exchange {
  protected:
   Exchange() = default;
   ~Exchange() = default;
-  /// Ends when the client is gone.
-  [[nodiscard]] virtual Task<> gone() = 0;
+  /// What is pulled when the client leaves, which is looked for from here on.
+  [[nodiscard]] virtual StopCord& watched() = 0;
 };
 
 class Handler {

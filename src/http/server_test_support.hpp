@@ -154,6 +154,7 @@ class TestHandler final : public Handler {
     if (path == "/peer") co_return text(exchange.peer());
     if (path == "/slow") co_return co_await slow();
     if (path == "/wait") co_return co_await wait(exchange);
+    if (path == "/wait_again") co_return co_await wait_again(exchange);
     if (path == "/stream") co_return co_await exchange.stream(StreamHead(), pieces(request, exchange));
     if (path == "/events") {
       EventStream events(exchange);
@@ -203,6 +204,11 @@ class TestHandler final : public Handler {
     if (result) co_return *result;
     ++left;
     co_return problem_response(500, "left");
+  }
+  Task<Response> wait_again(Exchange& exchange) {
+    (void)co_await exchange.while_connected(slow());
+    (void)co_await slow();
+    co_return co_await wait(exchange);
   }
   Task<> pieces(const Request& request, Exchange& exchange) {
     const Stay stay(*this);

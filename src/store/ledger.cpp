@@ -52,44 +52,57 @@ std::string json_of_resize(const std::string& limit, std::optional<std::uint32_t
   return "{\"limit\":\"" + limit + "\",\"capacity\":" + (capacity ? std::to_string(*capacity) : "null") + "}";
 }
 
+EventRow row_of(const Event& event, RunNumber run) {
+  return {.run = run,
+          .seq = event.seq,
+          .fence = event.fence,
+          .cause = event.cause,
+          .state = event.state,
+          .hold = event.hold,
+          .worker = event.worker,
+          .error = event.error,
+          .data = event.data,
+          .at = event.at};
+}
+
 }  // namespace
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
 
-Result<RunRow> Ledger::must_find(const std::string& id) {
-  STINT_TRY(std::optional<RunRow> row, rows_.run(id));
+Result<Loan<RunRow>> Ledger::must_find(const std::string& id) {
+  STINT_TRY(Loan<RunRow> row, rows_.run(id));
   if (!row) return fail(no_such_run(id));
-  return std::move(*row);
+  return row;
 }
 
-Result<std::optional<RunRow>> Ledger::find_owned(WorkerNumber worker, RunNumber run, std::int64_t fence) {
-  STINT_TRY(std::optional<RunRow> row, rows_.run(run));
+Result<Loan<RunRow>> Ledger::find_owned(WorkerNumber worker, RunNumber run, std::int64_t fence) {
+  STINT_TRY(Loan<RunRow> row, rows_.run(run));
   const bool ours = row && row->run.state == RunState::running && row->run.fence == fence && row->run.worker == worker;
-  return ours ? std::move(row) : std::optional<RunRow>();
+  return ours ? std::move(row) : Loan<RunRow>();
 }
 
-Result<> Ledger::save(RunRow& row, std::string_view cause, std::optional<WorkerNumber> owner, std::string data) {
+Result<> Ledger::save(RunRow& row, std::string cause, std::optional<WorkerNumber> owner, std::string data) {
   Run& run = row.run;
   ++run.seq;
   run.expires_at = sooner(run.deadline, row.budget_until);
   STINT_CHECK(rows_.put(row));
-  Event event;
-  event.run = run.id;
+  EventRow event;
+  event.run = run.number;
   event.seq = run.seq;
   event.fence = run.fence;
-  event.cause = cause;
+  event.cause = std::move(cause);
   event.state = run.state;
   event.hold = run.hold;
   event.worker = run.worker ? run.worker : owner;
   if (run.state != RunState::running) event.error = run.error;
   event.data = std::move(data);
   event.at = now();
-  return rows_.add_event(run.number, event);
+  return rows_.add_event(std::move(event));
 }
 
 Result<> Ledger::promote(const std::string& session) {
   if (session.empty()) return {};
-  STINT_TRY(std::optional<RunRow> head, rows_.head_of(session));
+  STINT_TRY(const Loan<RunRow> head, rows_.head_of(session));
   if (!head || head->run.state != RunState::queued || head->run.hold != Hold::session) return {};
   const bool delayed = head->run.not_before && *head->run.not_before > now();
   head->run.hold = delayed ? Hold::delay : Hold::none;
@@ -98,14 +111,14 @@ Result<> Ledger::promote(const std::string& session) {
 }
 
 /// A delay, a back-off or a park is over.
-Result<> Ledger::wake(RunRow& row, std::string_view cause) {
+Result<> Ledger::wake(RunRow& row, std::string cause) {
   row.run.state = RunState::queued;
   row.run.hold = Hold::none;
   row.run.not_before.reset();
   if (row.budget_left) row.budget_until = later(now(), *row.budget_left);
   row.budget_left.reset();
   row.parked_on.clear();
-  return save(row, cause);
+  return save(row, std::move(cause));
 }
 
 /// Ends it, or asks its owner to. Sessions are promoted by the caller, when it has ended all that it ends in one step.
@@ -120,14 +133,14 @@ Result<> Ledger::stop(RunRow& row, Stop stop) {
     run.state = stop == Stop::expired ? RunState::expired : RunState::cancelled;
     run.finished_at = now();
   }
-  return save(row, running ? "cancel_asked" : to_string(stop));
+  return save(row, std::string(running ? "cancel_asked" : to_string(stop)));
 }
 
 // ---- agents and limits ---------------------------------------------------------------------------------------------
 
 Result<> Ledger::define(const AgentEntry& entry) {
-  STINT_TRY(std::optional<AgentRow> known, rows_.agent(entry.name));
-  AgentRow agent = known.value_or(AgentRow());
+  STINT_TRY(const Loan<const AgentRow> known, rows_.agent(entry.name));
+  AgentRow agent = known ? *known : AgentRow();
   Members members;
   for (const LimitUse& use : entry.limits) {
     if (use.weight == 0) return fail(Errc::invalid, entry.name + ": a weight is at least 1");
@@ -156,11 +169,11 @@ Result<> Ledger::resize(const std::string& limit, std::optional<std::uint32_t> c
   if (gate.capacity == capacity) return {};
   gate.capacity = capacity;
   STINT_CHECK(rows_.put(gate));
-  Event event;
+  EventRow event;
   event.cause = "resized";
   event.data = json_of_resize(limit, capacity);
   event.at = now();
-  return rows_.add_event(0, event);
+  return rows_.add_event(std::move(event));
 }
 
 Result<> Ledger::pause(const std::string& limit, std::optional<WallTime> until) {
@@ -175,8 +188,8 @@ Result<> Ledger::pause(const std::string& limit, std::optional<WallTime> until, 
 }
 
 Result<std::uint64_t> Ledger::resume(const std::string& limit) {
-  STINT_TRY(std::vector<RunRow> parked, rows_.parked_on(limit));
-  for (RunRow& row : parked) STINT_CHECK(wake(row, "resumed"));
+  STINT_TRY(const std::vector<Loan<RunRow>> parked, rows_.parked_on(limit));
+  for (const Loan<RunRow>& row : parked) STINT_CHECK(wake(*row, "resumed"));
   STINT_TRY(GateRow gate, rows_.gate(limit));
   gate.paused = false;
   gate.paused_until.reset();
@@ -206,37 +219,40 @@ Result<std::vector<LimitState>> Ledger::limits() {
 Result<WorkerNumber> Ledger::enrol(const std::string& label) { return rows_.add_worker(label, now()); }
 
 Result<Beat> Ledger::beat(WorkerNumber worker) {
-  STINT_TRY(const std::optional<WorkerRow> row, rows_.worker(worker));
+  STINT_TRY(const Loan<const WorkerRow> row, rows_.worker(worker));
   Beat beat;
   if (!row || row->state == WorkerRow::State::dead) return beat;
   beat.alive = true;
   STINT_CHECK(rows_.renew(worker, now()));
-  STINT_TRY(const std::vector<RunRow> runs, rows_.owned(worker));
-  for (const RunRow& owned : runs) {
-    if (owned.run.stop != Stop::none) beat.stops.push_back({owned.run.number, owned.run.fence, owned.run.stop});
+  STINT_TRY(const std::vector<Loan<RunRow>> runs, rows_.owned(worker));
+  for (const Loan<RunRow>& owned : runs) {
+    const Run& run = owned->run;
+    if (run.stop != Stop::none) beat.stops.push_back({run.number, run.fence, run.stop});
   }
   return beat;
 }
 
 Result<> Ledger::drain(WorkerNumber worker) {
-  STINT_TRY(std::optional<WorkerRow> row, rows_.worker(worker));
+  STINT_TRY(const Loan<const WorkerRow> row, rows_.worker(worker));
   if (!row || row->state != WorkerRow::State::live) return {};
-  row->state = WorkerRow::State::draining;
-  return rows_.put(*row);
+  WorkerRow draining = *row;
+  draining.state = WorkerRow::State::draining;
+  return rows_.put(draining);
 }
 
 Result<> Ledger::leave(WorkerNumber worker) {
-  STINT_TRY(std::optional<WorkerRow> row, rows_.worker(worker));
+  STINT_TRY(const Loan<const WorkerRow> row, rows_.worker(worker));
   if (!row || row->state == WorkerRow::State::dead) return {};
-  STINT_TRY(const std::vector<RunRow> runs, rows_.owned(worker));
+  STINT_TRY(const std::vector<Loan<RunRow>> runs, rows_.owned(worker));
   if (!runs.empty()) return fail(Errc::conflict, "the worker still owns runs");
-  row->state = WorkerRow::State::dead;
-  return rows_.put(*row);
+  WorkerRow dead = *row;
+  dead.state = WorkerRow::State::dead;
+  return rows_.put(dead);
 }
 
 // ---- from outside --------------------------------------------------------------------------------------------------
 
-Result<> Ledger::check(const NewRun& fresh, const AgentRow& agent, std::optional<RunRow>& parent) {
+Result<> Ledger::check(const NewRun& fresh, const AgentRow& agent, Loan<const RunRow>& parent) {
   if (!domain::is_run_id(fresh.id)) return fail(Errc::invalid, "'" + fresh.id + "' is no id of a run");
   if (std::abs(fresh.priority) > domain::kPriorityMax) return fail(Errc::invalid, "a priority is from -1000 to 1000");
   STINT_TRY(const bool full, rows_.has_queued(agent.number, agent.entry.queued_max));
@@ -252,15 +268,15 @@ Result<> Ledger::check(const NewRun& fresh, const AgentRow& agent, std::optional
   return {};
 }
 
-Result<Accepted> Ledger::enqueue(const NewRun& fresh) {
-  STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(fresh.agent));
+Result<Accepted> Ledger::enqueue(NewRun fresh) {
+  STINT_TRY(const Loan<const AgentRow> agent, rows_.agent(fresh.agent));
   if (!agent) return fail(no_such_agent(fresh.agent));
-  STINT_TRY(std::optional<RunRow> known, rows_.run(fresh.id));
+  STINT_TRY(Loan<const RunRow> known, rows_.run(fresh.id));
   if (!known && !fresh.key.empty()) {
     STINT_TRY(known, rows_.run_of_key(agent->number, fresh.key));
   }
   if (known) return Accepted{known->run.id, false};
-  std::optional<RunRow> parent;
+  Loan<const RunRow> parent;
   STINT_CHECK(check(fresh, *agent, parent));
   const WallTime at = now();
   const WallTime due = later(at, fresh.delay);
@@ -272,10 +288,10 @@ Result<Accepted> Ledger::enqueue(const NewRun& fresh) {
   row.rank = domain::rank_ms(domain::to_unix_ms(due), fresh.priority);
   Run& run = row.run;
   run.id = fresh.id;
-  run.agent = fresh.agent;
-  run.session = fresh.session;
-  run.parent = fresh.parent;
-  run.key = fresh.key;
+  run.agent = std::move(fresh.agent);
+  run.session = std::move(fresh.session);
+  run.parent = std::move(fresh.parent);
+  run.key = std::move(fresh.key);
   run.on_crash = fresh.on_crash;
   run.deadline = fresh.deadline;
   run.expires_at = fresh.deadline;
@@ -283,26 +299,26 @@ Result<Accepted> Ledger::enqueue(const NewRun& fresh) {
   if (fresh.delay > Duration::zero()) run.not_before = due;
   bool behind = false;
   if (!run.session.empty()) {
-    STINT_TRY(const std::optional<RunRow> head, rows_.head_of(run.session));
-    behind = head.has_value();
+    STINT_TRY(const Loan<const RunRow> head, rows_.head_of(run.session));
+    behind = head != nullptr;
   }
   run.hold = behind ? Hold::session : run.not_before ? Hold::delay : Hold::none;
   run.seq = 1;
-  STINT_CHECK(rows_.add(row, fresh.input));
-  Event event;
-  event.run = run.id;
+  EventRow event;
   event.seq = 1;
   event.cause = domain::kEnqueued;
   event.state = run.state;
   event.hold = run.hold;
   event.at = at;
-  STINT_CHECK(rows_.add_event(run.number, event));
-  return Accepted{run.id, true};
+  STINT_TRY(const Loan<const RunRow> added, rows_.add(std::move(row), std::move(fresh.input)));
+  event.run = added->run.number;
+  STINT_CHECK(rows_.add_event(std::move(event)));
+  return Accepted{std::move(fresh.id), true};
 }
 
 Result<std::vector<std::pair<std::string, RunState>>> Ledger::cancel(const std::string& id) {
-  STINT_TRY(const RunRow root, must_find(id));
-  std::vector<RunNumber> tree = {root.run.number};
+  STINT_TRY(const Loan<const RunRow> root, must_find(id));
+  std::vector<RunNumber> tree = {root->run.number};
   for (std::size_t i = 0; i < tree.size(); ++i) {
     STINT_TRY(const std::vector<RunNumber> children, rows_.children(tree[i]));
     tree.insert(tree.end(), children.begin(), children.end());
@@ -310,7 +326,7 @@ Result<std::vector<std::pair<std::string, RunState>>> Ledger::cancel(const std::
   std::vector<std::pair<std::string, RunState>> reached;
   std::set<std::string> sessions;
   for (const RunNumber number : tree) {
-    STINT_TRY(std::optional<RunRow> row, rows_.run(number));
+    STINT_TRY(const Loan<RunRow> row, rows_.run(number));
     if (!row || !is_open(row->run.state) || row->run.stop != Stop::none) continue;
     STINT_CHECK(stop(*row, Stop::cancelled));
     reached.emplace_back(row->run.id, row->run.state);
@@ -321,30 +337,30 @@ Result<std::vector<std::pair<std::string, RunState>>> Ledger::cancel(const std::
 }
 
 Result<RunState> Ledger::resolve(const std::string& id, domain::Resolution how) {
-  STINT_TRY(RunRow row, must_find(id));
-  Run& run = row.run;
+  STINT_TRY(const Loan<RunRow> row, must_find(id));
+  Run& run = row->run;
   if (run.state != RunState::in_doubt) {
     return fail(Errc::conflict, "'" + id + "' is " + std::string(to_string(run.state)) + ", not in doubt");
   }
   run.state = domain::after_resolution(how);
   run.unsafe = false;
-  row.budget_until.reset();
+  row->budget_until.reset();
   if (how == domain::Resolution::rerun) {
     run.stop = Stop::none;
   } else {
     run.finished_at = now();
   }
-  STINT_CHECK(save(row, "resolved_" + std::string(to_string(how))));
+  STINT_CHECK(save(*row, "resolved_" + std::string(to_string(how))));
   if (run.finished_at) STINT_CHECK(promote(run.session));
   return run.state;
 }
 
 Result<> Ledger::answer(const std::string& id) {
-  STINT_TRY(RunRow row, must_find(id));
-  if (row.run.state != RunState::parked) {
-    return fail(Errc::conflict, "'" + id + "' is " + std::string(to_string(row.run.state)) + ", not parked");
+  STINT_TRY(const Loan<RunRow> row, must_find(id));
+  if (row->run.state != RunState::parked) {
+    return fail(Errc::conflict, "'" + id + "' is " + std::string(to_string(row->run.state)) + ", not parked");
   }
-  return wake(row, "resumed");
+  return wake(*row, "resumed");
 }
 
 // ---- from the owner ------------------------------------------------------------------------------------------------
@@ -393,12 +409,14 @@ Result<std::int64_t> Ledger::permits(const AgentRow& agent, std::uint32_t most,
 }
 
 Result<std::vector<Ready>> Ledger::ready(std::uint32_t most) {
-  STINT_TRY(const std::vector<AgentRow> agents, rows_.agents());  // before the gates: so all of theirs are there
-  STINT_TRY(const std::vector<GateUse> all, rows_.gates());       // counted once, however many agents use them
+  STINT_TRY(const std::vector<Loan<const AgentRow>> agents,
+            rows_.agents());                                 // before the gates: so all of theirs are there
+  STINT_TRY(const std::vector<GateUse> all, rows_.gates());  // counted once, however many agents use them
   std::map<GateNumber, GateUse> gates;
   for (const GateUse& use : all) gates.emplace(use.gate.number, use);
   std::vector<Ready> found;
-  for (const AgentRow& agent : agents) {
+  for (const Loan<const AgentRow>& row : agents) {
+    const AgentRow& agent = *row;
     STINT_TRY(const Queue queue, rows_.queue(agent.number, most));
     if (queue.runs == 0) continue;
     STINT_TRY(const auto members, rows_.members(agent.set));
@@ -442,14 +460,14 @@ Result<Claim> Ledger::claim_of(const RunRow& row) {
 
 Result<bool> Ledger::is_kept(const RunRow& row, WorkerNumber from) {
   if (!row.kept_for || *row.kept_for == from) return false;
-  STINT_TRY(const std::optional<WorkerRow> keeper, rows_.worker(*row.kept_for));
+  STINT_TRY(const Loan<const WorkerRow> keeper, rows_.worker(*row.kept_for));
   return keeper && keeper->state != WorkerRow::State::dead;
 }
 
 Result<std::set<GateNumber>> Ledger::held_above(const RunRow& row) {
   std::set<GateNumber> gates;
   for (RunNumber above = row.parent; above != 0;) {  // ends: a parent was there before its child
-    STINT_TRY(const std::optional<RunRow> holder, rows_.run(above));
+    STINT_TRY(const Loan<const RunRow> holder, rows_.run(above));
     if (!holder || holder->run.state != RunState::running) break;
     STINT_TRY(const Members members, rows_.members(holder->set));
     for (const auto& [gate, weight] : members) gates.insert(gate);
@@ -471,20 +489,20 @@ Result<SetNumber> Ledger::set_without(SetNumber set, const std::set<GateNumber>&
   return rows_.make_set(members);
 }
 
-Result<std::vector<RunRow>> Ledger::first_ones(WorkerNumber worker, const AgentRow& agent, std::uint32_t most) {
-  std::vector<RunRow> rows;
+Result<std::vector<Loan<RunRow>>> Ledger::first_ones(WorkerNumber worker, const AgentRow& agent, std::uint32_t most) {
+  std::vector<Loan<RunRow>> rows;
   STINT_TRY(const bool any, rows_.has_ready(agent.number, worker));  // who has nothing takes no turn
   if (!any) return rows;
   STINT_TRY(const std::int64_t room, permits(agent, most, {}));
   if (room < 1) return rows;
   STINT_TRY(rows, rows_.ready(agent.number, worker, now(), static_cast<std::size_t>(room)));
-  for (RunRow& row : rows) row.set = agent.set;
+  for (const Loan<RunRow>& row : rows) row->set = agent.set;
   return rows;
 }
 
-Result<std::vector<RunRow>> Ledger::named_one(WorkerNumber worker, const AgentRow& agent, const std::string& id) {
-  std::vector<RunRow> rows;
-  STINT_TRY(std::optional<RunRow> row, rows_.run(id));
+Result<std::vector<Loan<RunRow>>> Ledger::named_one(WorkerNumber worker, const AgentRow& agent, const std::string& id) {
+  std::vector<Loan<RunRow>> rows;
+  STINT_TRY(Loan<RunRow> row, rows_.run(id));
   const bool ready = row && row->agent == agent.number && row->run.state == RunState::queued &&
                      row->run.hold == Hold::none && !(row->run.expires_at && *row->run.expires_at <= now());
   if (!ready) return rows;
@@ -494,13 +512,13 @@ Result<std::vector<RunRow>> Ledger::named_one(WorkerNumber worker, const AgentRo
   STINT_TRY(const std::int64_t room, permits(agent, 1, above));
   if (room < 1) return rows;
   STINT_TRY(row->set, set_without(agent.set, above));
-  rows.push_back(std::move(*row));
+  rows.push_back(std::move(row));
   return rows;
 }
 
 Result<std::vector<Claim>> Ledger::claim(WorkerNumber worker, const std::string& agent, std::uint32_t most,
                                          const std::string& only) {
-  STINT_TRY(const std::optional<WorkerRow> by, rows_.worker(worker));
+  STINT_TRY(const Loan<const WorkerRow> by, rows_.worker(worker));
   bool lapsed = !by || by->state == WorkerRow::State::dead;
   if (!lapsed) {
     STINT_TRY(lapsed, rows_.is_lapsed(worker, now()));
@@ -508,10 +526,13 @@ Result<std::vector<Claim>> Ledger::claim(WorkerNumber worker, const std::string&
   if (lapsed) return fail(Errc::closed, "the lease of this worker is over");
   std::vector<Claim> claims;
   if (by->state != WorkerRow::State::live || most == 0) return claims;
-  STINT_TRY(const std::optional<AgentRow> of, rows_.agent(agent));
+  STINT_TRY(const Loan<const AgentRow> of, rows_.agent(agent));
   if (!of) return claims;
-  STINT_TRY(std::vector<RunRow> next, only.empty() ? first_ones(worker, *of, most) : named_one(worker, *of, only));
-  for (RunRow& row : next) {
+  STINT_TRY(const std::vector<Loan<RunRow>> next,
+            only.empty() ? first_ones(worker, *of, most) : named_one(worker, *of, only));
+  claims.reserve(next.size());
+  for (const Loan<RunRow>& loan : next) {
+    RunRow& row = *loan;
     Run& run = row.run;
     run.state = RunState::running;
     run.worker = worker;
@@ -527,10 +548,10 @@ Result<std::vector<Claim>> Ledger::claim(WorkerNumber worker, const std::string&
 }
 
 Result<std::vector<Claim>> Ledger::owned(WorkerNumber worker) {
-  STINT_TRY(const std::vector<RunRow> rows, rows_.owned(worker));
+  STINT_TRY(const std::vector<Loan<RunRow>> rows, rows_.owned(worker));
   std::vector<Claim> claims;
-  for (const RunRow& row : rows) {
-    STINT_TRY(Claim claim, claim_of(row));
+  for (const Loan<RunRow>& row : rows) {
+    STINT_TRY(Claim claim, claim_of(*row));
     claims.push_back(std::move(claim));
   }
   return claims;
@@ -545,9 +566,9 @@ Result<> Ledger::widen(SetNumber set) {
   return {};
 }
 
-Result<RunState> Ledger::settle_row(RunRow& row, const Settlement& settlement) {
+Result<RunState> Ledger::settle_row(RunRow& row, Settlement settlement) {
   const Settle settle = settlement.settle;
-  STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(row.agent));
+  STINT_TRY(const Loan<const AgentRow> agent, rows_.agent(row.agent));
   if (!agent) return fail(Errc::failed, "the agent of run '" + row.run.id + "' is not there");
   Run& run = row.run;
   const WallTime at = now();
@@ -571,7 +592,7 @@ Result<RunState> Ledger::settle_row(RunRow& row, const Settlement& settlement) {
   const bool retry = next == RunState::queued && settle == Settle::retry, parked = next == RunState::parked;
   const auto owner = std::exchange(run.worker, std::nullopt);
   run.state = next;
-  if (!settlement.error.empty()) run.error = settlement.error;
+  if (!settlement.error.empty()) run.error = std::move(settlement.error);
   run.hold = retry ? Hold::backoff : !parked ? Hold::none : settlement.park_until ? Hold::quota : Hold::person;
   run.not_before = retry ? std::optional(again) : parked ? settlement.park_until : std::nullopt;
   if (park || settle == Settle::hand_back || settle == Settle::lost) --run.attempt;
@@ -581,27 +602,27 @@ Result<RunState> Ledger::settle_row(RunRow& row, const Settlement& settlement) {
   if (parked) row.budget_until.reset();
   run.unsafe = next == RunState::in_doubt && run.unsafe;
   if (domain::is_finished(next)) run.finished_at = at;
-  STINT_CHECK(save(row, to_string(settle), owner));
-  if (!settlement.result.empty()) STINT_CHECK(rows_.put_result(run.number, settlement.result));
+  STINT_CHECK(save(row, std::string(to_string(settle)), owner));
+  if (!settlement.result.empty()) STINT_CHECK(rows_.put_result(run.number, std::move(settlement.result)));
   if (run.finished_at) STINT_CHECK(promote(run.session));
   if (park && !settlement.park_on.empty()) STINT_CHECK(pause(settlement.park_on, settlement.park_until, true));
   if (settle == Settle::succeeded) STINT_CHECK(widen(row.set));
   return next;
 }
 
-Result<std::optional<RunState>> Ledger::settle(WorkerNumber worker, const Settlement& settlement) {
-  STINT_TRY(std::optional<RunRow> row, find_owned(worker, settlement.run, settlement.fence));
+Result<std::optional<RunState>> Ledger::settle(WorkerNumber worker, Settlement settlement) {
+  STINT_TRY(const Loan<RunRow> row, find_owned(worker, settlement.run, settlement.fence));
   if (!row) return std::nullopt;
   row->run.tokens += settlement.tokens;
   row->run.money_micros += settlement.money_micros;
   const Spending spending{.tokens = settlement.tokens, .money_micros = settlement.money_micros};
   STINT_CHECK(rows_.add_spent(row->agent, now(), spending));
-  STINT_TRY(const RunState state, settle_row(*row, settlement));
+  STINT_TRY(const RunState state, settle_row(*row, std::move(settlement)));
   return state;
 }
 
 Result<bool> Ledger::mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) {
-  STINT_TRY(std::optional<RunRow> row, find_owned(worker, run, fence));
+  STINT_TRY(const Loan<RunRow> row, find_owned(worker, run, fence));
   if (!row) return false;
   if (row->run.unsafe == unsafe) return true;
   row->run.unsafe = unsafe;
@@ -609,16 +630,15 @@ Result<bool> Ledger::mark(WorkerNumber worker, RunNumber run, std::int64_t fence
   return true;
 }
 
-Result<bool> Ledger::note(WorkerNumber worker, RunNumber run, std::int64_t fence, const std::string& cause,
-                          const std::string& data) {
-  STINT_TRY(std::optional<RunRow> row, find_owned(worker, run, fence));
+Result<bool> Ledger::note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause, std::string data) {
+  STINT_TRY(const Loan<RunRow> row, find_owned(worker, run, fence));
   if (!row) return false;
-  STINT_CHECK(save(*row, cause, {}, data));
+  STINT_CHECK(save(*row, std::move(cause), {}, std::move(data)));
   return true;
 }
 
 Result<bool> Ledger::append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string_view text) {
-  STINT_TRY(const std::optional<RunRow> row, find_owned(worker, run, fence));
+  STINT_TRY(const Loan<const RunRow> row, find_owned(worker, run, fence));
   if (!row) return false;
   STINT_CHECK(rows_.add_output(run, text));
   return true;
@@ -628,14 +648,14 @@ Result<bool> Ledger::append_output(WorkerNumber worker, RunNumber run, std::int6
 
 Result<Ticked> Ledger::tick() {
   Ticked ticked;
-  STINT_TRY(std::vector<RunRow> asleep, rows_.asleep(now(), kBatchMax));
-  for (RunRow& row : asleep) STINT_CHECK(wake(row, "woken"));
+  STINT_TRY(const std::vector<Loan<RunRow>> asleep, rows_.asleep(now(), kBatchMax));
+  for (const Loan<RunRow>& row : asleep) STINT_CHECK(wake(*row, "woken"));
   ticked.woken = asleep.size();
-  STINT_TRY(std::vector<RunRow> expiring, rows_.expiring(now(), kBatchMax));
+  STINT_TRY(const std::vector<Loan<RunRow>> expiring, rows_.expiring(now(), kBatchMax));
   std::set<std::string> sessions;
-  for (RunRow& row : expiring) {
-    STINT_CHECK(stop(row, Stop::expired));
-    sessions.insert(row.run.session);
+  for (const Loan<RunRow>& row : expiring) {
+    STINT_CHECK(stop(*row, Stop::expired));
+    sessions.insert(row->run.session);
   }
   for (const std::string& session : sessions) STINT_CHECK(promote(session));
   ticked.expired = expiring.size();
@@ -643,10 +663,10 @@ Result<Ticked> Ledger::tick() {
   for (WorkerRow& worker : workers) {
     STINT_TRY(const bool lapsed, rows_.is_lapsed(worker.number, now()));
     if (!lapsed) continue;
-    STINT_TRY(std::vector<RunRow> runs, rows_.owned(worker.number));
+    STINT_TRY(const std::vector<Loan<RunRow>> runs, rows_.owned(worker.number));
     Settlement lost;
     lost.settle = Settle::lost;
-    for (RunRow& row : runs) STINT_CHECK(settle_row(row, lost));
+    for (const Loan<RunRow>& row : runs) STINT_CHECK(settle_row(*row, lost));
     worker.state = WorkerRow::State::dead;
     STINT_CHECK(rows_.put(worker));
     ticked.buried.push_back(worker.number);
@@ -657,20 +677,21 @@ Result<Ticked> Ledger::tick() {
 }
 
 Result<std::vector<Why>> Ledger::why(const std::string& id, std::optional<std::int64_t> place) {
-  STINT_TRY(const RunRow row, must_find(id));
+  STINT_TRY(const Loan<const RunRow> loan, must_find(id));
   std::vector<Why> reasons;
+  const RunRow& row = *loan;
   const Run& run = row.run;
   if (run.state != RunState::queued && run.state != RunState::parked) return reasons;
   if (run.hold != Hold::none) {
     Why why{std::string(to_string(run.hold)), row.parked_on, run.not_before};
     if (run.hold == Hold::session) {
-      STINT_TRY(const std::optional<RunRow> head, rows_.head_of(run.session));
+      STINT_TRY(const Loan<const RunRow> head, rows_.head_of(run.session));
       if (head) why.detail = "behind " + head->run.id + " (" + std::string(to_string(head->run.state)) + ")";
     }
     reasons.push_back(std::move(why));
     return reasons;
   }
-  STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(row.agent));
+  STINT_TRY(const Loan<const AgentRow> agent, rows_.agent(row.agent));
   STINT_TRY(const std::vector<GateUse> uses, rows_.gates_of(agent ? agent->set : 0));
   std::set<GateNumber> above;  // only a run that is claimed by its name does not wait for these
   if (row.kept_for) {
@@ -703,61 +724,65 @@ Result<std::uint64_t> Ledger::prune(WallTime before, std::uint32_t most) {
 // ---- from one store to another -------------------------------------------------------------------------------------
 
 Result<std::vector<AgentEntry>> Ledger::agents() {
-  STINT_TRY(std::vector<AgentRow> rows, rows_.agents());
+  STINT_TRY(const std::vector<Loan<const AgentRow>> rows, rows_.agents());
   std::vector<AgentEntry> entries;
-  for (AgentRow& row : rows) {
-    STINT_TRY(const std::vector<GateUse> uses, rows_.gates_of(row.set));
-    row.entry.limits.clear();
-    for (const GateUse& use : uses) row.entry.limits.push_back({use.gate.name, use.weight});
-    std::ranges::sort(row.entry.limits, {}, &LimitUse::limit);
-    entries.push_back(std::move(row.entry));
+  for (const Loan<const AgentRow>& row : rows) {
+    STINT_TRY(const std::vector<GateUse> uses, rows_.gates_of(row->set));
+    AgentEntry& entry = entries.emplace_back(row->entry);
+    entry.limits.clear();
+    for (const GateUse& use : uses) entry.limits.push_back({use.gate.name, use.weight});
+    std::ranges::sort(entry.limits, {}, &LimitUse::limit);
   }
   return entries;
 }
 
 Result<bool> Ledger::load(const RunRecord& record) {
-  STINT_TRY(const std::optional<RunRow> known, rows_.run(record.run.id));
+  STINT_TRY(const Loan<const RunRow> known, rows_.run(record.run.id));
   if (known) return false;
   STINT_CHECK(check_record(record));
-  STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(record.run.agent));
+  STINT_TRY(const Loan<const AgentRow> agent, rows_.agent(record.run.agent));
   if (!agent) return fail(no_such_agent(record.run.agent));
   if (!record.run.key.empty()) {
-    STINT_TRY(const std::optional<RunRow> twin, rows_.run_of_key(agent->number, record.run.key));
+    STINT_TRY(const Loan<const RunRow> twin, rows_.run_of_key(agent->number, record.run.key));
     if (twin) return fail(key_is_taken(record.run, twin->run.id));
   }
-  RunRow row;
-  row.run = record.run;
-  row.agent = agent->number;
-  row.rank = record.rank;
-  row.budget = record.budget;
-  row.budget_left = record.budget_left;
-  row.budget_until = record.budget_until;
-  row.parked_on = record.parked_on;
-  if (!row.run.parent.empty()) {
-    STINT_TRY(const std::optional<RunRow> parent, rows_.run(row.run.parent));
-    if (parent) row.parent = parent->run.number;
+  RunRow fresh;
+  fresh.run = record.run;
+  fresh.run.input.clear();
+  fresh.run.result.clear();
+  fresh.agent = agent->number;
+  fresh.rank = record.rank;
+  fresh.budget = record.budget;
+  fresh.budget_left = record.budget_left;
+  fresh.budget_until = record.budget_until;
+  fresh.parked_on = record.parked_on;
+  if (!record.run.parent.empty()) {
+    STINT_TRY(const Loan<const RunRow> parent, rows_.run(record.run.parent));
+    if (parent) fresh.parent = parent->run.number;
   }
   bool behind = false;
-  if (!row.run.session.empty()) {
-    STINT_TRY(const std::optional<RunRow> head, rows_.head_of(row.run.session));
-    behind = head.has_value();
+  if (!record.run.session.empty()) {
+    STINT_TRY(const Loan<const RunRow> head, rows_.head_of(record.run.session));
+    behind = head != nullptr;
   }
-  RunRow bare = row;  // the rest is written over it: a run comes into being queued
-  bare.run.state = RunState::queued;
-  bare.run.hold = Hold::none;
-  bare.run.seq = 1;
-  STINT_CHECK(rows_.add(bare, record.run.input));
-  row.run.number = bare.run.number;
-  STINT_CHECK(rows_.put(row));
-  if (!record.run.result.empty()) STINT_CHECK(rows_.put_result(row.run.number, record.run.result));
-  for (const Event& event : record.events) STINT_CHECK(rows_.add_event(row.run.number, event));
-  if (record.output.bytes > 0) STINT_CHECK(rows_.put_output(row.run.number, record.output));
-  const bool ready = row.run.state == RunState::queued && row.run.hold != Hold::session;
+  fresh.run.state = RunState::queued;  // the rest is written over it: a run comes into being queued
+  fresh.run.hold = Hold::none;
+  fresh.run.seq = 1;
+  STINT_TRY(const Loan<RunRow> row, rows_.add(std::move(fresh), record.run.input));
+  Run& run = row->run;
+  run.state = record.run.state;
+  run.hold = record.run.hold;
+  run.seq = record.run.seq;
+  STINT_CHECK(rows_.put(*row));
+  if (!record.run.result.empty()) STINT_CHECK(rows_.put_result(run.number, record.run.result));
+  for (const Event& event : record.events) STINT_CHECK(rows_.add_event(row_of(event, run.number)));
+  if (record.output.bytes > 0) STINT_CHECK(rows_.put_output(run.number, record.output));
+  const bool ready = run.state == RunState::queued && run.hold != Hold::session;
   if (behind && ready) {
-    row.run.hold = Hold::session;
-    STINT_CHECK(save(row, "loaded"));
+    run.hold = Hold::session;
+    STINT_CHECK(save(*row, "loaded"));
   } else if (!behind) {
-    STINT_CHECK(promote(row.run.session));
+    STINT_CHECK(promote(run.session));
   }
   return true;
 }

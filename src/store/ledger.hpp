@@ -26,7 +26,7 @@ class Ledger {
   Result<> leave(WorkerNumber worker);
   Result<std::vector<WorkerState>> workers() { return rows_.worker_states(now()); }
 
-  Result<Accepted> enqueue(const NewRun& fresh);
+  Result<Accepted> enqueue(NewRun fresh);
   Result<std::vector<std::pair<std::string, domain::RunState>>> cancel(const std::string& id);
   Result<domain::RunState> resolve(const std::string& id, domain::Resolution how);
   Result<> answer(const std::string& id);
@@ -35,10 +35,9 @@ class Ledger {
   Result<std::vector<Claim>> claim(WorkerNumber worker, const std::string& agent, std::uint32_t most,
                                    const std::string& only);
   Result<std::vector<Claim>> owned(WorkerNumber worker);
-  Result<std::optional<domain::RunState>> settle(WorkerNumber worker, const Settlement& settlement);
+  Result<std::optional<domain::RunState>> settle(WorkerNumber worker, Settlement settlement);
   Result<bool> mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe);
-  Result<bool> note(WorkerNumber worker, RunNumber run, std::int64_t fence, const std::string& cause,
-                    const std::string& data);
+  Result<bool> note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause, std::string data);
   Result<bool> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string_view text);
 
   Result<Ticked> tick();
@@ -51,14 +50,14 @@ class Ledger {
 
  private:
   [[nodiscard]] WallTime now() const { return ambient_.wall_now(); }
-  Result<RunRow> must_find(const std::string& id);
-  Result<std::optional<RunRow>> find_owned(WorkerNumber worker, RunNumber run, std::int64_t fence);
+  Result<Loan<RunRow>> must_find(const std::string& id);
+  Result<Loan<RunRow>> find_owned(WorkerNumber worker, RunNumber run, std::int64_t fence);
   /// Writes the row, and the event of its change. `owner`: who had it before.
-  Result<> save(RunRow& row, std::string_view cause, std::optional<WorkerNumber> owner = {}, std::string data = {});
+  Result<> save(RunRow& row, std::string cause, std::optional<WorkerNumber> owner = {}, std::string data = {});
   Result<> promote(const std::string& session);
-  Result<> wake(RunRow& row, std::string_view cause);
+  Result<> wake(RunRow& row, std::string cause);
   Result<> stop(RunRow& row, domain::Stop stop);
-  Result<domain::RunState> settle_row(RunRow& row, const Settlement& settlement);
+  Result<domain::RunState> settle_row(RunRow& row, Settlement settlement);
   Result<> widen(SetNumber set);
   Result<> pause(const std::string& limit, std::optional<WallTime> until, bool probed);
   /// As the agent sees it. The turn of one that has nothing to start is over. Of what is held above the run in question
@@ -71,10 +70,10 @@ class Ledger {
   Result<std::set<GateNumber>> held_above(const RunRow& row);
   Result<SetNumber> set_without(SetNumber set, const std::set<GateNumber>& gates);
   /// What the worker may start now, each with the set that it will hold.
-  Result<std::vector<RunRow>> first_ones(WorkerNumber worker, const AgentRow& agent, std::uint32_t most);
-  Result<std::vector<RunRow>> named_one(WorkerNumber worker, const AgentRow& agent, const std::string& id);
+  Result<std::vector<Loan<RunRow>>> first_ones(WorkerNumber worker, const AgentRow& agent, std::uint32_t most);
+  Result<std::vector<Loan<RunRow>>> named_one(WorkerNumber worker, const AgentRow& agent, const std::string& id);
   Result<Claim> claim_of(const RunRow& row);
-  Result<> check(const NewRun& fresh, const AgentRow& agent, std::optional<RunRow>& parent);
+  Result<> check(const NewRun& fresh, const AgentRow& agent, Loan<const RunRow>& parent);
 
   Rows& rows_;
   const domain::Ambient& ambient_;

@@ -1,5 +1,9 @@
-// Invariant: a run is in each index that its row says, and in no other. put() takes it out with its old row and lists
-// it with its new one.
+// Invariants
+// 1. A run is in each index that its row said when it was put, and in no other: its entry keeps that as its listing.
+// The
+//    row itself is lent out and changed in place.
+// 2. A row's number, id, agent, session, parent, key, rank and keeper never change.
+// 3. At least half of the feed is there: what is forgotten is only marked at first, as it may be in the middle.
 #include "store/memory_rows.hpp"
 
 #include "domain/run_id.hpp"
@@ -22,23 +26,34 @@ bool can_expire(const Run& run) {
 
 bool is_asleep(const Run& run) { return run.not_before && run.hold != Hold::session && run.hold != Hold::none; }
 
+void add_to(std::vector<RunNumber>& runs, RunNumber run) { runs.insert(std::ranges::upper_bound(runs, run), run); }
+void take_from(std::vector<RunNumber>& runs, RunNumber run) { runs.erase(std::ranges::lower_bound(runs, run)); }
+
+template <class Due>
+void move_in(Due& due, std::optional<WallTime> from, std::optional<WallTime> to, RunNumber run) {
+  if (from == to) return;
+  if (from) due.erase({*from, run});
+  if (to) due.emplace_hint(due.end(), *to, run);  // times mostly rise
+}
+
 }  // namespace
 
 // ---- agents, limits, workers ---------------------------------------------------------------------------------------
 
-Result<std::optional<AgentRow>> MemoryRows::agent(std::string_view name) {
+Result<Loan<const AgentRow>> MemoryRows::agent(std::string_view name) {
   const auto found = agent_names_.find(name);
-  return found == agent_names_.end() ? std::optional<AgentRow>() : agents_.at(found->second).row;
+  return found == agent_names_.end() ? Loan<const AgentRow>() : lend(agents_.at(found->second).row);
 }
 
-Result<std::optional<AgentRow>> MemoryRows::agent(AgentNumber number) {
+Result<Loan<const AgentRow>> MemoryRows::agent(AgentNumber number) {
   const auto found = agents_.find(number);
-  return found == agents_.end() ? std::optional<AgentRow>() : found->second.row;
+  return found == agents_.end() ? Loan<const AgentRow>() : lend(found->second.row);
 }
 
-Result<std::vector<AgentRow>> MemoryRows::agents() {
-  std::vector<AgentRow> found;
-  for (const auto& [name, number] : agent_names_) found.push_back(agents_.at(number).row);
+Result<std::vector<Loan<const AgentRow>>> MemoryRows::agents() {
+  std::vector<Loan<const AgentRow>> found;
+  found.reserve(agents_.size());
+  for (const auto& [name, number] : agent_names_) found.push_back(lend(agents_.at(number).row));
   return found;
 }
 
@@ -132,9 +147,9 @@ Result<WorkerNumber> MemoryRows::add_worker(const std::string& label, WallTime n
   return number;
 }
 
-Result<std::optional<WorkerRow>> MemoryRows::worker(WorkerNumber number) {
+Result<Loan<const WorkerRow>> MemoryRows::worker(WorkerNumber number) {
   const auto found = workers_.find(number);
-  return found == workers_.end() ? std::optional<WorkerRow>() : found->second.row;
+  return found == workers_.end() ? Loan<const WorkerRow>() : lend(found->second.row);
 }
 
 Result<> MemoryRows::put(const WorkerRow& worker) {
@@ -174,100 +189,112 @@ Result<std::vector<WorkerState>> MemoryRows::worker_states(WallTime now) {
 
 // ---- runs ----------------------------------------------------------------------------------------------------------
 
-void MemoryRows::take_out(const RunRow& row) {
+MemoryRows::Listing MemoryRows::listing_of(const RunRow& row) {
   const Run& run = row.run;
-  if (run.state == RunState::queued) {
-    --agents_.at(row.agent).queued;
-    if (run.hold == Hold::none) {
-      agents_.at(row.agent).ready.erase({row.rank, run.number});
-      agents_.at(row.agent).kept -= row.kept_for ? 1U : 0U;
-    }
-  }
+  Listing listing;
+  listing.queued = run.state == RunState::queued;
+  listing.ready = listing.queued && run.hold == Hold::none;
+  listing.in_session = !run.session.empty() && !domain::is_finished(run.state);
   if (run.state == RunState::running) {
-    workers_.at(*run.worker).runs.erase(run.number);
-    for (const auto& [number, weight] : members_of(row.set)) {
-      gates_.at(number).units -= weight;
-      --gates_.at(number).runs;
-    }
+    listing.owner = run.worker;
+    listing.set = row.set;
   }
-  if (is_asleep(run)) asleep_.erase({*run.not_before, run.number});
-  if (can_expire(run)) expiring_.erase({*run.expires_at, run.number});
-  if (run.finished_at) finished_.erase({*run.finished_at, run.number});
-  if (run.state == RunState::parked) parked_[row.parked_on].erase(run.number);
-  if (!run.session.empty() && !domain::is_finished(run.state)) {
-    const auto session = sessions_.find(run.session);
-    session->second.erase(run.number);
+  if (is_asleep(run)) listing.asleep = run.not_before;
+  if (can_expire(run)) listing.expiring = run.expires_at;
+  listing.finished = run.finished_at;
+  if (run.state == RunState::parked) listing.parked_on = row.parked_on;
+  return listing;
+}
+
+/// Only where it stood elsewhere before.
+void MemoryRows::list(Entry& entry, Listing next) {
+  const RunRow& row = entry.row;
+  const RunNumber number = row.run.number;
+  const Listing& last = entry.listing;
+  Agent& agent = agents_.at(row.agent);
+  if (last.queued != next.queued) agent.queued += next.queued ? 1 : -1;
+  if (last.ready && !next.ready) agent.ready.erase({row.rank, number});
+  if (!last.ready && next.ready) agent.ready.emplace_hint(agent.ready.end(), row.rank, number);
+  if (last.ready != next.ready && row.kept_for) agent.kept += next.ready ? 1 : -1;
+  if (last.owner != next.owner || last.set != next.set) {
+    if (last.owner) take_from(workers_.at(*last.owner).runs, number);
+    if (next.owner) add_to(workers_.at(*next.owner).runs, number);
+    hold(last.set, -1);
+    hold(next.set, 1);
+  }
+  move_in(asleep_, last.asleep, next.asleep, number);
+  move_in(expiring_, last.expiring, next.expiring, number);
+  move_in(finished_, last.finished, next.finished, number);
+  if (last.parked_on != next.parked_on) {
+    if (!last.parked_on.empty()) parked_[last.parked_on].erase(number);
+    if (!next.parked_on.empty()) parked_[next.parked_on].insert(number);
+  }
+  if (!last.in_session && next.in_session) add_to(sessions_[row.run.session], number);
+  if (last.in_session && !next.in_session) {
+    const auto session = sessions_.find(row.run.session);
+    take_from(session->second, number);
     if (session->second.empty()) sessions_.erase(session);
   }
+  entry.listing = std::move(next);
 }
 
-void MemoryRows::list_in(const RunRow& row) {
-  const Run& run = row.run;
-  if (run.state == RunState::queued) {
-    ++agents_.at(row.agent).queued;
-    if (run.hold == Hold::none) {
-      agents_.at(row.agent).ready.insert({row.rank, run.number});
-      agents_.at(row.agent).kept += row.kept_for ? 1U : 0U;
-    }
+void MemoryRows::hold(SetNumber set, int runs) {
+  for (const auto& [number, weight] : members_of(set)) {
+    Gate& gate = gates_.at(number);
+    gate.units += std::int64_t{weight} * runs;
+    gate.runs += runs;
   }
-  if (run.state == RunState::running) {
-    workers_.at(*run.worker).runs.insert(run.number);
-    for (const auto& [number, weight] : members_of(row.set)) {
-      gates_.at(number).units += weight;
-      ++gates_.at(number).runs;
-    }
-  }
-  if (is_asleep(run)) asleep_.insert({*run.not_before, run.number});
-  if (can_expire(run)) expiring_.insert({*run.expires_at, run.number});
-  if (run.finished_at) finished_.insert({*run.finished_at, run.number});
-  if (run.state == RunState::parked) parked_[row.parked_on].insert(run.number);
-  if (!run.session.empty() && !domain::is_finished(run.state)) sessions_[run.session].insert(run.number);
 }
 
-Result<std::optional<RunRow>> MemoryRows::run(RunNumber number) {
-  const auto found = runs_.find(number);
-  return found == runs_.end() ? std::optional<RunRow>() : found->second.row;
-}
-
-Result<std::optional<RunRow>> MemoryRows::run(std::string_view id) {
+MemoryRows::Entry* MemoryRows::find_entry(std::string_view id) {
   const auto found = ids_.find(id);
-  return found == ids_.end() ? std::optional<RunRow>() : runs_.at(found->second).row;
+  return found == ids_.end() ? nullptr : found->second;
 }
 
-Result<std::optional<RunRow>> MemoryRows::run_of_key(AgentNumber agent, std::string_view key) {
+Result<Loan<RunRow>> MemoryRows::run(RunNumber number) {
+  const auto found = runs_.find(number);
+  return found == runs_.end() ? Loan<RunRow>() : lend(found->second.row);
+}
+
+Result<Loan<RunRow>> MemoryRows::run(std::string_view id) {
+  Entry* const found = find_entry(id);
+  return found == nullptr ? Loan<RunRow>() : lend(found->row);
+}
+
+Result<Loan<RunRow>> MemoryRows::run_of_key(AgentNumber agent, std::string_view key) {
   const auto found = keys_.find({agent, std::string(key)});
-  return found == keys_.end() ? std::optional<RunRow>() : runs_.at(found->second).row;
+  return found == keys_.end() ? Loan<RunRow>() : lend(runs_.at(found->second).row);
 }
 
-bool MemoryRows::is_kept(RunNumber run, std::optional<WorkerNumber> from) const {
-  const std::optional<WorkerNumber> keeper = runs_.at(run).row.kept_for;
-  if (!keeper || keeper == from) return false;
-  const auto found = workers_.find(*keeper);
+bool MemoryRows::is_kept(const RunRow& row, std::optional<WorkerNumber> from) const {
+  if (!row.kept_for || row.kept_for == from) return false;
+  const auto found = workers_.find(*row.kept_for);
   return found != workers_.end() && found->second.row.state != WorkerRow::State::dead;
 }
 
-Result<std::vector<RunRow>> MemoryRows::ready(AgentNumber agent, WorkerNumber by, WallTime now, std::size_t most) {
-  std::vector<RunRow> found;
+Result<std::vector<Loan<RunRow>>> MemoryRows::ready(AgentNumber agent, WorkerNumber by, WallTime now,
+                                                    std::size_t most) {
+  std::vector<Loan<RunRow>> found;
   for (const auto& [rank, number] : agents_.at(agent).ready) {
     if (found.size() >= most) break;
-    const RunRow& row = runs_.at(number).row;
+    RunRow& row = runs_.at(number).row;
     const bool expired = row.run.expires_at && *row.run.expires_at <= now;
-    if (!expired && !is_kept(number, by)) found.push_back(row);
+    if (!expired && !is_kept(row, by)) found.push_back(lend(row));
   }
   return found;
 }
 
-Result<std::vector<RunRow>> MemoryRows::owned(WorkerNumber worker) {
-  std::vector<RunRow> found;
+Result<std::vector<Loan<RunRow>>> MemoryRows::owned(WorkerNumber worker) {
+  std::vector<Loan<RunRow>> found;
   const auto by = workers_.find(worker);
   if (by == workers_.end()) return found;
-  for (const RunNumber number : by->second.runs) found.push_back(runs_.at(number).row);
+  for (const RunNumber number : by->second.runs) found.push_back(lend(runs_.at(number).row));
   return found;
 }
 
-Result<std::optional<RunRow>> MemoryRows::head_of(std::string_view session) {
+Result<Loan<RunRow>> MemoryRows::head_of(std::string_view session) {
   const auto found = sessions_.find(session);
-  return found == sessions_.end() ? std::optional<RunRow>() : runs_.at(*found->second.begin()).row;
+  return found == sessions_.end() ? Loan<RunRow>() : lend(runs_.at(found->second.front()).row);
 }
 
 Result<std::vector<RunNumber>> MemoryRows::children(RunNumber parent) {
@@ -275,28 +302,27 @@ Result<std::vector<RunNumber>> MemoryRows::children(RunNumber parent) {
   return std::vector<RunNumber>(found.begin(), found.end());
 }
 
-Result<std::vector<RunRow>> MemoryRows::parked_on(std::string_view limit) {
-  std::vector<RunRow> found;
+Result<std::vector<Loan<RunRow>>> MemoryRows::parked_on(std::string_view limit) {
+  std::vector<Loan<RunRow>> found;
   const auto parked = parked_.find(limit);
   if (parked == parked_.end()) return found;
-  for (const RunNumber number : parked->second) found.push_back(runs_.at(number).row);
+  for (const RunNumber number : parked->second) found.push_back(lend(runs_.at(number).row));
   return found;
 }
 
-std::vector<RunRow> MemoryRows::rows_of(const std::set<std::pair<WallTime, RunNumber>>& due, WallTime until,
-                                        std::size_t most) const {
-  std::vector<RunRow> found;
+std::vector<Loan<RunRow>> MemoryRows::rows_of(const Due& due, WallTime until, std::size_t most) {
+  std::vector<Loan<RunRow>> found;
   for (const auto& [when, number] : due) {
     if (when > until || found.size() >= most) break;
-    found.push_back(runs_.at(number).row);
+    found.push_back(lend(runs_.at(number).row));
   }
   return found;
 }
 
-Result<std::vector<RunRow>> MemoryRows::asleep(WallTime until, std::size_t most) {
+Result<std::vector<Loan<RunRow>>> MemoryRows::asleep(WallTime until, std::size_t most) {
   return rows_of(asleep_, until, most);
 }
-Result<std::vector<RunRow>> MemoryRows::expiring(WallTime until, std::size_t most) {
+Result<std::vector<Loan<RunRow>>> MemoryRows::expiring(WallTime until, std::size_t most) {
   return rows_of(expiring_, until, most);
 }
 
@@ -310,7 +336,9 @@ Result<std::optional<WallTime>> MemoryRows::next_due() {
 
 Result<bool> MemoryRows::has_queued(AgentNumber agent, std::size_t least) { return agents_.at(agent).queued >= least; }
 Result<bool> MemoryRows::has_ready(AgentNumber agent, WorkerNumber by) {
-  return std::ranges::any_of(agents_.at(agent).ready, [&](const auto& run) { return !is_kept(run.second, by); });
+  const Agent& of = agents_.at(agent);
+  if (of.kept == 0) return !of.ready.empty();  // nearly always
+  return std::ranges::any_of(of.ready, [&](const auto& run) { return !is_kept(runs_.at(run.second).row, by); });
 }
 Result<bool> MemoryRows::has_ready(AgentNumber agent) { return !agents_.at(agent).ready.empty(); }
 
@@ -329,46 +357,49 @@ Result<Queue> MemoryRows::queue(AgentNumber agent, std::size_t most) {
   return queue;
 }
 
-Result<> MemoryRows::add(RunRow& run, const std::string& input) {
+Result<Loan<RunRow>> MemoryRows::add(RunRow run, std::string input) {
   run.run.number = next_run_++;
   Entry& entry = runs_.try_emplace(runs_.end(), run.run.number)->second;
-  entry.row = run;
-  entry.input = input;
-  ids_.emplace(run.run.id, run.run.number);
-  if (!run.run.key.empty()) keys_.emplace(std::pair(run.agent, run.run.key), run.run.number);
-  if (run.parent != 0) runs_.at(run.parent).children.insert(run.run.number);
-  list_in(run);
-  return {};
+  RunRow& row = entry.row = std::move(run);
+  entry.input = std::move(input);
+  entry.events.reserve(kEventsUsual);
+  ids_.emplace(row.run.id, &entry);
+  if (!row.run.key.empty()) keys_.emplace(std::pair(row.agent, row.run.key), row.run.number);
+  if (row.parent != 0) runs_.at(row.parent).children.insert(row.run.number);
+  list(entry, listing_of(row));
+  return lend(row);
 }
 
 Result<> MemoryRows::put(const RunRow& run) {
-  RunRow& row = runs_.at(run.run.number).row;
-  take_out(row);
-  row = run;
-  list_in(row);
+  Entry& entry = runs_.at(run.run.number);
+  STINT_ASSERT(&run == &entry.row);
+  list(entry, listing_of(run));
   return {};
 }
 
 Result<std::string> MemoryRows::input(RunNumber run) { return runs_.at(run).input; }
 
-Result<> MemoryRows::put_result(RunNumber run, const std::string& result) {
-  runs_.at(run).result = result;
+Result<> MemoryRows::put_result(RunNumber run, std::string result) {
+  runs_.at(run).result = std::move(result);
   return {};
 }
 
-Result<> MemoryRows::add_event(RunNumber run, const Event& event) {
-  if (run != 0) {
-    std::vector<std::int64_t>& events = runs_.at(run).events;
-    STINT_ASSERT(event.seq == std::ssize(events) + 1);  // without gaps, and none twice
-    events.push_back(next_event_);
+Result<> MemoryRows::add_event(EventRow event) {
+  const std::int64_t number = next_event_++;
+  if (event.run == kFleet) {
+    feed_.push_back({number, kFleet, fleet_events_.size()});
+    fleet_events_.push_back(std::move(event));
+    return {};
   }
-  events_.emplace_hint(events_.end(), next_event_, event);
-  ++next_event_;
+  std::vector<KeptEvent>& events = runs_.at(event.run).events;
+  STINT_ASSERT(event.seq == std::ssize(events) + 1);  // without gaps, and none twice
+  feed_.push_back({number, event.run, events.size()});
+  events.push_back({number, std::move(event)});
   return {};
 }
 
 Result<> MemoryRows::add_spent(AgentNumber agent, WallTime now, const Spending& spending) {
-  Spent& spent = spent_[{day_of(now), agents_.at(agent).row.entry.name}];
+  Spent& spent = spent_[{std::chrono::floor<std::chrono::days>(now), agent}];
   ++spent.runs;
   spent.tokens += spending.tokens;
   spent.money_micros += spending.money_micros;
@@ -400,9 +431,9 @@ Result<std::vector<RunNumber>> MemoryRows::finished_before(WallTime time, std::s
 }
 
 Result<> MemoryRows::forget(RunNumber run) {
-  const Entry& entry = runs_.at(run);
-  take_out(entry.row);
-  for (const std::int64_t event : entry.events) events_.erase(event);
+  Entry& entry = runs_.at(run);
+  list(entry, {});
+  forget_events(entry);
   const auto parent = runs_.find(entry.row.parent);
   if (parent != runs_.end()) parent->second.children.erase(run);
   if (!entry.row.run.key.empty()) keys_.erase({entry.row.agent, entry.row.run.key});
@@ -411,27 +442,50 @@ Result<> MemoryRows::forget(RunNumber run) {
   return {};
 }
 
+void MemoryRows::forget_events(const Entry& entry) {
+  for (const KeptEvent& event : entry.events) {
+    std::ranges::lower_bound(feed_, event.number, {}, &FeedItem::number)->run = kForgotten;
+  }
+  forgotten_ += entry.events.size();
+  for (; !feed_.empty() && feed_.front().run == kForgotten; --forgotten_) feed_.pop_front();
+  if (forgotten_ * 2 <= feed_.size()) return;
+  std::erase_if(feed_, [](const FeedItem& item) { return item.run == kForgotten; });
+  forgotten_ = 0;
+}
+
 // ---- looking -------------------------------------------------------------------------------------------------------
 
-Run MemoryRows::whole(const Entry& entry) const {
+Run MemoryRows::whole(const Entry& entry) {
   Run run = entry.row.run;
   run.input = entry.input;
   run.result = entry.result;
   return run;
 }
 
+Event MemoryRows::event_of(const EventRow& row) const {
+  return {.run = row.run == kFleet ? std::string() : runs_.at(row.run).row.run.id,
+          .seq = row.seq,
+          .fence = row.fence,
+          .cause = row.cause,
+          .state = row.state,
+          .hold = row.hold,
+          .worker = row.worker,
+          .error = row.error,
+          .data = row.data,
+          .at = row.at};
+}
+
 Result<std::optional<Run>> MemoryRows::find(const std::string& id) {
-  const auto whole_id = ids_.find(id);
-  if (whole_id != ids_.end()) return whole(runs_.at(whole_id->second));
+  const Entry* found = find_entry(id);
+  if (found != nullptr) return whole(*found);
   if (id.empty() || id.size() >= domain::kRunIdLength) return std::nullopt;
-  std::optional<RunNumber> found;  // a person has written a part of it: that is rare enough to look at all of them
-  for (const auto& [each, number] : ids_) {
+  for (const auto& [each, entry] : ids_) {  // a person has written a part of it: rare enough to look at all of them
     if (!each.starts_with(id)) continue;
-    if (found) return fail(Errc::invalid, "more than one run begins with '" + id + "'");
-    found = number;
+    if (found != nullptr) return fail(Errc::invalid, "more than one run begins with '" + id + "'");
+    found = entry;
   }
-  if (!found) return std::nullopt;
-  return whole(runs_.at(*found));
+  if (found == nullptr) return std::nullopt;
+  return whole(*found);
 }
 
 std::vector<Run> MemoryRows::list(const Filter& filter) const {
@@ -444,7 +498,7 @@ std::vector<Run> MemoryRows::list(const Filter& filter) const {
     const RunRow& row = each.row;
     const Run& run = row.run;
     if (!filter.states.empty() && std::ranges::find(filter.states, run.state) == filter.states.end()) continue;
-    if (!filter.parent.empty() && row.parent != parent->second) continue;
+    if (!filter.parent.empty() && row.parent != parent->second->row.run.number) continue;
     if (!filter.agent.empty() && run.agent != filter.agent) continue;
     if (!filter.session.empty() && run.session != filter.session) continue;
     found.push_back(filter.texts ? whole(each) : run);
@@ -453,13 +507,12 @@ std::vector<Run> MemoryRows::list(const Filter& filter) const {
 }
 
 Result<std::vector<Event>> MemoryRows::events(const std::string& id, std::int64_t after, std::uint32_t most) {
-  const auto found = ids_.find(id);
-  if (found == ids_.end()) return fail(no_such_run(id));
-  const std::vector<std::int64_t>& keys = runs_.at(found->second).events;
+  const Entry* const found = find_entry(id);
+  if (found == nullptr) return fail(no_such_run(id));
   std::vector<Event> page;
-  for (auto i = static_cast<std::size_t>(std::max<std::int64_t>(after, 0)); i < keys.size(); ++i) {
+  for (auto i = static_cast<std::size_t>(std::max<std::int64_t>(after, 0)); i < found->events.size(); ++i) {
     if (page.size() >= most) break;
-    page.push_back(events_.at(keys[i]));
+    page.push_back(event_of(found->events[i].row));
   }
   return page;
 }
@@ -469,24 +522,26 @@ Result<FeedPage> MemoryRows::feed(const std::string& cursor, std::uint32_t most)
   STINT_TRY(const std::int64_t after, read_cursor(cursor));
   FeedPage page;
   page.cursor = std::to_string(after);
-  for (auto event = events_.upper_bound(after); event != events_.end() && page.events.size() < most; ++event) {
-    page.cursor = std::to_string(event->first);
-    page.events.push_back(event->second);
-    page.events.back().cursor = page.cursor;
+  auto item = std::ranges::upper_bound(feed_, after, {}, &FeedItem::number);
+  for (; item != feed_.end() && page.events.size() < most; ++item) {
+    if (item->run == kForgotten) continue;
+    const bool fleet = item->run == kFleet;
+    page.events.push_back(event_of(fleet ? fleet_events_[item->index] : runs_.at(item->run).events[item->index].row));
+    page.events.back().cursor = page.cursor = std::to_string(item->number);
   }
   return page;
 }
 
 Result<Output> MemoryRows::output(const std::string& id) {
-  const auto found = ids_.find(id);
-  if (found == ids_.end()) return fail(no_such_run(id));
-  return runs_.at(found->second).output;
+  const Entry* const found = find_entry(id);
+  if (found == nullptr) return fail(no_such_run(id));
+  return found->output;
 }
 
 Result<std::optional<std::int64_t>> MemoryRows::place(const std::string& id, std::int64_t most) {
-  const auto found = ids_.find(id);
-  if (found == ids_.end()) return fail(no_such_run(id));
-  const RunRow& row = runs_.at(found->second).row;
+  const Entry* const found = find_entry(id);
+  if (found == nullptr) return fail(no_such_run(id));
+  const RunRow& row = found->row;
   const auto& ready = agents_.at(row.agent).ready;
   std::int64_t place = 1;
   for (const auto& [rank, number] : ready) {
@@ -505,16 +560,19 @@ Stats MemoryRows::stats() const {
   for (const auto& [number, worker] : workers_) {
     stats.workers += worker.row.state != WorkerRow::State::dead ? 1U : 0U;
   }
-  stats.events = events_.size();
+  stats.events = feed_.size() - forgotten_;
   return stats;
 }
 
 std::vector<Spent> MemoryRows::spent(WallTime since) const {
   std::vector<Spent> found;
-  for (auto at = spent_.lower_bound({day_of(since), {}}); at != spent_.end(); ++at) {
-    found.push_back(at->second);
-    std::tie(found.back().day, found.back().agent) = at->first;
+  for (auto at = spent_.lower_bound({std::chrono::floor<std::chrono::days>(since), 0}); at != spent_.end(); ++at) {
+    const auto& [day, agent] = at->first;
+    Spent& spent = found.emplace_back(at->second);
+    spent.day = day_of(day);
+    spent.agent = agents_.at(agent).row.entry.name;
   }
+  std::ranges::sort(found, {}, [](const Spent& spent) { return std::tie(spent.day, spent.agent); });
   return found;
 }
 
@@ -529,7 +587,7 @@ std::vector<RunRecord> MemoryRows::dump(RunNumber after, std::uint32_t most) con
     record.budget_left = entry.row.budget_left;
     record.budget_until = entry.row.budget_until;
     record.parked_on = entry.row.parked_on;
-    for (const std::int64_t event : entry.events) record.events.push_back(events_.at(event));
+    for (const KeptEvent& event : entry.events) record.events.push_back(event_of(event.row));
     record.output = entry.output;
     records.push_back(std::move(record));
   }

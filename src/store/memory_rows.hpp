@@ -3,6 +3,7 @@
 
 #include "store/rows.hpp"
 
+#include <deque>
 #include <set>
 #include <unordered_map>
 
@@ -12,9 +13,9 @@ class MemoryRows final : public Rows {
  public:
   static constexpr Duration kLease = std::chrono::seconds(15);
 
-  Result<std::optional<AgentRow>> agent(std::string_view name) override;
-  Result<std::optional<AgentRow>> agent(AgentNumber number) override;
-  Result<std::vector<AgentRow>> agents() override;
+  Result<Loan<const AgentRow>> agent(std::string_view name) override;
+  Result<Loan<const AgentRow>> agent(AgentNumber number) override;
+  Result<std::vector<Loan<const AgentRow>>> agents() override;
   Result<> put(AgentRow& agent) override;
   Result<SetNumber> make_set(const Members& members) override;
   Result<std::vector<SetNumber>> sets_with(GateNumber gate) override;
@@ -25,32 +26,32 @@ class MemoryRows final : public Rows {
   Result<Members> members(SetNumber set) override;
   Result<> put(const GateRow& gate) override;
   Result<WorkerNumber> add_worker(const std::string& label, WallTime now) override;
-  Result<std::optional<WorkerRow>> worker(WorkerNumber number) override;
+  Result<Loan<const WorkerRow>> worker(WorkerNumber number) override;
   Result<> put(const WorkerRow& worker) override;
   Result<> renew(WorkerNumber number, WallTime now) override;
   Result<bool> is_lapsed(WorkerNumber number, WallTime now) override;
   Result<std::vector<WorkerRow>> workers() override;
   Result<std::vector<WorkerState>> worker_states(WallTime now) override;
-  Result<std::optional<RunRow>> run(RunNumber number) override;
-  Result<std::optional<RunRow>> run(std::string_view id) override;
-  Result<std::optional<RunRow>> run_of_key(AgentNumber agent, std::string_view key) override;
-  Result<std::vector<RunRow>> ready(AgentNumber agent, WorkerNumber by, WallTime now, std::size_t most) override;
-  Result<std::vector<RunRow>> owned(WorkerNumber worker) override;
-  Result<std::optional<RunRow>> head_of(std::string_view session) override;
+  Result<Loan<RunRow>> run(RunNumber number) override;
+  Result<Loan<RunRow>> run(std::string_view id) override;
+  Result<Loan<RunRow>> run_of_key(AgentNumber agent, std::string_view key) override;
+  Result<std::vector<Loan<RunRow>>> ready(AgentNumber agent, WorkerNumber by, WallTime now, std::size_t most) override;
+  Result<std::vector<Loan<RunRow>>> owned(WorkerNumber worker) override;
+  Result<Loan<RunRow>> head_of(std::string_view session) override;
   Result<std::vector<RunNumber>> children(RunNumber parent) override;
-  Result<std::vector<RunRow>> parked_on(std::string_view limit) override;
-  Result<std::vector<RunRow>> asleep(WallTime until, std::size_t most) override;
-  Result<std::vector<RunRow>> expiring(WallTime until, std::size_t most) override;
+  Result<std::vector<Loan<RunRow>>> parked_on(std::string_view limit) override;
+  Result<std::vector<Loan<RunRow>>> asleep(WallTime until, std::size_t most) override;
+  Result<std::vector<Loan<RunRow>>> expiring(WallTime until, std::size_t most) override;
   Result<std::optional<WallTime>> next_due() override;
   Result<bool> has_queued(AgentNumber agent, std::size_t least) override;
   Result<bool> has_ready(AgentNumber agent, WorkerNumber by) override;
   Result<bool> has_ready(AgentNumber agent) override;
   Result<Queue> queue(AgentNumber agent, std::size_t most) override;
-  Result<> add(RunRow& run, const std::string& input) override;
+  Result<Loan<RunRow>> add(RunRow run, std::string input) override;
   Result<> put(const RunRow& run) override;
   Result<std::string> input(RunNumber run) override;
-  Result<> put_result(RunNumber run, const std::string& result) override;
-  Result<> add_event(RunNumber run, const Event& event) override;
+  Result<> put_result(RunNumber run, std::string result) override;
+  Result<> add_event(EventRow event) override;
   Result<> add_spent(AgentNumber agent, WallTime now, const Spending& spending) override;
   Result<> add_output(RunNumber run, std::string_view text) override;
   Result<> put_output(RunNumber run, const Output& output) override;
@@ -87,24 +88,49 @@ class MemoryRows final : public Rows {
   struct Worker {
     WorkerRow row;
     WallTime lease_until{}, beaten_at{};
-    std::set<RunNumber> runs;
+    std::vector<RunNumber> runs;  // in their order
+  };
+  /// Where a run stands because of what its row says: its row may have changed since.
+  struct Listing {
+    bool queued = false, ready = false, in_session = false;
+    std::optional<WorkerNumber> owner;  // with the set it holds
+    SetNumber set = 0;
+    std::optional<WallTime> asleep, expiring, finished;
+    std::string parked_on;
+  };
+  struct KeptEvent {
+    std::int64_t number = 0;
+    EventRow row;
   };
   struct Entry {
     RunRow row;
+    Listing listing;
     std::string input, result;
     std::set<RunNumber> children;
-    std::vector<std::int64_t> events;  // keys of events_
+    std::vector<KeptEvent> events;
     Output output;
   };
+  struct FeedItem {
+    std::int64_t number = 0;
+    RunNumber run = 0;      // kFleet, kForgotten
+    std::size_t index = 0;  // among the events of its run
+  };
+  static constexpr RunNumber kFleet = 0, kForgotten = -1;
+  static constexpr std::size_t kEventsUsual = 3;  // it comes, is claimed and ends
+  using Due = std::set<std::pair<WallTime, RunNumber>>;
 
-  void list_in(const RunRow& row);
-  void take_out(const RunRow& row);
-  [[nodiscard]] bool is_kept(RunNumber run, std::optional<WorkerNumber> from = {}) const;
+  [[nodiscard]] static Listing listing_of(const RunRow& row);
+  void list(Entry& entry, Listing next);
+  void hold(SetNumber set, int runs);
+  void forget_events(const Entry& entry);
+  [[nodiscard]] Event event_of(const EventRow& row) const;
+  [[nodiscard]] bool is_kept(const RunRow& row, std::optional<WorkerNumber> from = {}) const;
+  [[nodiscard]] bool is_kept(RunNumber run) const { return is_kept(runs_.at(run).row); }
   [[nodiscard]] const Members& members_of(SetNumber set) const;
   [[nodiscard]] GateUse use_of(const Gate& gate, std::uint32_t weight) const;
-  [[nodiscard]] std::vector<RunRow> rows_of(const std::set<std::pair<WallTime, RunNumber>>& due, WallTime until,
-                                            std::size_t most) const;
-  [[nodiscard]] Run whole(const Entry& entry) const;
+  [[nodiscard]] std::vector<Loan<RunRow>> rows_of(const Due& due, WallTime until, std::size_t most);
+  [[nodiscard]] Entry* find_entry(std::string_view id);
+  [[nodiscard]] static Run whole(const Entry& entry);
 
   std::map<AgentNumber, Agent> agents_;
   std::map<std::string, AgentNumber, std::less<>> agent_names_;
@@ -113,13 +139,15 @@ class MemoryRows final : public Rows {
   std::vector<Members> sets_;  // set n is at n - 1
   std::map<WorkerNumber, Worker> workers_;
   std::map<RunNumber, Entry> runs_;
-  std::unordered_map<std::string, RunNumber, TextHash, std::equal_to<>> ids_;
+  std::unordered_map<std::string_view, Entry*> ids_;  // the texts are those of the rows
   std::map<std::pair<AgentNumber, std::string>, RunNumber> keys_;
-  std::map<std::string, std::set<RunNumber>, std::less<>> sessions_;  // unfinished ones
-  std::map<std::string, std::set<RunNumber>, std::less<>> parked_;    // by limit
-  std::set<std::pair<WallTime, RunNumber>> asleep_, expiring_, finished_;
-  std::map<std::pair<std::string, std::string>, Spent> spent_;  // by day and agent
-  std::map<std::int64_t, Event> events_;
+  std::unordered_map<std::string, std::vector<RunNumber>, TextHash, std::equal_to<>> sessions_;  // unfinished, in order
+  std::map<std::string, std::set<RunNumber>, std::less<>> parked_;                               // by limit
+  Due asleep_, expiring_, finished_;
+  std::map<std::pair<std::chrono::sys_days, AgentNumber>, Spent> spent_;
+  std::vector<EventRow> fleet_events_;
+  std::deque<FeedItem> feed_;  // by number
+  std::size_t forgotten_ = 0;  // of these
   std::int64_t next_event_ = 1;
   RunNumber next_run_ = 1;
 };

@@ -31,7 +31,8 @@ Task<Result<std::vector<WorkerState>>> MemoryStore::workers() { co_return ledger
 
 Task<Result<std::vector<Result<Accepted>>>> MemoryStore::enqueue(std::vector<NewRun> runs) {
   std::vector<Result<Accepted>> answers;
-  for (const NewRun& run : runs) answers.push_back(ledger_.enqueue(run));
+  answers.reserve(runs.size());
+  for (NewRun& run : runs) answers.push_back(ledger_.enqueue(std::move(run)));
   co_return ring(std::move(answers));
 }
 
@@ -57,8 +58,8 @@ Task<Result<std::vector<Claim>>> MemoryStore::owned(WorkerNumber worker) { co_re
 Task<Result<std::vector<std::optional<domain::RunState>>>> MemoryStore::settle(WorkerNumber worker,
                                                                                std::vector<Settlement> settlements) {
   std::vector<std::optional<domain::RunState>> states;
-  for (const Settlement& settlement : settlements) {
-    STINT_CO_TRY(const auto state, ledger_.settle(worker, settlement));
+  for (Settlement& settlement : settlements) {
+    STINT_CO_TRY(const auto state, ledger_.settle(worker, std::move(settlement)));
     states.push_back(state);
   }
   co_return ring(std::move(states));
@@ -70,7 +71,7 @@ Task<Result<bool>> MemoryStore::mark(WorkerNumber worker, RunNumber run, std::in
 
 Task<Result<bool>> MemoryStore::note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
                                      std::string data) {
-  co_return ledger_.note(worker, run, fence, cause, data);
+  co_return ledger_.note(worker, run, fence, std::move(cause), std::move(data));
 }
 
 Task<Result<bool>> MemoryStore::append_output(WorkerNumber worker, RunNumber run, std::int64_t fence,

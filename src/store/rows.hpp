@@ -5,7 +5,31 @@
 #include "domain/gate.hpp"
 #include "store/store.hpp"
 
+#include <memory>
+
 namespace stint::store {
+
+struct Lent {
+  bool made = false;  ///< for who asked, and goes with the loan
+
+  template <class Row>
+  void operator()(Row* row) const noexcept {
+    if (made) std::default_delete<Row>()(row);
+  }
+};
+/// A row to look at or to change: the very one that is kept, as in memory, or one that was read from a file. Null:
+/// there is none. Good until the step ends. Who changes it must put() it in the same step: what is kept has changed
+/// already.
+template <class Row>
+using Loan = std::unique_ptr<Row, Lent>;
+template <class Row>
+[[nodiscard]] Loan<Row> lend(Row& kept) noexcept {
+  return Loan<Row>(&kept);
+}
+template <class Row>
+[[nodiscard]] Loan<Row> lend_made(std::unique_ptr<Row> row) noexcept {
+  return Loan<Row>(row.release(), Lent{.made = true});
+}
 
 using AgentNumber = std::int64_t;
 using GateNumber = std::int64_t;
@@ -71,6 +95,17 @@ struct RunRow {
   std::optional<WorkerNumber> kept_for;
 };
 
+struct EventRow {
+  RunNumber run = 0;  ///< 0: of the fleet
+  std::int64_t seq = 0, fence = 0;
+  std::string cause;
+  std::optional<domain::RunState> state;
+  domain::Hold hold = domain::Hold::none;
+  std::optional<WorkerNumber> worker;
+  std::string error, data;
+  WallTime at{};
+};
+
 class Rows {
  public:
   Rows() = default;
@@ -78,9 +113,9 @@ class Rows {
   Rows(const Rows&) = delete;
   Rows& operator=(const Rows&) = delete;
 
-  virtual Result<std::optional<AgentRow>> agent(std::string_view name) = 0;
-  virtual Result<std::optional<AgentRow>> agent(AgentNumber number) = 0;
-  virtual Result<std::vector<AgentRow>> agents() = 0;  ///< by name
+  virtual Result<Loan<const AgentRow>> agent(std::string_view name) = 0;
+  virtual Result<Loan<const AgentRow>> agent(AgentNumber number) = 0;
+  virtual Result<std::vector<Loan<const AgentRow>>> agents() = 0;  ///< by name
   virtual Result<> put(AgentRow& agent) = 0;
   virtual Result<SetNumber> make_set(const Members& members) = 0;
   virtual Result<std::vector<SetNumber>> sets_with(GateNumber gate) = 0;
@@ -94,7 +129,7 @@ class Rows {
   virtual Result<> put(const GateRow& gate) = 0;
 
   virtual Result<WorkerNumber> add_worker(const std::string& label, WallTime now) = 0;
-  virtual Result<std::optional<WorkerRow>> worker(WorkerNumber number) = 0;
+  virtual Result<Loan<const WorkerRow>> worker(WorkerNumber number) = 0;
   virtual Result<> put(const WorkerRow& worker) = 0;
   /// It lives, as its own beat says.
   virtual Result<> renew(WorkerNumber number, WallTime now) = 0;
@@ -103,17 +138,18 @@ class Rows {
   virtual Result<std::vector<WorkerRow>> workers() = 0;  ///< but not the dead
   virtual Result<std::vector<WorkerState>> worker_states(WallTime now) = 0;
 
-  virtual Result<std::optional<RunRow>> run(RunNumber number) = 0;
-  virtual Result<std::optional<RunRow>> run(std::string_view id) = 0;
-  virtual Result<std::optional<RunRow>> run_of_key(AgentNumber agent, std::string_view key) = 0;
+  virtual Result<Loan<RunRow>> run(RunNumber number) = 0;
+  virtual Result<Loan<RunRow>> run(std::string_view id) = 0;
+  virtual Result<Loan<RunRow>> run_of_key(AgentNumber agent, std::string_view key) = 0;
   /// By rank. Here and below: without those that another living worker than `by` keeps.
-  virtual Result<std::vector<RunRow>> ready(AgentNumber agent, WorkerNumber by, WallTime now, std::size_t most) = 0;
-  virtual Result<std::vector<RunRow>> owned(WorkerNumber worker) = 0;
-  virtual Result<std::optional<RunRow>> head_of(std::string_view session) = 0;  ///< the oldest unfinished
+  virtual Result<std::vector<Loan<RunRow>>> ready(AgentNumber agent, WorkerNumber by, WallTime now,
+                                                  std::size_t most) = 0;
+  virtual Result<std::vector<Loan<RunRow>>> owned(WorkerNumber worker) = 0;
+  virtual Result<Loan<RunRow>> head_of(std::string_view session) = 0;  ///< the oldest unfinished
   virtual Result<std::vector<RunNumber>> children(RunNumber parent) = 0;
-  virtual Result<std::vector<RunRow>> parked_on(std::string_view limit) = 0;
-  virtual Result<std::vector<RunRow>> asleep(WallTime until, std::size_t most) = 0;
-  virtual Result<std::vector<RunRow>> expiring(WallTime until, std::size_t most) = 0;
+  virtual Result<std::vector<Loan<RunRow>>> parked_on(std::string_view limit) = 0;
+  virtual Result<std::vector<Loan<RunRow>>> asleep(WallTime until, std::size_t most) = 0;
+  virtual Result<std::vector<Loan<RunRow>>> expiring(WallTime until, std::size_t most) = 0;
   virtual Result<std::optional<WallTime>> next_due() = 0;
   virtual Result<bool> has_queued(AgentNumber agent, std::size_t least) = 0;
   virtual Result<bool> has_ready(AgentNumber agent, WorkerNumber by) = 0;
@@ -121,11 +157,12 @@ class Rows {
   /// Of those that are ready and that no living worker keeps.
   virtual Result<Queue> queue(AgentNumber agent, std::size_t most) = 0;
   /// Gives it its number.
-  virtual Result<> add(RunRow& run, const std::string& input) = 0;
+  virtual Result<Loan<RunRow>> add(RunRow run, std::string input) = 0;
+  /// One that was lent.
   virtual Result<> put(const RunRow& run) = 0;
   virtual Result<std::string> input(RunNumber run) = 0;
-  virtual Result<> put_result(RunNumber run, const std::string& result) = 0;
-  virtual Result<> add_event(RunNumber run, const Event& event) = 0;  ///< 0: of the fleet
+  virtual Result<> put_result(RunNumber run, std::string result) = 0;
+  virtual Result<> add_event(EventRow event) = 0;
   virtual Result<> add_spent(AgentNumber agent, WallTime now, const Spending& spending) = 0;
   virtual Result<> add_output(RunNumber run, std::string_view text) = 0;
   virtual Result<> put_output(RunNumber run, const Output& output) = 0;  ///< there was none

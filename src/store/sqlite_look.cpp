@@ -36,9 +36,9 @@ Result<std::optional<Run>> SqliteRows::find(const std::string& id) {
   if (id.empty()) return std::nullopt;
   Query query(database_, query::by_prefix);
   query.bind(1, id).bind(2, id + '\x7f');
-  STINT_TRY(std::vector<RunRow> rows, read_all(query));
+  STINT_TRY(const std::vector<Loan<RunRow>> rows, read_all(query));
   if (rows.empty()) return std::nullopt;
-  Run& run = rows.front().run;
+  Run& run = rows.front()->run;
   if (rows.size() > 1 && run.id != id) return fail(Errc::invalid, "more than one run begins with '" + id + "'");
   STINT_TRY(run.input, input(run.number));
   STINT_TRY(run.result, result(run.number));
@@ -61,13 +61,13 @@ Result<bool> SqliteRows::are_few(const std::vector<RunState>& states) {
 Result<std::vector<Run>> SqliteRows::list(const Filter& filter) {
   std::optional<AgentNumber> agent_number;
   if (!filter.agent.empty()) {
-    STINT_TRY(const std::optional<AgentRow> row, agent(filter.agent));
+    STINT_TRY(const Loan<const AgentRow> row, agent(filter.agent));
     if (!row) return std::vector<Run>();
     agent_number = row->number;
   }
   std::optional<RunNumber> parent;
   if (!filter.parent.empty()) {
-    STINT_TRY(const std::optional<RunRow> row, run(filter.parent));
+    STINT_TRY(const Loan<const RunRow> row, run(filter.parent));
     if (!row) return std::vector<Run>();
     parent = row->run.number;
   }
@@ -78,10 +78,10 @@ Result<std::vector<Run>> SqliteRows::list(const Filter& filter) {
   query.bind_some(1, states).bind(2, agent_number).bind_some(3, filter.session);
   query.bind(4, filter.before).bind(5, std::int64_t{filter.most});
   if (parent) query.bind(6, *parent);
-  STINT_TRY(std::vector<RunRow> rows, read_all(query));
+  STINT_TRY(const std::vector<Loan<RunRow>> rows, read_all(query));
   std::vector<Run> runs;
-  for (RunRow& row : rows) {
-    Run& run = runs.emplace_back(std::move(row.run));
+  for (const Loan<RunRow>& row : rows) {
+    Run& run = runs.emplace_back(std::move(row->run));
     if (!filter.texts) continue;
     STINT_TRY(run.input, input(run.number));
     STINT_TRY(run.result, result(run.number));
@@ -90,7 +90,7 @@ Result<std::vector<Run>> SqliteRows::list(const Filter& filter) {
 }
 
 Result<std::vector<Event>> SqliteRows::events(const std::string& id, std::int64_t after, std::uint32_t most) {
-  STINT_TRY(const std::optional<RunRow> row, run(id));
+  STINT_TRY(const Loan<const RunRow> row, run(id));
   if (!row) return fail(no_such_run(id));
   return events_of(row->run, after, most);
 }
@@ -132,7 +132,7 @@ Result<FeedPage> SqliteRows::feed(const std::string& cursor, std::uint32_t most)
 }
 
 Result<Output> SqliteRows::output(const std::string& id) {
-  STINT_TRY(const std::optional<RunRow> row, run(id));
+  STINT_TRY(const Loan<const RunRow> row, run(id));
   if (!row) return fail(no_such_run(id));
   return output_of(row->run.number);
 }
@@ -156,7 +156,7 @@ Result<Output> SqliteRows::output_of(RunNumber run) {
 }
 
 Result<std::optional<std::int64_t>> SqliteRows::place(const std::string& id, std::int64_t most) {
-  STINT_TRY(const std::optional<RunRow> row, run(id));
+  STINT_TRY(const Loan<const RunRow> row, run(id));
   if (!row) return fail(no_such_run(id));
   if (row->run.state != RunState::queued || row->run.hold != Hold::none) return std::nullopt;
   Query query(database_, query::place);
@@ -205,16 +205,16 @@ Result<std::vector<Spent>> SqliteRows::spent(WallTime since) {
 Result<std::vector<RunRecord>> SqliteRows::dump(RunNumber after, std::uint32_t most) {
   Query query(database_, query::dump);
   query.bind(1, after).bind(2, std::int64_t{most});
-  STINT_TRY(std::vector<RunRow> rows, read_all(query));
+  STINT_TRY(const std::vector<Loan<RunRow>> rows, read_all(query));
   std::vector<RunRecord> records;
-  for (RunRow& row : rows) {
+  for (const Loan<RunRow>& row : rows) {
     RunRecord record;
-    record.run = std::move(row.run);
-    record.rank = row.rank;
-    record.budget = row.budget;
-    record.budget_left = row.budget_left;
-    record.budget_until = row.budget_until;
-    record.parked_on = std::move(row.parked_on);
+    record.run = std::move(row->run);
+    record.rank = row->rank;
+    record.budget = row->budget;
+    record.budget_left = row->budget_left;
+    record.budget_until = row->budget_until;
+    record.parked_on = std::move(row->parked_on);
     STINT_TRY(record.run.input, input(record.run.number));
     STINT_TRY(record.run.result, result(record.run.number));
     STINT_TRY(record.events, events_of(record.run, 0, -1));

@@ -24,8 +24,9 @@ constexpr std::size_t kEventsAtOnce = 16;  // as many as `add_events` takes
 std::string_view hold_text(Hold hold) { return hold == Hold::none ? std::string_view() : to_string(hold); }
 std::string_view stop_text(Stop stop) { return stop == Stop::none ? std::string_view() : to_string(stop); }
 
-AgentRow read_agent(const Query& query) {
-  AgentRow agent;
+std::unique_ptr<const AgentRow> read_agent(const Query& query) {
+  auto row = std::make_unique<AgentRow>();
+  AgentRow& agent = *row;
   agent.number = query.number(0);
   agent.entry.name = query.text(1);
   agent.set = query.number(2);
@@ -34,7 +35,7 @@ AgentRow read_agent(const Query& query) {
   agent.entry.lost_max = static_cast<std::uint32_t>(query.number(5));
   agent.entry.backoff_base = milliseconds(query.number(6));
   agent.entry.backoff_cap = milliseconds(query.number(7));
-  return agent;
+  return row;
 }
 
 GateRow read_gate(const Query& query) {
@@ -79,30 +80,30 @@ WorkerRow read_worker(const Query& query) {
 
 // ---- agents, limits, workers ---------------------------------------------------------------------------------------
 
-Result<std::optional<AgentRow>> SqliteRows::agent(std::string_view name) {
+Result<Loan<const AgentRow>> SqliteRows::agent(std::string_view name) {
   Query query(database_, query::agent_by_name);
   query.bind(1, name);
-  std::optional<AgentRow> found;
-  if (query.next()) found = read_agent(query);
+  Loan<const AgentRow> found;
+  if (query.next()) found = lend_made(read_agent(query));
   STINT_CHECK(query.end());
   return found;
 }
 
-Result<std::optional<AgentRow>> SqliteRows::agent(AgentNumber number) {
-  if (const auto known = agents_.find(number); known != agents_.end()) return known->second;
+Result<Loan<const AgentRow>> SqliteRows::agent(AgentNumber number) {
+  if (const auto known = agents_.find(number); known != agents_.end()) return lend(*known->second);
   Query query(database_, query::agent_by_number);
   query.bind(1, number);
-  std::optional<AgentRow> found;
+  std::unique_ptr<const AgentRow> found;
   if (query.next()) found = read_agent(query);
   STINT_CHECK(query.end());
-  if (found && database_.in_transaction()) agents_.emplace(number, *found);
-  return found;
+  if (!found || !database_.in_transaction()) return lend_made(std::move(found));
+  return lend(*agents_.emplace(number, std::move(found)).first->second);
 }
 
-Result<std::vector<AgentRow>> SqliteRows::agents() {
+Result<std::vector<Loan<const AgentRow>>> SqliteRows::agents() {
   Query query(database_, query::agents);
-  std::vector<AgentRow> found;
-  while (query.next()) found.push_back(read_agent(query));
+  std::vector<Loan<const AgentRow>> found;
+  while (query.next()) found.push_back(lend_made(read_agent(query)));
   STINT_CHECK(query.end());
   return found;
 }
@@ -218,11 +219,11 @@ Result<WorkerNumber> SqliteRows::add_worker(const std::string& label, WallTime n
   return number;
 }
 
-Result<std::optional<WorkerRow>> SqliteRows::worker(WorkerNumber number) {
+Result<Loan<const WorkerRow>> SqliteRows::worker(WorkerNumber number) {
   Query query(database_, query::worker);
   query.bind(1, number);
-  std::optional<WorkerRow> found;
-  if (query.next()) found = read_worker(query);
+  Loan<const WorkerRow> found;
+  if (query.next()) found = lend_made(std::make_unique<const WorkerRow>(read_worker(query)));
   STINT_CHECK(query.end());
   return found;
 }
@@ -283,15 +284,16 @@ Result<std::vector<WorkerState>> SqliteRows::worker_states(WallTime now) {
 Result<std::string> SqliteRows::agent_name(AgentNumber number) {
   const auto known = agent_names_.find(number);
   if (known != agent_names_.end()) return known->second;
-  STINT_TRY(const std::optional<AgentRow> row, agent(number));
+  STINT_TRY(const Loan<const AgentRow> row, agent(number));
   if (!row) return fail(Errc::failed, "the database has a run of an agent that it has not");
   agent_names_.emplace(number, row->entry.name);
   return row->entry.name;
 }
 
 /// The columns of queries.sql, in their order.
-Result<RunRow> SqliteRows::read_run(const Query& query) {
-  RunRow row;
+Result<Loan<RunRow>> SqliteRows::read_run(const Query& query) {
+  auto made = std::make_unique<RunRow>();
+  RunRow& row = *made;
   Run& run = row.run;
   run.number = query.number(0);
   run.id = query.text(1);
@@ -327,11 +329,11 @@ Result<RunRow> SqliteRows::read_run(const Query& query) {
   run.tokens = query.number(30);
   run.money_micros = query.number(31);
   row.kept_for = query.maybe(32);
-  return row;
+  return lend_made(std::move(made));
 }
 
-Result<std::optional<RunRow>> SqliteRows::read_one(Query& query) {
-  std::optional<RunRow> found;
+Result<Loan<RunRow>> SqliteRows::read_one(Query& query) {
+  Loan<RunRow> found;
   if (query.next()) {
     STINT_TRY(found, read_run(query));
   }
@@ -339,47 +341,48 @@ Result<std::optional<RunRow>> SqliteRows::read_one(Query& query) {
   return found;
 }
 
-Result<std::vector<RunRow>> SqliteRows::read_all(Query& query) {
-  std::vector<RunRow> found;
+Result<std::vector<Loan<RunRow>>> SqliteRows::read_all(Query& query) {
+  std::vector<Loan<RunRow>> found;
   while (query.next()) {
-    STINT_TRY(RunRow row, read_run(query));
+    STINT_TRY(Loan<RunRow> row, read_run(query));
     found.push_back(std::move(row));
   }
   STINT_CHECK(query.end());
   return found;
 }
 
-Result<std::optional<RunRow>> SqliteRows::run(RunNumber number) {
+Result<Loan<RunRow>> SqliteRows::run(RunNumber number) {
   Query query(database_, query::run_by_number);
   query.bind(1, number);
   return read_one(query);
 }
 
-Result<std::optional<RunRow>> SqliteRows::run(std::string_view id) {
+Result<Loan<RunRow>> SqliteRows::run(std::string_view id) {
   Query query(database_, query::run_by_id);
   query.bind(1, id);
   return read_one(query);
 }
 
-Result<std::optional<RunRow>> SqliteRows::run_of_key(AgentNumber agent, std::string_view key) {
+Result<Loan<RunRow>> SqliteRows::run_of_key(AgentNumber agent, std::string_view key) {
   Query query(database_, query::run_by_key);
   query.bind(1, agent).bind(2, key);
   return read_one(query);
 }
 
-Result<std::vector<RunRow>> SqliteRows::ready(AgentNumber agent, WorkerNumber by, WallTime now, std::size_t most) {
+Result<std::vector<Loan<RunRow>>> SqliteRows::ready(AgentNumber agent, WorkerNumber by, WallTime now,
+                                                    std::size_t most) {
   Query query(database_, query::ready);
   query.bind(1, agent).bind(2, now).bind(3, static_cast<std::int64_t>(most)).bind(4, by);
   return read_all(query);
 }
 
-Result<std::vector<RunRow>> SqliteRows::owned(WorkerNumber worker) {
+Result<std::vector<Loan<RunRow>>> SqliteRows::owned(WorkerNumber worker) {
   Query query(database_, query::owned);
   query.bind(1, worker);
   return read_all(query);
 }
 
-Result<std::optional<RunRow>> SqliteRows::head_of(std::string_view session) {
+Result<Loan<RunRow>> SqliteRows::head_of(std::string_view session) {
   Query query(database_, query::head_of);
   query.bind(1, session);
   return read_one(query);
@@ -394,19 +397,19 @@ Result<std::vector<RunNumber>> SqliteRows::children(RunNumber parent) {
   return found;
 }
 
-Result<std::vector<RunRow>> SqliteRows::parked_on(std::string_view limit) {
+Result<std::vector<Loan<RunRow>>> SqliteRows::parked_on(std::string_view limit) {
   Query query(database_, query::parked_on);
   query.bind(1, limit);
   return read_all(query);
 }
 
-Result<std::vector<RunRow>> SqliteRows::asleep(WallTime until, std::size_t most) {
+Result<std::vector<Loan<RunRow>>> SqliteRows::asleep(WallTime until, std::size_t most) {
   Query query(database_, query::asleep);
   query.bind(1, until).bind(2, static_cast<std::int64_t>(most));
   return read_all(query);
 }
 
-Result<std::vector<RunRow>> SqliteRows::expiring(WallTime until, std::size_t most) {
+Result<std::vector<Loan<RunRow>>> SqliteRows::expiring(WallTime until, std::size_t most) {
   Query query(database_, query::expiring);
   query.bind(1, until).bind(2, static_cast<std::int64_t>(most));
   return read_all(query);
@@ -454,7 +457,9 @@ Result<Queue> SqliteRows::queue(AgentNumber agent, std::size_t most) {
   return found;
 }
 
-Result<> SqliteRows::add(RunRow& row, const std::string& input) {
+Result<Loan<RunRow>> SqliteRows::add(RunRow fresh, std::string input) {
+  auto made = std::make_unique<RunRow>(std::move(fresh));
+  RunRow& row = *made;
   Run& run = row.run;
   {
     Query query(database_, query::add_run);
@@ -467,9 +472,11 @@ Result<> SqliteRows::add(RunRow& row, const std::string& input) {
     if (query.next()) run.number = query.number(0);
     STINT_CHECK(query.run());
   }
-  if (input.empty()) return {};
-  Query query(database_, query::add_input);
-  return query.bind(1, run.number).bind(2, input).run();
+  if (!input.empty()) {
+    Query query(database_, query::add_input);
+    STINT_CHECK(query.bind(1, run.number).bind(2, input).run());
+  }
+  return lend_made(std::move(made));
 }
 
 Result<> SqliteRows::put(const RunRow& row) {
@@ -503,22 +510,22 @@ Result<std::string> SqliteRows::result(RunNumber run) {
   return body;
 }
 
-Result<> SqliteRows::put_result(RunNumber run, const std::string& result) {
+Result<> SqliteRows::put_result(RunNumber run, std::string result) {
   Query query(database_, query::put_result);
   return query.bind(1, run).bind(2, result).run();
 }
 
-Result<> SqliteRows::add_event(RunNumber run, const Event& event) {
-  events_.emplace_back(run, event);
+Result<> SqliteRows::add_event(EventRow event) {
+  events_.push_back(std::move(event));
   return {};
 }
 
 Result<> SqliteRows::write_events(std::size_t from, std::size_t count) {
   Query query(database_, count == kEventsAtOnce ? query::add_events : query::add_event);
   int at = 0;
-  for (const auto& [run, event] : std::span(events_).subspan(from, count)) {
-    query.bind(++at, run == 0 ? std::nullopt : std::optional(run)).bind(++at, event.seq).bind(++at, event.fence);
-    query.bind(++at, event.worker).bind(++at, event.cause);
+  for (const EventRow& event : std::span(events_).subspan(from, count)) {
+    query.bind(++at, event.run == 0 ? std::nullopt : std::optional(event.run)).bind(++at, event.seq);
+    query.bind(++at, event.fence).bind(++at, event.worker).bind(++at, event.cause);
     query.bind_some(++at, event.state ? to_string(*event.state) : std::string_view());
     query.bind_some(++at, hold_text(event.hold)).bind_some(++at, event.error).bind_some(++at, event.data);
     query.bind(++at, event.at);

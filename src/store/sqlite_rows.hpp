@@ -18,9 +18,9 @@ class SqliteRows final : public Rows {
   /// `leases`: the directory of the locks.
   SqliteRows(Database& database, std::string leases) : database_(database), leases_(std::move(leases)) {}
 
-  Result<std::optional<AgentRow>> agent(std::string_view name) override;
-  Result<std::optional<AgentRow>> agent(AgentNumber number) override;
-  Result<std::vector<AgentRow>> agents() override;
+  Result<Loan<const AgentRow>> agent(std::string_view name) override;
+  Result<Loan<const AgentRow>> agent(AgentNumber number) override;
+  Result<std::vector<Loan<const AgentRow>>> agents() override;
   Result<> put(AgentRow& agent) override;
   Result<SetNumber> make_set(const Members& members) override;
   Result<std::vector<SetNumber>> sets_with(GateNumber gate) override;
@@ -31,32 +31,32 @@ class SqliteRows final : public Rows {
   Result<Members> members(SetNumber set) override;
   Result<> put(const GateRow& gate) override;
   Result<WorkerNumber> add_worker(const std::string& label, WallTime now) override;
-  Result<std::optional<WorkerRow>> worker(WorkerNumber number) override;
+  Result<Loan<const WorkerRow>> worker(WorkerNumber number) override;
   Result<> put(const WorkerRow& worker) override;
   Result<> renew(WorkerNumber number, WallTime now) override;
   Result<bool> is_lapsed(WorkerNumber number, WallTime now) override;
   Result<std::vector<WorkerRow>> workers() override;
   Result<std::vector<WorkerState>> worker_states(WallTime now) override;
-  Result<std::optional<RunRow>> run(RunNumber number) override;
-  Result<std::optional<RunRow>> run(std::string_view id) override;
-  Result<std::optional<RunRow>> run_of_key(AgentNumber agent, std::string_view key) override;
-  Result<std::vector<RunRow>> ready(AgentNumber agent, WorkerNumber by, WallTime now, std::size_t most) override;
-  Result<std::vector<RunRow>> owned(WorkerNumber worker) override;
-  Result<std::optional<RunRow>> head_of(std::string_view session) override;
+  Result<Loan<RunRow>> run(RunNumber number) override;
+  Result<Loan<RunRow>> run(std::string_view id) override;
+  Result<Loan<RunRow>> run_of_key(AgentNumber agent, std::string_view key) override;
+  Result<std::vector<Loan<RunRow>>> ready(AgentNumber agent, WorkerNumber by, WallTime now, std::size_t most) override;
+  Result<std::vector<Loan<RunRow>>> owned(WorkerNumber worker) override;
+  Result<Loan<RunRow>> head_of(std::string_view session) override;
   Result<std::vector<RunNumber>> children(RunNumber parent) override;
-  Result<std::vector<RunRow>> parked_on(std::string_view limit) override;
-  Result<std::vector<RunRow>> asleep(WallTime until, std::size_t most) override;
-  Result<std::vector<RunRow>> expiring(WallTime until, std::size_t most) override;
+  Result<std::vector<Loan<RunRow>>> parked_on(std::string_view limit) override;
+  Result<std::vector<Loan<RunRow>>> asleep(WallTime until, std::size_t most) override;
+  Result<std::vector<Loan<RunRow>>> expiring(WallTime until, std::size_t most) override;
   Result<std::optional<WallTime>> next_due() override;
   Result<bool> has_queued(AgentNumber agent, std::size_t least) override;
   Result<bool> has_ready(AgentNumber agent, WorkerNumber by) override;
   Result<bool> has_ready(AgentNumber agent) override;
   Result<Queue> queue(AgentNumber agent, std::size_t most) override;
-  Result<> add(RunRow& run, const std::string& input) override;
+  Result<Loan<RunRow>> add(RunRow run, std::string input) override;
   Result<> put(const RunRow& run) override;
   Result<std::string> input(RunNumber run) override;
-  Result<> put_result(RunNumber run, const std::string& result) override;
-  Result<> add_event(RunNumber run, const Event& event) override;
+  Result<> put_result(RunNumber run, std::string result) override;
+  Result<> add_event(EventRow event) override;
   Result<> add_spent(AgentNumber agent, WallTime now, const Spending& spending) override;
   Result<> add_output(RunNumber run, std::string_view text) override;
   Result<> put_output(RunNumber run, const Output& output) override;
@@ -91,9 +91,9 @@ class SqliteRows final : public Rows {
 
  private:
   [[nodiscard]] std::string lease_path(WorkerNumber worker) const { return lease_path(leases_, worker); }
-  Result<RunRow> read_run(const Query& query);
-  Result<std::optional<RunRow>> read_one(Query& query);
-  Result<std::vector<RunRow>> read_all(Query& query);
+  Result<Loan<RunRow>> read_run(const Query& query);
+  Result<Loan<RunRow>> read_one(Query& query);
+  Result<std::vector<Loan<RunRow>>> read_all(Query& query);
   Result<std::string> agent_name(AgentNumber number);
   Result<std::string> result(RunNumber run);
   Result<std::vector<Event>> events_of(const Run& run, std::int64_t after, std::int64_t most);
@@ -105,9 +105,10 @@ class SqliteRows final : public Rows {
 
   Database& database_;
   std::string leases_;
-  std::vector<std::pair<RunNumber, Event>> events_;                       // kept back, to be written together
+  std::vector<EventRow> events_;                                          // kept back, to be written together
   std::map<std::pair<std::chrono::sys_days, AgentNumber>, Spent> spent_;  // by day and agent; kept back, too
-  std::map<AgentNumber, AgentRow> agents_;          // as read in this transaction: who ends a batch reads them often
+  /// As read in this transaction: who ends a batch reads them often.
+  std::map<AgentNumber, std::unique_ptr<const AgentRow>> agents_;
   std::set<SetNumber> steady_;                      // sets of which no gate is ramping up, in this transaction
   std::map<WorkerNumber, os::Fd> own_;              // locks of the workers of this process
   std::map<AgentNumber, std::string> agent_names_;  // which never change

@@ -164,7 +164,7 @@ Task<Result<std::vector<WorkerState>>> SqliteStore::workers() {
 Task<Result<std::vector<Result<Accepted>>>> SqliteStore::enqueue(std::vector<NewRun> runs) {
   auto answers = co_await run_on(
       writing_.reactor(),
-      writer_->write_each(std::move(runs), [](Ledger& ledger, const NewRun& run) { return ledger.enqueue(run); }));
+      writer_->write_each(std::move(runs), [](Ledger& ledger, NewRun& run) { return ledger.enqueue(std::move(run)); }));
   bell_.ring();
   co_return answers;
 }
@@ -203,10 +203,10 @@ Task<Result<std::vector<Claim>>> SqliteStore::owned(WorkerNumber worker) {
 Task<Result<std::vector<std::optional<domain::RunState>>>> SqliteStore::settle(WorkerNumber worker,
                                                                                std::vector<Settlement> settlements) {
   return write_and_ring([worker, settlements = std::move(settlements)](
-                            Ledger& ledger) -> Result<std::vector<std::optional<domain::RunState>>> {
+                            Ledger& ledger) mutable -> Result<std::vector<std::optional<domain::RunState>>> {
     std::vector<std::optional<domain::RunState>> states;
-    for (const Settlement& settlement : settlements) {
-      STINT_TRY(const auto state, ledger.settle(worker, settlement));
+    for (Settlement& settlement : settlements) {
+      STINT_TRY(const auto state, ledger.settle(worker, std::move(settlement)));
       states.push_back(state);
     }
     return states;
@@ -219,8 +219,8 @@ Task<Result<bool>> SqliteStore::mark(WorkerNumber worker, RunNumber run, std::in
 
 Task<Result<bool>> SqliteStore::note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
                                      std::string data) {
-  return write([worker, run, fence, cause = std::move(cause), data = std::move(data)](Ledger& ledger) {
-    return ledger.note(worker, run, fence, cause, data);
+  return write([worker, run, fence, cause = std::move(cause), data = std::move(data)](Ledger& ledger) mutable {
+    return ledger.note(worker, run, fence, std::move(cause), std::move(data));
   });
 }
 

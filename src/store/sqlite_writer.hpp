@@ -34,13 +34,14 @@ class SqliteWriter {
     STINT_CO_CHECK(co_await Committed(*this));
     co_return result;
   }
-  /// The same for many, each of which may fail alone. One answer for each, in their order.
+  /// The same for many, each of which may fail alone, and is the step's to take from. One answer for each, in their
+  /// order.
   template <class Item, class Step>
   auto write_each(std::vector<Item> items, Step step)
-      -> Task<Result<std::vector<std::invoke_result_t<Step&, Ledger&, const Item&>>>> {
+      -> Task<Result<std::vector<std::invoke_result_t<Step&, Ledger&, Item&>>>> {
     STINT_CO_CHECK(begin());
-    std::vector<std::invoke_result_t<Step&, Ledger&, const Item&>> results;
-    for (const Item& item : items) {
+    std::vector<std::invoke_result_t<Step&, Ledger&, Item&>> results;
+    for (Item& item : items) {
       auto one = [&](Ledger& ledger) { return step(ledger, item); };
       results.push_back(run(one));
       ++steps_;

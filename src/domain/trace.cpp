@@ -11,7 +11,9 @@ constexpr std::size_t kTrace = 32, kSpan = 16, kFlags = 2;
 
 void append_digits(std::string& out, std::uint64_t number) {
   constexpr std::string_view kDigits = "0123456789abcdef";
-  for (int shift = 60; shift >= 0; shift -= 4) out += kDigits[(number >> static_cast<unsigned>(shift)) & 15U];
+  std::array<char, 16> text;
+  for (std::size_t i = text.size(); i-- > 0; number >>= 4U) text[i] = kDigits[number & 15U];
+  out.append(text.data(), text.size());
 }
 
 bool is_id(std::string_view text) {

@@ -337,6 +337,7 @@ class Fleet(Repository):
         for command in ("pause", "resume"):
             self.assertIn("'nosuch'", self.stint(command, "nosuch", status=2))
         self.assertIn("there is no limit 'nosuch'", self.stint("limits", "nosuch=3", status=2))
+        self.assertIn("there is no limit 'nosuch'", self.stint("limits", "nosuch", status=2))
         self.assertIn("agent:review  0 of 3 held", self.stint("limits", "agent:review=3"))
         self.assertNotIn("nosuch", self.stint("limits"))
 

@@ -104,6 +104,10 @@ int LimitsCommand::run(const domain::Ambient& ambient) {
   for (const std::string& name : wanted) {
     auto limit = place->homes.find(name, configured_capacity(place->settings, name).value_or(1));
     if (!limit) return complain(limit.error());
+    if (const auto known = check_known(*place, *limit); !known) {
+      complain(known.error());
+      return kExitUsage;
+    }
     if (!configured_capacity(place->settings, name)) limit->capacity = 0;
     listings.push_back(limit::list(*limit));
   }

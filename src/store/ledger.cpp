@@ -440,8 +440,8 @@ Result<std::vector<Ready>> Ledger::ready(std::uint32_t most) {
   return found;
 }
 
-Result<Claim> Ledger::claim_of(const RunRow& row) {
-  Claim claim;
+Result<> Ledger::add_claim(const RunRow& row, std::vector<Claim>& claims) {
+  Claim& claim = claims.emplace_back();
   const Run& run = row.run;
   claim.run = run.number;
   claim.id = run.id;
@@ -455,7 +455,7 @@ Result<Claim> Ledger::claim_of(const RunRow& row) {
   claim.expires_at = run.expires_at;
   if (run.expires_at) claim.left = std::max<Duration>(*run.expires_at - now(), Duration::zero());
   STINT_TRY(claim.input, rows_.input(row.run.number));
-  return claim;
+  return {};
 }
 
 Result<bool> Ledger::is_kept(const RunRow& row, WorkerNumber from) {
@@ -541,8 +541,7 @@ Result<std::vector<Claim>> Ledger::claim(WorkerNumber worker, const std::string&
     run.started_at = now();
     if (!row.budget_until && row.budget) row.budget_until = later(now(), *row.budget);
     STINT_CHECK(save(row, "claimed"));
-    STINT_TRY(Claim claim, claim_of(row));
-    claims.push_back(std::move(claim));
+    STINT_CHECK(add_claim(row, claims));
   }
   return claims;
 }
@@ -550,10 +549,7 @@ Result<std::vector<Claim>> Ledger::claim(WorkerNumber worker, const std::string&
 Result<std::vector<Claim>> Ledger::owned(WorkerNumber worker) {
   STINT_TRY(const std::vector<Loan<RunRow>> rows, rows_.owned(worker));
   std::vector<Claim> claims;
-  for (const Loan<RunRow>& row : rows) {
-    STINT_TRY(Claim claim, claim_of(*row));
-    claims.push_back(std::move(claim));
-  }
+  for (const Loan<RunRow>& row : rows) STINT_CHECK(add_claim(*row, claims));
   return claims;
 }
 

@@ -72,7 +72,7 @@ class Ledger {
   /// What the worker may start now, each with the set that it will hold.
   Result<std::vector<Loan<RunRow>>> first_ones(WorkerNumber worker, const AgentRow& agent, std::uint32_t most);
   Result<std::vector<Loan<RunRow>>> named_one(WorkerNumber worker, const AgentRow& agent, const std::string& id);
-  Result<Claim> claim_of(const RunRow& row);
+  Result<> add_claim(const RunRow& row, std::vector<Claim>& claims);
   Result<> check(const NewRun& fresh, const AgentRow& agent, Loan<const RunRow>& parent);
 
   Rows& rows_;

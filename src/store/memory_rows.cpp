@@ -3,7 +3,6 @@
 // The
 //    row itself is lent out and changed in place.
 // 2. A row's number, id, agent, session, parent, key, rank and keeper never change.
-// 3. At least half of the feed is there: what is forgotten is only marked at first, as it may be in the middle.
 #include "store/memory_rows.hpp"
 
 #include "domain/run_id.hpp"
@@ -32,7 +31,7 @@ void take_from(std::vector<RunNumber>& runs, RunNumber run) { runs.erase(std::ra
 template <class Due>
 void move_in(Due& due, std::optional<WallTime> from, std::optional<WallTime> to, RunNumber run) {
   if (from == to) return;
-  if (from) due.erase({*from, run});
+  if (from) due.erase(due.find({*from, run}));
   if (to) due.emplace_hint(due.end(), *to, run);  // times mostly rise
 }
 
@@ -213,7 +212,7 @@ void MemoryRows::list(Entry& entry, Listing next) {
   const Listing& last = entry.listing;
   Agent& agent = agents_.at(row.agent);
   if (last.queued != next.queued) agent.queued += next.queued ? 1 : -1;
-  if (last.ready && !next.ready) agent.ready.erase({row.rank, number});
+  if (last.ready && !next.ready) agent.ready.erase(agent.ready.find({row.rank, number}));
   if (!last.ready && next.ready) agent.ready.emplace_hint(agent.ready.end(), row.rank, number);
   if (last.ready != next.ready && row.kept_for) agent.kept += next.ready ? 1 : -1;
   if (last.owner != next.owner || last.set != next.set) {
@@ -246,14 +245,20 @@ void MemoryRows::hold(SetNumber set, int runs) {
   }
 }
 
+MemoryRows::Entry& MemoryRows::entry_of(RunNumber run) const {
+  const auto* const found = runs_.find(run);
+  STINT_ASSERT(found != nullptr);
+  return **found;
+}
+
 MemoryRows::Entry* MemoryRows::find_entry(std::string_view id) {
   const auto found = ids_.find(id);
   return found == ids_.end() ? nullptr : found->second;
 }
 
 Result<Loan<RunRow>> MemoryRows::run(RunNumber number) {
-  const auto found = runs_.find(number);
-  return found == runs_.end() ? Loan<RunRow>() : lend(found->second.row);
+  const auto* const found = runs_.find(number);
+  return found == nullptr ? Loan<RunRow>() : lend((*found)->row);
 }
 
 Result<Loan<RunRow>> MemoryRows::run(std::string_view id) {
@@ -263,7 +268,7 @@ Result<Loan<RunRow>> MemoryRows::run(std::string_view id) {
 
 Result<Loan<RunRow>> MemoryRows::run_of_key(AgentNumber agent, std::string_view key) {
   const auto found = keys_.find({agent, std::string(key)});
-  return found == keys_.end() ? Loan<RunRow>() : lend(runs_.at(found->second).row);
+  return found == keys_.end() ? Loan<RunRow>() : lend(entry_of(found->second).row);
 }
 
 bool MemoryRows::is_kept(const RunRow& row, std::optional<WorkerNumber> from) const {
@@ -277,7 +282,7 @@ Result<std::vector<Loan<RunRow>>> MemoryRows::ready(AgentNumber agent, WorkerNum
   std::vector<Loan<RunRow>> found;
   for (const auto& [rank, number] : agents_.at(agent).ready) {
     if (found.size() >= most) break;
-    RunRow& row = runs_.at(number).row;
+    RunRow& row = entry_of(number).row;
     const bool expired = row.run.expires_at && *row.run.expires_at <= now;
     if (!expired && !is_kept(row, by)) found.push_back(lend(row));
   }
@@ -288,17 +293,17 @@ Result<std::vector<Loan<RunRow>>> MemoryRows::owned(WorkerNumber worker) {
   std::vector<Loan<RunRow>> found;
   const auto by = workers_.find(worker);
   if (by == workers_.end()) return found;
-  for (const RunNumber number : by->second.runs) found.push_back(lend(runs_.at(number).row));
+  for (const RunNumber number : by->second.runs) found.push_back(lend(entry_of(number).row));
   return found;
 }
 
 Result<Loan<RunRow>> MemoryRows::head_of(std::string_view session) {
   const auto found = sessions_.find(session);
-  return found == sessions_.end() ? Loan<RunRow>() : lend(runs_.at(found->second.front()).row);
+  return found == sessions_.end() ? Loan<RunRow>() : lend(entry_of(found->second.front()).row);
 }
 
 Result<std::vector<RunNumber>> MemoryRows::children(RunNumber parent) {
-  const std::set<RunNumber>& found = runs_.at(parent).children;
+  const std::set<RunNumber>& found = entry_of(parent).children;
   return std::vector<RunNumber>(found.begin(), found.end());
 }
 
@@ -306,7 +311,7 @@ Result<std::vector<Loan<RunRow>>> MemoryRows::parked_on(std::string_view limit) 
   std::vector<Loan<RunRow>> found;
   const auto parked = parked_.find(limit);
   if (parked == parked_.end()) return found;
-  for (const RunNumber number : parked->second) found.push_back(lend(runs_.at(number).row));
+  for (const RunNumber number : parked->second) found.push_back(lend(entry_of(number).row));
   return found;
 }
 
@@ -314,7 +319,7 @@ std::vector<Loan<RunRow>> MemoryRows::rows_of(const Due& due, WallTime until, st
   std::vector<Loan<RunRow>> found;
   for (const auto& [when, number] : due) {
     if (when > until || found.size() >= most) break;
-    found.push_back(lend(runs_.at(number).row));
+    found.push_back(lend(entry_of(number).row));
   }
   return found;
 }
@@ -338,7 +343,7 @@ Result<bool> MemoryRows::has_queued(AgentNumber agent, std::size_t least) { retu
 Result<bool> MemoryRows::has_ready(AgentNumber agent, WorkerNumber by) {
   const Agent& of = agents_.at(agent);
   if (of.kept == 0) return !of.ready.empty();  // nearly always
-  return std::ranges::any_of(of.ready, [&](const auto& run) { return !is_kept(runs_.at(run.second).row, by); });
+  return std::ranges::any_of(of.ready, [&](const auto& run) { return !is_kept(entry_of(run.second).row, by); });
 }
 Result<bool> MemoryRows::has_ready(AgentNumber agent) { return !agents_.at(agent).ready.empty(); }
 
@@ -357,44 +362,44 @@ Result<Queue> MemoryRows::queue(AgentNumber agent, std::size_t most) {
   return queue;
 }
 
-Result<Loan<RunRow>> MemoryRows::add(RunRow run, std::string input) {
-  run.run.number = next_run_++;
-  Entry& entry = runs_.try_emplace(runs_.end(), run.run.number)->second;
-  RunRow& row = entry.row = std::move(run);
+Result<Loan<RunRow>> MemoryRows::add(RunRow&& run, std::string input) {
+  const RunNumber number = run.run.number = next_run_++;
+  Entry& entry = *runs_.add(number, std::make_unique<Entry>(std::move(run)));
+  RunRow& row = entry.row;
   entry.input = std::move(input);
   entry.events.reserve(kEventsUsual);
   ids_.emplace(row.run.id, &entry);
-  if (!row.run.key.empty()) keys_.emplace(std::pair(row.agent, row.run.key), row.run.number);
-  if (row.parent != 0) runs_.at(row.parent).children.insert(row.run.number);
+  if (!row.run.key.empty()) keys_.emplace(std::pair(row.agent, row.run.key), number);
+  if (row.parent != 0) entry_of(row.parent).children.insert(number);
   list(entry, listing_of(row));
   return lend(row);
 }
 
 Result<> MemoryRows::put(const RunRow& run) {
-  Entry& entry = runs_.at(run.run.number);
+  Entry& entry = entry_of(run.run.number);
   STINT_ASSERT(&run == &entry.row);
   list(entry, listing_of(run));
   return {};
 }
 
-Result<std::string> MemoryRows::input(RunNumber run) { return runs_.at(run).input; }
+Result<std::string> MemoryRows::input(RunNumber run) { return entry_of(run).input; }
 
 Result<> MemoryRows::put_result(RunNumber run, std::string result) {
-  runs_.at(run).result = std::move(result);
+  entry_of(run).result = std::move(result);
   return {};
 }
 
-Result<> MemoryRows::add_event(EventRow event) {
+Result<> MemoryRows::add_event(EventRow&& event) {
   const std::int64_t number = next_event_++;
   if (event.run == kFleet) {
-    feed_.push_back({number, kFleet, fleet_events_.size()});
+    feed_.add(number, {kFleet, fleet_events_.size()});
     fleet_events_.push_back(std::move(event));
     return {};
   }
-  std::vector<KeptEvent>& events = runs_.at(event.run).events;
+  std::vector<KeptEvent>& events = entry_of(event.run).events;
   STINT_ASSERT(event.seq == std::ssize(events) + 1);  // without gaps, and none twice
-  feed_.push_back({number, event.run, events.size()});
-  events.push_back({number, std::move(event)});
+  feed_.add(number, {event.run, events.size()});
+  events.emplace_back(number, std::move(event));
   return {};
 }
 
@@ -407,7 +412,7 @@ Result<> MemoryRows::add_spent(AgentNumber agent, WallTime now, const Spending& 
 }
 
 Result<> MemoryRows::add_output(RunNumber run, std::string_view text) {
-  Output& output = runs_.at(run).output;
+  Output& output = entry_of(run).output;
   output.bytes += text.size();
   const std::size_t room = std::min(kOutputHeadMax - output.head.size(), text.size());
   output.head += text.substr(0, room);
@@ -417,7 +422,7 @@ Result<> MemoryRows::add_output(RunNumber run, std::string_view text) {
 }
 
 Result<> MemoryRows::put_output(RunNumber run, const Output& output) {
-  runs_.at(run).output = output;
+  entry_of(run).output = output;
   return {};
 }
 
@@ -431,39 +436,28 @@ Result<std::vector<RunNumber>> MemoryRows::finished_before(WallTime time, std::s
 }
 
 Result<> MemoryRows::forget(RunNumber run) {
-  Entry& entry = runs_.at(run);
+  Entry& entry = entry_of(run);
   list(entry, {});
-  forget_events(entry);
-  const auto parent = runs_.find(entry.row.parent);
-  if (parent != runs_.end()) parent->second.children.erase(run);
+  for (const KeptEvent& event : entry.events) feed_.erase(event.number);
+  const auto* const parent = runs_.find(entry.row.parent);
+  if (parent != nullptr) (*parent)->children.erase(run);
   if (!entry.row.run.key.empty()) keys_.erase({entry.row.agent, entry.row.run.key});
   ids_.erase(entry.row.run.id);
   runs_.erase(run);
   return {};
 }
 
-void MemoryRows::forget_events(const Entry& entry) {
-  for (const KeptEvent& event : entry.events) {
-    std::ranges::lower_bound(feed_, event.number, {}, &FeedItem::number)->run = kForgotten;
-  }
-  forgotten_ += entry.events.size();
-  for (; !feed_.empty() && feed_.front().run == kForgotten; --forgotten_) feed_.pop_front();
-  if (forgotten_ * 2 <= feed_.size()) return;
-  std::erase_if(feed_, [](const FeedItem& item) { return item.run == kForgotten; });
-  forgotten_ = 0;
-}
-
 // ---- looking -------------------------------------------------------------------------------------------------------
 
-Run MemoryRows::whole(const Entry& entry) {
-  Run run = entry.row.run;
-  run.input = entry.input;
-  run.result = entry.result;
+std::optional<Run> MemoryRows::whole(const Entry& entry) {
+  std::optional<Run> run(entry.row.run);
+  run->input = entry.input;
+  run->result = entry.result;
   return run;
 }
 
 Event MemoryRows::event_of(const EventRow& row) const {
-  return {.run = row.run == kFleet ? std::string() : runs_.at(row.run).row.run.id,
+  return {.run = row.run == kFleet ? std::string() : entry_of(row.run).row.run.id,
           .seq = row.seq,
           .fence = row.fence,
           .cause = row.cause,
@@ -473,6 +467,10 @@ Event MemoryRows::event_of(const EventRow& row) const {
           .error = row.error,
           .data = row.data,
           .at = row.at};
+}
+
+const EventRow& MemoryRows::event_at(const EventPlace& place) const {
+  return place.run == kFleet ? fleet_events_[place.index] : entry_of(place.run).events[place.index].row;
 }
 
 Result<std::optional<Run>> MemoryRows::find(const std::string& id) {
@@ -492,16 +490,16 @@ std::vector<Run> MemoryRows::list(const Filter& filter) const {
   std::vector<Run> found;
   const auto parent = ids_.find(filter.parent);
   if (!filter.parent.empty() && parent == ids_.end()) return found;
-  for (auto entry = filter.before > 0 ? runs_.lower_bound(filter.before) : runs_.end();
-       entry != runs_.begin() && found.size() < filter.most;) {
-    const Entry& each = (--entry)->second;
+  for (const auto& [number, entry] : runs_.before(filter.before > 0 ? filter.before : next_run_)) {
+    if (found.size() >= filter.most) break;
+    const Entry& each = **entry;
     const RunRow& row = each.row;
     const Run& run = row.run;
     if (!filter.states.empty() && std::ranges::find(filter.states, run.state) == filter.states.end()) continue;
     if (!filter.parent.empty() && row.parent != parent->second->row.run.number) continue;
     if (!filter.agent.empty() && run.agent != filter.agent) continue;
     if (!filter.session.empty() && run.session != filter.session) continue;
-    found.push_back(filter.texts ? whole(each) : run);
+    found.push_back(filter.texts ? *whole(each) : run);
   }
   return found;
 }
@@ -522,12 +520,10 @@ Result<FeedPage> MemoryRows::feed(const std::string& cursor, std::uint32_t most)
   STINT_TRY(const std::int64_t after, read_cursor(cursor));
   FeedPage page;
   page.cursor = std::to_string(after);
-  auto item = std::ranges::upper_bound(feed_, after, {}, &FeedItem::number);
-  for (; item != feed_.end() && page.events.size() < most; ++item) {
-    if (item->run == kForgotten) continue;
-    const bool fleet = item->run == kFleet;
-    page.events.push_back(event_of(fleet ? fleet_events_[item->index] : runs_.at(item->run).events[item->index].row));
-    page.events.back().cursor = page.cursor = std::to_string(item->number);
+  for (const auto& [number, place] : feed_.after(after)) {
+    if (page.events.size() >= most) break;
+    page.events.push_back(event_of(event_at(*place)));
+    page.events.back().cursor = page.cursor = std::to_string(number);
   }
   return page;
 }
@@ -553,14 +549,14 @@ Result<std::optional<std::int64_t>> MemoryRows::place(const std::string& id, std
 
 Stats MemoryRows::stats() const {
   Stats stats;
-  for (const auto& [number, entry] : runs_) ++stats.runs[entry.row.run.state];
+  for (const auto& [number, entry] : runs_.after(0)) ++stats.runs[(*entry)->row.run.state];
   for (const auto& [number, agent] : agents_) {
     for (const auto& [rank, run] : agent.ready) stats.ready += is_kept(run) ? 0U : 1U;
   }
   for (const auto& [number, worker] : workers_) {
     stats.workers += worker.row.state != WorkerRow::State::dead ? 1U : 0U;
   }
-  stats.events = feed_.size() - forgotten_;
+  stats.events = feed_.size();
   return stats;
 }
 
@@ -578,10 +574,11 @@ std::vector<Spent> MemoryRows::spent(WallTime since) const {
 
 std::vector<RunRecord> MemoryRows::dump(RunNumber after, std::uint32_t most) const {
   std::vector<RunRecord> records;
-  for (auto at = runs_.upper_bound(after); at != runs_.end() && records.size() < most; ++at) {
-    const Entry& entry = at->second;
+  for (const auto& [number, kept] : runs_.after(after)) {
+    if (records.size() >= most) break;
+    const Entry& entry = **kept;
     RunRecord record;
-    record.run = whole(entry);
+    record.run = *whole(entry);
     record.rank = entry.row.rank;
     record.budget = entry.row.budget;
     record.budget_left = entry.row.budget_left;

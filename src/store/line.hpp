@@ -1,0 +1,82 @@
+/// Things by their numbers, which rise as they come: one after the other in a line, where a map would have a node and a
+/// way to it for each.
+///
+/// What is taken out leaves a gap, as it may be anywhere. Gaps at the front go at once, the others when they are more
+/// than half: so a line is never more than twice as long as what is in it. Adding, finding and taking out cost the same
+/// however long it is, but for the sweep, which is paid by those that were taken out, and for finding behind a sweep,
+/// which is a binary search. What is in it may be moved: who wants to point at things keeps pointers in it.
+#pragma once
+
+#include "stint/assert.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <ranges>
+
+namespace stint::store {
+
+template <class T>
+class Line {
+ public:
+  using Number = std::int64_t;
+  struct Slot {
+    Number number = 0;
+    std::optional<T> thing;  ///< none: a gap
+
+    [[nodiscard]] bool is_there() const noexcept { return thing.has_value(); }
+  };
+
+  /// Its number is higher than all before.
+  T& add(Number number, T thing) {
+    STINT_ASSERT(slots_.empty() || number > slots_.back().number);
+    return *slots_.emplace_back(number, std::move(thing)).thing;
+  }
+  /// Null: it is not there.
+  [[nodiscard]] T* find(Number number) noexcept {
+    const std::size_t at = position(number);
+    return at < slots_.size() && slots_[at].thing ? &*slots_[at].thing : nullptr;
+  }
+  [[nodiscard]] const T* find(Number number) const noexcept { return const_cast<Line*>(this)->find(number); }
+  /// One that is there.
+  void erase(Number number) {
+    const std::size_t at = position(number);
+    STINT_ASSERT(at < slots_.size() && slots_[at].thing);
+    slots_[at].thing.reset();
+    ++gaps_;
+    for (; !slots_.empty() && !slots_.front().thing; --gaps_) slots_.pop_front();
+    if (gaps_ * 2 <= slots_.size()) return;
+    std::erase_if(slots_, [](const Slot& slot) { return !slot.thing; });
+    gaps_ = 0;
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return slots_.size() - gaps_; }
+
+  /// Those with a higher number, in their order.
+  [[nodiscard]] auto after(Number number) const {
+    const auto first = std::ranges::upper_bound(slots_, number, {}, &Slot::number);
+    return std::ranges::subrange(first, slots_.end()) | std::views::filter(&Slot::is_there);
+  }
+  /// Those with a lower number, the last one first.
+  [[nodiscard]] auto before(Number number) const {
+    const auto end = std::ranges::lower_bound(slots_, number, {}, &Slot::number);
+    return std::ranges::subrange(slots_.begin(), end) | std::views::reverse | std::views::filter(&Slot::is_there);
+  }
+
+ private:
+  /// The size: none has it. If nothing was swept before it, it is as far from the first as its number; else it is
+  /// nearer.
+  [[nodiscard]] std::size_t position(Number number) const noexcept {
+    if (slots_.empty() || number < slots_.front().number) return slots_.size();
+    const auto far = static_cast<std::size_t>(std::min(number - slots_.front().number, std::ssize(slots_) - 1));
+    if (slots_[far].number == number) return far;
+    const auto end = slots_.begin() + static_cast<std::ptrdiff_t>(far);
+    const auto found = std::ranges::lower_bound(slots_.begin(), end, number, {}, &Slot::number);
+    return found != end && found->number == number ? static_cast<std::size_t>(found - slots_.begin()) : slots_.size();
+  }
+
+  std::deque<Slot> slots_;  // by number
+  std::size_t gaps_ = 0;    // of these
+};
+
+}  // namespace stint::store

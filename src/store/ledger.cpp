@@ -268,7 +268,7 @@ Result<> Ledger::check(const NewRun& fresh, const AgentRow& agent, Loan<const Ru
   return {};
 }
 
-Result<Accepted> Ledger::enqueue(NewRun fresh) {
+Result<Accepted> Ledger::enqueue(NewRun&& fresh) {
   STINT_TRY(const Loan<const AgentRow> agent, rows_.agent(fresh.agent));
   if (!agent) return fail(no_such_agent(fresh.agent));
   STINT_TRY(Loan<const RunRow> known, rows_.run(fresh.id));
@@ -562,7 +562,7 @@ Result<> Ledger::widen(SetNumber set) {
   return {};
 }
 
-Result<RunState> Ledger::settle_row(RunRow& row, Settlement settlement) {
+Result<RunState> Ledger::settle_row(RunRow& row, Settlement&& settlement) {
   const Settle settle = settlement.settle;
   STINT_TRY(const Loan<const AgentRow> agent, rows_.agent(row.agent));
   if (!agent) return fail(Errc::failed, "the agent of run '" + row.run.id + "' is not there");
@@ -606,7 +606,7 @@ Result<RunState> Ledger::settle_row(RunRow& row, Settlement settlement) {
   return next;
 }
 
-Result<std::optional<RunState>> Ledger::settle(WorkerNumber worker, Settlement settlement) {
+Result<std::optional<RunState>> Ledger::settle(WorkerNumber worker, Settlement&& settlement) {
   STINT_TRY(const Loan<RunRow> row, find_owned(worker, settlement.run, settlement.fence));
   if (!row) return std::nullopt;
   row->run.tokens += settlement.tokens;
@@ -660,9 +660,11 @@ Result<Ticked> Ledger::tick() {
     STINT_TRY(const bool lapsed, rows_.is_lapsed(worker.number, now()));
     if (!lapsed) continue;
     STINT_TRY(const std::vector<Loan<RunRow>> runs, rows_.owned(worker.number));
-    Settlement lost;
-    lost.settle = Settle::lost;
-    for (const Loan<RunRow>& row : runs) STINT_CHECK(settle_row(*row, lost));
+    for (const Loan<RunRow>& row : runs) {
+      Settlement lost;
+      lost.settle = Settle::lost;
+      STINT_CHECK(settle_row(*row, std::move(lost)));
+    }
     worker.state = WorkerRow::State::dead;
     STINT_CHECK(rows_.put(worker));
     ticked.buried.push_back(worker.number);

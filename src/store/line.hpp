@@ -35,19 +35,19 @@ class Line {
   }
   /// Null: it is not there.
   [[nodiscard]] T* find(Number number) noexcept {
-    const std::size_t at = position(number);
-    return at < slots_.size() && slots_[at].thing ? &*slots_[at].thing : nullptr;
+    Slot* const slot = slot_of(number);
+    return slot != nullptr && slot->thing ? &*slot->thing : nullptr;
   }
   [[nodiscard]] const T* find(Number number) const noexcept { return const_cast<Line*>(this)->find(number); }
   /// One that is there.
   void erase(Number number) {
-    const std::size_t at = position(number);
-    STINT_ASSERT(at < slots_.size() && slots_[at].thing);
-    slots_[at].thing.reset();
+    Slot* const slot = slot_of(number);
+    STINT_ASSERT(slot != nullptr && slot->thing);
+    slot->thing.reset();
     ++gaps_;
     for (; !slots_.empty() && !slots_.front().thing; --gaps_) slots_.pop_front();
     if (gaps_ * 2 <= slots_.size()) return;
-    std::erase_if(slots_, [](const Slot& slot) { return !slot.thing; });
+    std::erase_if(slots_, [](const Slot& each) { return !each.thing; });
     gaps_ = 0;
   }
   [[nodiscard]] std::size_t size() const noexcept { return slots_.size() - gaps_; }
@@ -64,15 +64,13 @@ class Line {
   }
 
  private:
-  /// The size: none has it. If nothing was swept before it, it is as far from the first as its number; else it is
-  /// nearer.
-  [[nodiscard]] std::size_t position(Number number) const noexcept {
-    if (slots_.empty() || number < slots_.front().number) return slots_.size();
-    const auto far = static_cast<std::size_t>(std::min(number - slots_.front().number, std::ssize(slots_) - 1));
-    if (slots_[far].number == number) return far;
-    const auto end = slots_.begin() + static_cast<std::ptrdiff_t>(far);
-    const auto found = std::ranges::lower_bound(slots_.begin(), end, number, {}, &Slot::number);
-    return found != end && found->number == number ? static_cast<std::size_t>(found - slots_.begin()) : slots_.size();
+  /// If nothing was swept before it, it is as far from the first as its number; else it is nearer.
+  [[nodiscard]] Slot* slot_of(Number number) noexcept {
+    if (slots_.empty() || number < slots_.front().number || number > slots_.back().number) return nullptr;
+    const auto far = slots_.begin() + std::min(number - slots_.front().number, std::ssize(slots_) - 1);
+    if (far->number == number) return &*far;
+    const auto found = std::ranges::lower_bound(slots_.begin(), far, number, {}, &Slot::number);
+    return found->number == number ? &*found : nullptr;
   }
 
   std::deque<Slot> slots_;  // by number

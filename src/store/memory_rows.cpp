@@ -25,8 +25,18 @@ bool can_expire(const Run& run) {
 
 bool is_asleep(const Run& run) { return run.not_before && run.hold != Hold::session && run.hold != Hold::none; }
 
-void add_to(std::vector<RunNumber>& runs, RunNumber run) { runs.insert(std::ranges::upper_bound(runs, run), run); }
-void take_from(std::vector<RunNumber>& runs, RunNumber run) { runs.erase(std::ranges::lower_bound(runs, run)); }
+/// What comes is mostly the last.
+template <class Sorted>
+void add_to(Sorted& sorted, const typename Sorted::value_type& item) {
+  const bool last = sorted.empty() || sorted.back() < item;
+  sorted.insert(last ? sorted.end() : std::ranges::upper_bound(sorted, item), item);
+}
+template <class Sorted>
+void take_from(Sorted& sorted, const typename Sorted::value_type& item) {
+  const auto found = std::ranges::lower_bound(sorted, item);
+  STINT_ASSERT(found != sorted.end() && *found == item);
+  sorted.erase(found);
+}
 
 template <class Due>
 void move_in(Due& due, std::optional<WallTime> from, std::optional<WallTime> to, RunNumber run) {
@@ -223,15 +233,18 @@ void MemoryRows::list(Entry& entry, Listing next) {
   }
   move_in(asleep_, last.asleep, next.asleep, number);
   move_in(expiring_, last.expiring, next.expiring, number);
-  move_in(finished_, last.finished, next.finished, number);
+  if (last.finished != next.finished) {
+    if (last.finished) take_from(finished_, {*last.finished, number});
+    if (next.finished) add_to(finished_, {*next.finished, number});
+  }
   if (last.parked_on != next.parked_on) {
     if (!last.parked_on.empty()) parked_[last.parked_on].erase(number);
     if (!next.parked_on.empty()) parked_[next.parked_on].insert(number);
   }
-  if (!last.in_session && next.in_session) add_to(sessions_[row.run.session], number);
+  if (!last.in_session && next.in_session) sessions_[row.run.session].push_back(entry);  // only when it is new
   if (last.in_session && !next.in_session) {
     const auto session = sessions_.find(row.run.session);
-    take_from(session->second, number);
+    entry.unlink();
     if (session->second.empty()) sessions_.erase(session);
   }
   entry.listing = std::move(next);
@@ -280,7 +293,9 @@ bool MemoryRows::is_kept(const RunRow& row, std::optional<WorkerNumber> from) co
 Result<std::vector<Loan<RunRow>>> MemoryRows::ready(AgentNumber agent, WorkerNumber by, WallTime now,
                                                     std::size_t most) {
   std::vector<Loan<RunRow>> found;
-  for (const auto& [rank, number] : agents_.at(agent).ready) {
+  const auto& ready = agents_.at(agent).ready;
+  found.reserve(std::min(most, ready.size()));
+  for (const auto& [rank, number] : ready) {
     if (found.size() >= most) break;
     RunRow& row = entry_of(number).row;
     const bool expired = row.run.expires_at && *row.run.expires_at <= now;
@@ -299,7 +314,7 @@ Result<std::vector<Loan<RunRow>>> MemoryRows::owned(WorkerNumber worker) {
 
 Result<Loan<RunRow>> MemoryRows::head_of(std::string_view session) {
   const auto found = sessions_.find(session);
-  return found == sessions_.end() ? Loan<RunRow>() : lend(entry_of(found->second.front()).row);
+  return found == sessions_.end() ? Loan<RunRow>() : lend(found->second.front().row);
 }
 
 Result<std::vector<RunNumber>> MemoryRows::children(RunNumber parent) {
@@ -449,11 +464,9 @@ Result<> MemoryRows::forget(RunNumber run) {
 
 // ---- looking -------------------------------------------------------------------------------------------------------
 
-std::optional<Run> MemoryRows::whole(const Entry& entry) {
-  std::optional<Run> run(entry.row.run);
-  run->input = entry.input;
-  run->result = entry.result;
-  return run;
+void MemoryRows::add_texts(Run& run, const Entry& entry) {
+  run.input = entry.input;
+  run.result = entry.result;
 }
 
 Event MemoryRows::event_of(const EventRow& row) const {
@@ -475,15 +488,25 @@ const EventRow& MemoryRows::event_at(const EventPlace& place) const {
 
 Result<std::optional<Run>> MemoryRows::find(const std::string& id) {
   const Entry* found = find_entry(id);
-  if (found != nullptr) return whole(*found);
-  if (id.empty() || id.size() >= domain::kRunIdLength) return std::nullopt;
-  for (const auto& [each, entry] : ids_) {  // a person has written a part of it: rare enough to look at all of them
+  if (found == nullptr) {
+    STINT_TRY(found, find_by_part(id));
+  }
+  if (found == nullptr) return std::nullopt;
+  Result<std::optional<Run>> run(std::in_place, found->row.run);
+  add_texts(**run, *found);
+  return run;
+}
+
+/// A person has written it: that is rare enough to look at all of them.
+Result<const MemoryRows::Entry*> MemoryRows::find_by_part(const std::string& id) const {
+  const Entry* found = nullptr;
+  if (id.empty() || id.size() >= domain::kRunIdLength) return found;
+  for (const auto& [each, entry] : ids_) {
     if (!each.starts_with(id)) continue;
     if (found != nullptr) return fail(Errc::invalid, "more than one run begins with '" + id + "'");
     found = entry;
   }
-  if (found == nullptr) return std::nullopt;
-  return whole(*found);
+  return found;
 }
 
 std::vector<Run> MemoryRows::list(const Filter& filter) const {
@@ -499,7 +522,8 @@ std::vector<Run> MemoryRows::list(const Filter& filter) const {
     if (!filter.parent.empty() && row.parent != parent->second->row.run.number) continue;
     if (!filter.agent.empty() && run.agent != filter.agent) continue;
     if (!filter.session.empty() && run.session != filter.session) continue;
-    found.push_back(filter.texts ? *whole(each) : run);
+    found.push_back(run);
+    if (filter.texts) add_texts(found.back(), each);
   }
   return found;
 }
@@ -578,7 +602,8 @@ std::vector<RunRecord> MemoryRows::dump(RunNumber after, std::uint32_t most) con
     if (records.size() >= most) break;
     const Entry& entry = **kept;
     RunRecord record;
-    record.run = *whole(entry);
+    record.run = entry.row.run;
+    add_texts(record.run, entry);
     record.rank = entry.row.rank;
     record.budget = entry.row.budget;
     record.budget_left = entry.row.budget_left;

@@ -1,9 +1,11 @@
 /// Rows in memory. Nothing survives the process.
 #pragma once
 
+#include "stint/detail/intrusive_list.hpp"
 #include "store/line.hpp"
 #include "store/rows.hpp"
 
+#include <deque>
 #include <set>
 #include <unordered_map>
 
@@ -73,7 +75,8 @@ class MemoryRows final : public Rows {
  private:
   struct TextHash {
     using is_transparent = void;
-    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>()(text); }
+    // Not noexcept: so the table keeps what it hashed, and does not do it again when it erases.
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
   struct Agent {
     AgentRow row;
@@ -102,7 +105,9 @@ class MemoryRows final : public Rows {
     std::int64_t number = 0;
     EventRow row;
   };
-  struct Entry {
+  struct Entry : stint::detail::Link<Entry> {  // of its session
+    explicit Entry(RunRow&& fresh) noexcept : row(std::move(fresh)) {}
+
     RunRow row;
     Listing listing;
     std::string input, result;
@@ -130,7 +135,8 @@ class MemoryRows final : public Rows {
   [[nodiscard]] GateUse use_of(const Gate& gate, std::uint32_t weight) const;
   [[nodiscard]] std::vector<Loan<RunRow>> rows_of(const Due& due, WallTime until, std::size_t most);
   [[nodiscard]] Entry* find_entry(std::string_view id);
-  [[nodiscard]] static std::optional<Run> whole(const Entry& entry);
+  Result<const Entry*> find_by_part(const std::string& id) const;
+  static void add_texts(Run& run, const Entry& entry);
 
   std::map<AgentNumber, Agent> agents_;
   std::map<std::string, AgentNumber, std::less<>> agent_names_;
@@ -141,9 +147,10 @@ class MemoryRows final : public Rows {
   Line<std::unique_ptr<Entry>> runs_;
   std::unordered_map<std::string_view, Entry*> ids_;  // the texts are those of the rows
   std::map<std::pair<AgentNumber, std::string>, RunNumber> keys_;
-  std::unordered_map<std::string, std::vector<RunNumber>, TextHash, std::equal_to<>> sessions_;  // unfinished, in order
-  std::map<std::string, std::set<RunNumber>, std::less<>> parked_;                               // by limit
-  Due asleep_, expiring_, finished_;
+  std::unordered_map<std::string, stint::detail::List<Entry>, TextHash, std::equal_to<>> sessions_;  // unfinished ones
+  std::map<std::string, std::set<RunNumber>, std::less<>> parked_;                                   // by limit
+  Due asleep_, expiring_;
+  std::deque<std::pair<WallTime, RunNumber>> finished_;  // in their order
   std::map<std::pair<std::chrono::sys_days, AgentNumber>, Spent> spent_;
   std::vector<EventRow> fleet_events_;
   Line<EventPlace> feed_;

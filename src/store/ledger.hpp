@@ -26,7 +26,7 @@ class Ledger {
   Result<> leave(WorkerNumber worker);
   Result<std::vector<WorkerState>> workers() { return rows_.worker_states(now()); }
 
-  /// Takes its texts, unless it fails.
+  /// Takes its texts, and settle() those of the settlement.
   Result<Accepted> enqueue(NewRun&& fresh);
   Result<std::vector<std::pair<std::string, domain::RunState>>> cancel(const std::string& id);
   Result<domain::RunState> resolve(const std::string& id, domain::Resolution how);

@@ -3,8 +3,8 @@
 ///
 /// What is taken out leaves a gap, as it may be anywhere. Gaps at the front go at once, the others when they are more
 /// than half: so a line is never more than twice as long as what is in it. Adding, finding and taking out cost the same
-/// however long it is, but for the sweep, which is paid by those that were taken out, and for finding behind a sweep,
-/// which is a binary search. What is in it may be moved: who wants to point at things keeps pointers in it.
+/// however long it is, but for the sweep, which is paid by those that were taken out, and for finding an old one before
+/// what was swept, which is a binary search. What is in it may be moved: who wants to point at things keeps pointers.
 #pragma once
 
 #include "stint/assert.hpp"
@@ -64,12 +64,12 @@ class Line {
   }
 
  private:
-  /// If nothing was swept before it, it is as far from the first as its number; else it is nearer.
+  /// If nothing was swept behind it, it is as far from the last as its number; else it is nearer.
   [[nodiscard]] Slot* slot_of(Number number) noexcept {
     if (slots_.empty() || number < slots_.front().number || number > slots_.back().number) return nullptr;
-    const auto far = slots_.begin() + std::min(number - slots_.front().number, std::ssize(slots_) - 1);
+    const auto far = slots_.end() - 1 - std::min(slots_.back().number - number, std::ssize(slots_) - 1);
     if (far->number == number) return &*far;
-    const auto found = std::ranges::lower_bound(slots_.begin(), far, number, {}, &Slot::number);
+    const auto found = std::ranges::lower_bound(far, slots_.end(), number, {}, &Slot::number);
     return found->number == number ? &*found : nullptr;
   }
 

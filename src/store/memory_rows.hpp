@@ -1,4 +1,4 @@
-/// Rows in memory. Nothing survives the process.
+/// Rows in memory, which lend what they keep and never fail. Nothing survives the process.
 #pragma once
 
 #include "stint/detail/intrusive_list.hpp"

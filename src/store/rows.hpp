@@ -18,8 +18,8 @@ struct Lent {
   }
 };
 /// A row to look at or to change: the very one that is kept, as in memory, or one that was read from a file. Null:
-/// there is none. Good until the step ends. Who changes it must put() it in the same step: what is kept has changed
-/// already.
+/// there is none. Good until the step ends; two loans of one row may be the same. Who changes it must put() it in that
+/// step: what is kept has changed already.
 template <class Row>
 using Loan = std::unique_ptr<Row, Lent>;
 template <class Row>

@@ -268,7 +268,7 @@ Result<> Ledger::check(const NewRun& fresh, const AgentRow& agent, Loan<const Ru
   return {};
 }
 
-Result<Accepted> Ledger::enqueue(NewRun fresh) {
+Result<Accepted> Ledger::enqueue(NewRun&& fresh) {
   STINT_TRY(const Loan<const AgentRow> agent, rows_.agent(fresh.agent));
   if (!agent) return fail(no_such_agent(fresh.agent));
   STINT_TRY(Loan<const RunRow> known, rows_.run(fresh.id));
@@ -440,8 +440,8 @@ Result<std::vector<Ready>> Ledger::ready(std::uint32_t most) {
   return found;
 }
 
-Result<Claim> Ledger::claim_of(const RunRow& row) {
-  Claim claim;
+Result<> Ledger::add_claim(const RunRow& row, std::vector<Claim>& claims) {
+  Claim& claim = claims.emplace_back();
   const Run& run = row.run;
   claim.run = run.number;
   claim.id = run.id;
@@ -455,7 +455,7 @@ Result<Claim> Ledger::claim_of(const RunRow& row) {
   claim.expires_at = run.expires_at;
   if (run.expires_at) claim.left = std::max<Duration>(*run.expires_at - now(), Duration::zero());
   STINT_TRY(claim.input, rows_.input(row.run.number));
-  return claim;
+  return {};
 }
 
 Result<bool> Ledger::is_kept(const RunRow& row, WorkerNumber from) {
@@ -541,8 +541,7 @@ Result<std::vector<Claim>> Ledger::claim(WorkerNumber worker, const std::string&
     run.started_at = now();
     if (!row.budget_until && row.budget) row.budget_until = later(now(), *row.budget);
     STINT_CHECK(save(row, "claimed"));
-    STINT_TRY(Claim claim, claim_of(row));
-    claims.push_back(std::move(claim));
+    STINT_CHECK(add_claim(row, claims));
   }
   return claims;
 }
@@ -550,10 +549,7 @@ Result<std::vector<Claim>> Ledger::claim(WorkerNumber worker, const std::string&
 Result<std::vector<Claim>> Ledger::owned(WorkerNumber worker) {
   STINT_TRY(const std::vector<Loan<RunRow>> rows, rows_.owned(worker));
   std::vector<Claim> claims;
-  for (const Loan<RunRow>& row : rows) {
-    STINT_TRY(Claim claim, claim_of(*row));
-    claims.push_back(std::move(claim));
-  }
+  for (const Loan<RunRow>& row : rows) STINT_CHECK(add_claim(*row, claims));
   return claims;
 }
 
@@ -566,7 +562,7 @@ Result<> Ledger::widen(SetNumber set) {
   return {};
 }
 
-Result<RunState> Ledger::settle_row(RunRow& row, Settlement settlement) {
+Result<RunState> Ledger::settle_row(RunRow& row, Settlement&& settlement) {
   const Settle settle = settlement.settle;
   STINT_TRY(const Loan<const AgentRow> agent, rows_.agent(row.agent));
   if (!agent) return fail(Errc::failed, "the agent of run '" + row.run.id + "' is not there");
@@ -610,7 +606,7 @@ Result<RunState> Ledger::settle_row(RunRow& row, Settlement settlement) {
   return next;
 }
 
-Result<std::optional<RunState>> Ledger::settle(WorkerNumber worker, Settlement settlement) {
+Result<std::optional<RunState>> Ledger::settle(WorkerNumber worker, Settlement&& settlement) {
   STINT_TRY(const Loan<RunRow> row, find_owned(worker, settlement.run, settlement.fence));
   if (!row) return std::nullopt;
   row->run.tokens += settlement.tokens;
@@ -664,9 +660,11 @@ Result<Ticked> Ledger::tick() {
     STINT_TRY(const bool lapsed, rows_.is_lapsed(worker.number, now()));
     if (!lapsed) continue;
     STINT_TRY(const std::vector<Loan<RunRow>> runs, rows_.owned(worker.number));
-    Settlement lost;
-    lost.settle = Settle::lost;
-    for (const Loan<RunRow>& row : runs) STINT_CHECK(settle_row(*row, lost));
+    for (const Loan<RunRow>& row : runs) {
+      Settlement lost;
+      lost.settle = Settle::lost;
+      STINT_CHECK(settle_row(*row, std::move(lost)));
+    }
     worker.state = WorkerRow::State::dead;
     STINT_CHECK(rows_.put(worker));
     ticked.buried.push_back(worker.number);

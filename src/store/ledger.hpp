@@ -26,7 +26,8 @@ class Ledger {
   Result<> leave(WorkerNumber worker);
   Result<std::vector<WorkerState>> workers() { return rows_.worker_states(now()); }
 
-  Result<Accepted> enqueue(NewRun fresh);
+  /// Takes its texts, and settle() those of the settlement.
+  Result<Accepted> enqueue(NewRun&& fresh);
   Result<std::vector<std::pair<std::string, domain::RunState>>> cancel(const std::string& id);
   Result<domain::RunState> resolve(const std::string& id, domain::Resolution how);
   Result<> answer(const std::string& id);
@@ -35,7 +36,7 @@ class Ledger {
   Result<std::vector<Claim>> claim(WorkerNumber worker, const std::string& agent, std::uint32_t most,
                                    const std::string& only);
   Result<std::vector<Claim>> owned(WorkerNumber worker);
-  Result<std::optional<domain::RunState>> settle(WorkerNumber worker, Settlement settlement);
+  Result<std::optional<domain::RunState>> settle(WorkerNumber worker, Settlement&& settlement);
   Result<bool> mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe);
   Result<bool> note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause, std::string data);
   Result<bool> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string_view text);
@@ -57,7 +58,7 @@ class Ledger {
   Result<> promote(const std::string& session);
   Result<> wake(RunRow& row, std::string cause);
   Result<> stop(RunRow& row, domain::Stop stop);
-  Result<domain::RunState> settle_row(RunRow& row, Settlement settlement);
+  Result<domain::RunState> settle_row(RunRow& row, Settlement&& settlement);
   Result<> widen(SetNumber set);
   Result<> pause(const std::string& limit, std::optional<WallTime> until, bool probed);
   /// As the agent sees it. The turn of one that has nothing to start is over. Of what is held above the run in question
@@ -72,7 +73,7 @@ class Ledger {
   /// What the worker may start now, each with the set that it will hold.
   Result<std::vector<Loan<RunRow>>> first_ones(WorkerNumber worker, const AgentRow& agent, std::uint32_t most);
   Result<std::vector<Loan<RunRow>>> named_one(WorkerNumber worker, const AgentRow& agent, const std::string& id);
-  Result<Claim> claim_of(const RunRow& row);
+  Result<> add_claim(const RunRow& row, std::vector<Claim>& claims);
   Result<> check(const NewRun& fresh, const AgentRow& agent, Loan<const RunRow>& parent);
 
   Rows& rows_;

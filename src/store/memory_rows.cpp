@@ -1,17 +1,12 @@
 // Invariants
 // 1. A run is in each index that its row said when it was put, and in no other: its entry keeps that as its listing.
-// The
-//    row itself is lent out and changed in place.
+//    The row itself is lent out, and changed in place.
 // 2. A row's number, id, agent, session, parent, key, rank and keeper never change.
-// 3. At least half of the feed is there: what is forgotten is only marked at first, as it may be in the middle.
 #include "store/memory_rows.hpp"
 
-#include "domain/run_id.hpp"
 #include "stint/assert.hpp"
-#include "store/words.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 namespace stint::store {
 namespace {
@@ -26,13 +21,23 @@ bool can_expire(const Run& run) {
 
 bool is_asleep(const Run& run) { return run.not_before && run.hold != Hold::session && run.hold != Hold::none; }
 
-void add_to(std::vector<RunNumber>& runs, RunNumber run) { runs.insert(std::ranges::upper_bound(runs, run), run); }
-void take_from(std::vector<RunNumber>& runs, RunNumber run) { runs.erase(std::ranges::lower_bound(runs, run)); }
+/// What comes is mostly the last.
+template <class Sorted>
+void add_to(Sorted& sorted, const typename Sorted::value_type& item) {
+  const bool last = sorted.empty() || sorted.back() < item;
+  sorted.insert(last ? sorted.end() : std::ranges::upper_bound(sorted, item), item);
+}
+template <class Sorted>
+void take_from(Sorted& sorted, const typename Sorted::value_type& item) {
+  const auto found = std::ranges::lower_bound(sorted, item);
+  STINT_ASSERT(found != sorted.end() && *found == item);
+  sorted.erase(found);
+}
 
 template <class Due>
 void move_in(Due& due, std::optional<WallTime> from, std::optional<WallTime> to, RunNumber run) {
   if (from == to) return;
-  if (from) due.erase({*from, run});
+  if (from) due.erase(due.find({*from, run}));
   if (to) due.emplace_hint(due.end(), *to, run);  // times mostly rise
 }
 
@@ -213,7 +218,7 @@ void MemoryRows::list(Entry& entry, Listing next) {
   const Listing& last = entry.listing;
   Agent& agent = agents_.at(row.agent);
   if (last.queued != next.queued) agent.queued += next.queued ? 1 : -1;
-  if (last.ready && !next.ready) agent.ready.erase({row.rank, number});
+  if (last.ready && !next.ready) agent.ready.erase(agent.ready.find({row.rank, number}));
   if (!last.ready && next.ready) agent.ready.emplace_hint(agent.ready.end(), row.rank, number);
   if (last.ready != next.ready && row.kept_for) agent.kept += next.ready ? 1 : -1;
   if (last.owner != next.owner || last.set != next.set) {
@@ -224,15 +229,18 @@ void MemoryRows::list(Entry& entry, Listing next) {
   }
   move_in(asleep_, last.asleep, next.asleep, number);
   move_in(expiring_, last.expiring, next.expiring, number);
-  move_in(finished_, last.finished, next.finished, number);
+  if (last.finished != next.finished) {
+    if (last.finished) take_from(finished_, {*last.finished, number});
+    if (next.finished) add_to(finished_, {*next.finished, number});
+  }
   if (last.parked_on != next.parked_on) {
     if (!last.parked_on.empty()) parked_[last.parked_on].erase(number);
     if (!next.parked_on.empty()) parked_[next.parked_on].insert(number);
   }
-  if (!last.in_session && next.in_session) add_to(sessions_[row.run.session], number);
+  if (!last.in_session && next.in_session) sessions_[row.run.session].push_back(entry);  // only when it is new
   if (last.in_session && !next.in_session) {
     const auto session = sessions_.find(row.run.session);
-    take_from(session->second, number);
+    entry.unlink();
     if (session->second.empty()) sessions_.erase(session);
   }
   entry.listing = std::move(next);
@@ -246,14 +254,20 @@ void MemoryRows::hold(SetNumber set, int runs) {
   }
 }
 
+MemoryRows::Entry& MemoryRows::entry_of(RunNumber run) const {
+  const auto* const found = runs_.find(run);
+  STINT_ASSERT(found != nullptr);
+  return **found;
+}
+
 MemoryRows::Entry* MemoryRows::find_entry(std::string_view id) {
   const auto found = ids_.find(id);
   return found == ids_.end() ? nullptr : found->second;
 }
 
 Result<Loan<RunRow>> MemoryRows::run(RunNumber number) {
-  const auto found = runs_.find(number);
-  return found == runs_.end() ? Loan<RunRow>() : lend(found->second.row);
+  const auto* const found = runs_.find(number);
+  return found == nullptr ? Loan<RunRow>() : lend((*found)->row);
 }
 
 Result<Loan<RunRow>> MemoryRows::run(std::string_view id) {
@@ -263,7 +277,7 @@ Result<Loan<RunRow>> MemoryRows::run(std::string_view id) {
 
 Result<Loan<RunRow>> MemoryRows::run_of_key(AgentNumber agent, std::string_view key) {
   const auto found = keys_.find({agent, std::string(key)});
-  return found == keys_.end() ? Loan<RunRow>() : lend(runs_.at(found->second).row);
+  return found == keys_.end() ? Loan<RunRow>() : lend(entry_of(found->second).row);
 }
 
 bool MemoryRows::is_kept(const RunRow& row, std::optional<WorkerNumber> from) const {
@@ -275,9 +289,11 @@ bool MemoryRows::is_kept(const RunRow& row, std::optional<WorkerNumber> from) co
 Result<std::vector<Loan<RunRow>>> MemoryRows::ready(AgentNumber agent, WorkerNumber by, WallTime now,
                                                     std::size_t most) {
   std::vector<Loan<RunRow>> found;
-  for (const auto& [rank, number] : agents_.at(agent).ready) {
+  const auto& ready = agents_.at(agent).ready;
+  found.reserve(std::min(most, ready.size()));
+  for (const auto& [rank, number] : ready) {
     if (found.size() >= most) break;
-    RunRow& row = runs_.at(number).row;
+    RunRow& row = entry_of(number).row;
     const bool expired = row.run.expires_at && *row.run.expires_at <= now;
     if (!expired && !is_kept(row, by)) found.push_back(lend(row));
   }
@@ -288,17 +304,17 @@ Result<std::vector<Loan<RunRow>>> MemoryRows::owned(WorkerNumber worker) {
   std::vector<Loan<RunRow>> found;
   const auto by = workers_.find(worker);
   if (by == workers_.end()) return found;
-  for (const RunNumber number : by->second.runs) found.push_back(lend(runs_.at(number).row));
+  for (const RunNumber number : by->second.runs) found.push_back(lend(entry_of(number).row));
   return found;
 }
 
 Result<Loan<RunRow>> MemoryRows::head_of(std::string_view session) {
   const auto found = sessions_.find(session);
-  return found == sessions_.end() ? Loan<RunRow>() : lend(runs_.at(found->second.front()).row);
+  return found == sessions_.end() ? Loan<RunRow>() : lend(found->second.front().row);
 }
 
 Result<std::vector<RunNumber>> MemoryRows::children(RunNumber parent) {
-  const std::set<RunNumber>& found = runs_.at(parent).children;
+  const std::set<RunNumber>& found = entry_of(parent).children;
   return std::vector<RunNumber>(found.begin(), found.end());
 }
 
@@ -306,7 +322,7 @@ Result<std::vector<Loan<RunRow>>> MemoryRows::parked_on(std::string_view limit) 
   std::vector<Loan<RunRow>> found;
   const auto parked = parked_.find(limit);
   if (parked == parked_.end()) return found;
-  for (const RunNumber number : parked->second) found.push_back(lend(runs_.at(number).row));
+  for (const RunNumber number : parked->second) found.push_back(lend(entry_of(number).row));
   return found;
 }
 
@@ -314,7 +330,7 @@ std::vector<Loan<RunRow>> MemoryRows::rows_of(const Due& due, WallTime until, st
   std::vector<Loan<RunRow>> found;
   for (const auto& [when, number] : due) {
     if (when > until || found.size() >= most) break;
-    found.push_back(lend(runs_.at(number).row));
+    found.push_back(lend(entry_of(number).row));
   }
   return found;
 }
@@ -338,7 +354,7 @@ Result<bool> MemoryRows::has_queued(AgentNumber agent, std::size_t least) { retu
 Result<bool> MemoryRows::has_ready(AgentNumber agent, WorkerNumber by) {
   const Agent& of = agents_.at(agent);
   if (of.kept == 0) return !of.ready.empty();  // nearly always
-  return std::ranges::any_of(of.ready, [&](const auto& run) { return !is_kept(runs_.at(run.second).row, by); });
+  return std::ranges::any_of(of.ready, [&](const auto& run) { return !is_kept(entry_of(run.second).row, by); });
 }
 Result<bool> MemoryRows::has_ready(AgentNumber agent) { return !agents_.at(agent).ready.empty(); }
 
@@ -357,44 +373,44 @@ Result<Queue> MemoryRows::queue(AgentNumber agent, std::size_t most) {
   return queue;
 }
 
-Result<Loan<RunRow>> MemoryRows::add(RunRow run, std::string input) {
-  run.run.number = next_run_++;
-  Entry& entry = runs_.try_emplace(runs_.end(), run.run.number)->second;
-  RunRow& row = entry.row = std::move(run);
+Result<Loan<RunRow>> MemoryRows::add(RunRow&& run, std::string input) {
+  const RunNumber number = run.run.number = next_run_++;
+  Entry& entry = *runs_.add(number, std::make_unique<Entry>(std::move(run)));
+  RunRow& row = entry.row;
   entry.input = std::move(input);
   entry.events.reserve(kEventsUsual);
   ids_.emplace(row.run.id, &entry);
-  if (!row.run.key.empty()) keys_.emplace(std::pair(row.agent, row.run.key), row.run.number);
-  if (row.parent != 0) runs_.at(row.parent).children.insert(row.run.number);
+  if (!row.run.key.empty()) keys_.emplace(std::pair(row.agent, row.run.key), number);
+  if (row.parent != 0) entry_of(row.parent).children.insert(number);
   list(entry, listing_of(row));
   return lend(row);
 }
 
 Result<> MemoryRows::put(const RunRow& run) {
-  Entry& entry = runs_.at(run.run.number);
+  Entry& entry = entry_of(run.run.number);
   STINT_ASSERT(&run == &entry.row);
   list(entry, listing_of(run));
   return {};
 }
 
-Result<std::string> MemoryRows::input(RunNumber run) { return runs_.at(run).input; }
+Result<std::string> MemoryRows::input(RunNumber run) { return entry_of(run).input; }
 
 Result<> MemoryRows::put_result(RunNumber run, std::string result) {
-  runs_.at(run).result = std::move(result);
+  entry_of(run).result = std::move(result);
   return {};
 }
 
-Result<> MemoryRows::add_event(EventRow event) {
+Result<> MemoryRows::add_event(EventRow&& event) {
   const std::int64_t number = next_event_++;
   if (event.run == kFleet) {
-    feed_.push_back({number, kFleet, fleet_events_.size()});
+    feed_.add(number, {kFleet, fleet_events_.size()});
     fleet_events_.push_back(std::move(event));
     return {};
   }
-  std::vector<KeptEvent>& events = runs_.at(event.run).events;
+  std::vector<KeptEvent>& events = entry_of(event.run).events;
   STINT_ASSERT(event.seq == std::ssize(events) + 1);  // without gaps, and none twice
-  feed_.push_back({number, event.run, events.size()});
-  events.push_back({number, std::move(event)});
+  feed_.add(number, {event.run, events.size()});
+  events.emplace_back(number, std::move(event));
   return {};
 }
 
@@ -407,7 +423,7 @@ Result<> MemoryRows::add_spent(AgentNumber agent, WallTime now, const Spending& 
 }
 
 Result<> MemoryRows::add_output(RunNumber run, std::string_view text) {
-  Output& output = runs_.at(run).output;
+  Output& output = entry_of(run).output;
   output.bytes += text.size();
   const std::size_t room = std::min(kOutputHeadMax - output.head.size(), text.size());
   output.head += text.substr(0, room);
@@ -417,7 +433,7 @@ Result<> MemoryRows::add_output(RunNumber run, std::string_view text) {
 }
 
 Result<> MemoryRows::put_output(RunNumber run, const Output& output) {
-  runs_.at(run).output = output;
+  entry_of(run).output = output;
   return {};
 }
 
@@ -431,167 +447,15 @@ Result<std::vector<RunNumber>> MemoryRows::finished_before(WallTime time, std::s
 }
 
 Result<> MemoryRows::forget(RunNumber run) {
-  Entry& entry = runs_.at(run);
+  Entry& entry = entry_of(run);
   list(entry, {});
-  forget_events(entry);
-  const auto parent = runs_.find(entry.row.parent);
-  if (parent != runs_.end()) parent->second.children.erase(run);
+  for (const KeptEvent& event : entry.events) feed_.erase(event.number);
+  const auto* const parent = runs_.find(entry.row.parent);
+  if (parent != nullptr) (*parent)->children.erase(run);
   if (!entry.row.run.key.empty()) keys_.erase({entry.row.agent, entry.row.run.key});
   ids_.erase(entry.row.run.id);
   runs_.erase(run);
   return {};
-}
-
-void MemoryRows::forget_events(const Entry& entry) {
-  for (const KeptEvent& event : entry.events) {
-    std::ranges::lower_bound(feed_, event.number, {}, &FeedItem::number)->run = kForgotten;
-  }
-  forgotten_ += entry.events.size();
-  for (; !feed_.empty() && feed_.front().run == kForgotten; --forgotten_) feed_.pop_front();
-  if (forgotten_ * 2 <= feed_.size()) return;
-  std::erase_if(feed_, [](const FeedItem& item) { return item.run == kForgotten; });
-  forgotten_ = 0;
-}
-
-// ---- looking -------------------------------------------------------------------------------------------------------
-
-Run MemoryRows::whole(const Entry& entry) {
-  Run run = entry.row.run;
-  run.input = entry.input;
-  run.result = entry.result;
-  return run;
-}
-
-Event MemoryRows::event_of(const EventRow& row) const {
-  return {.run = row.run == kFleet ? std::string() : runs_.at(row.run).row.run.id,
-          .seq = row.seq,
-          .fence = row.fence,
-          .cause = row.cause,
-          .state = row.state,
-          .hold = row.hold,
-          .worker = row.worker,
-          .error = row.error,
-          .data = row.data,
-          .at = row.at};
-}
-
-Result<std::optional<Run>> MemoryRows::find(const std::string& id) {
-  const Entry* found = find_entry(id);
-  if (found != nullptr) return whole(*found);
-  if (id.empty() || id.size() >= domain::kRunIdLength) return std::nullopt;
-  for (const auto& [each, entry] : ids_) {  // a person has written a part of it: rare enough to look at all of them
-    if (!each.starts_with(id)) continue;
-    if (found != nullptr) return fail(Errc::invalid, "more than one run begins with '" + id + "'");
-    found = entry;
-  }
-  if (found == nullptr) return std::nullopt;
-  return whole(*found);
-}
-
-std::vector<Run> MemoryRows::list(const Filter& filter) const {
-  std::vector<Run> found;
-  const auto parent = ids_.find(filter.parent);
-  if (!filter.parent.empty() && parent == ids_.end()) return found;
-  for (auto entry = filter.before > 0 ? runs_.lower_bound(filter.before) : runs_.end();
-       entry != runs_.begin() && found.size() < filter.most;) {
-    const Entry& each = (--entry)->second;
-    const RunRow& row = each.row;
-    const Run& run = row.run;
-    if (!filter.states.empty() && std::ranges::find(filter.states, run.state) == filter.states.end()) continue;
-    if (!filter.parent.empty() && row.parent != parent->second->row.run.number) continue;
-    if (!filter.agent.empty() && run.agent != filter.agent) continue;
-    if (!filter.session.empty() && run.session != filter.session) continue;
-    found.push_back(filter.texts ? whole(each) : run);
-  }
-  return found;
-}
-
-Result<std::vector<Event>> MemoryRows::events(const std::string& id, std::int64_t after, std::uint32_t most) {
-  const Entry* const found = find_entry(id);
-  if (found == nullptr) return fail(no_such_run(id));
-  std::vector<Event> page;
-  for (auto i = static_cast<std::size_t>(std::max<std::int64_t>(after, 0)); i < found->events.size(); ++i) {
-    if (page.size() >= most) break;
-    page.push_back(event_of(found->events[i].row));
-  }
-  return page;
-}
-
-Result<FeedPage> MemoryRows::feed(const std::string& cursor, std::uint32_t most) {
-  if (cursor == kFeedNow) return FeedPage{{}, std::to_string(next_event_ - 1)};
-  STINT_TRY(const std::int64_t after, read_cursor(cursor));
-  FeedPage page;
-  page.cursor = std::to_string(after);
-  auto item = std::ranges::upper_bound(feed_, after, {}, &FeedItem::number);
-  for (; item != feed_.end() && page.events.size() < most; ++item) {
-    if (item->run == kForgotten) continue;
-    const bool fleet = item->run == kFleet;
-    page.events.push_back(event_of(fleet ? fleet_events_[item->index] : runs_.at(item->run).events[item->index].row));
-    page.events.back().cursor = page.cursor = std::to_string(item->number);
-  }
-  return page;
-}
-
-Result<Output> MemoryRows::output(const std::string& id) {
-  const Entry* const found = find_entry(id);
-  if (found == nullptr) return fail(no_such_run(id));
-  return found->output;
-}
-
-Result<std::optional<std::int64_t>> MemoryRows::place(const std::string& id, std::int64_t most) {
-  const Entry* const found = find_entry(id);
-  if (found == nullptr) return fail(no_such_run(id));
-  const RunRow& row = found->row;
-  const auto& ready = agents_.at(row.agent).ready;
-  std::int64_t place = 1;
-  for (const auto& [rank, number] : ready) {
-    if (number == row.run.number || place >= most) return place;
-    if (!is_kept(number)) ++place;
-  }
-  return std::nullopt;
-}
-
-Stats MemoryRows::stats() const {
-  Stats stats;
-  for (const auto& [number, entry] : runs_) ++stats.runs[entry.row.run.state];
-  for (const auto& [number, agent] : agents_) {
-    for (const auto& [rank, run] : agent.ready) stats.ready += is_kept(run) ? 0U : 1U;
-  }
-  for (const auto& [number, worker] : workers_) {
-    stats.workers += worker.row.state != WorkerRow::State::dead ? 1U : 0U;
-  }
-  stats.events = feed_.size() - forgotten_;
-  return stats;
-}
-
-std::vector<Spent> MemoryRows::spent(WallTime since) const {
-  std::vector<Spent> found;
-  for (auto at = spent_.lower_bound({std::chrono::floor<std::chrono::days>(since), 0}); at != spent_.end(); ++at) {
-    const auto& [day, agent] = at->first;
-    Spent& spent = found.emplace_back(at->second);
-    spent.day = day_of(day);
-    spent.agent = agents_.at(agent).row.entry.name;
-  }
-  std::ranges::sort(found, {}, [](const Spent& spent) { return std::tie(spent.day, spent.agent); });
-  return found;
-}
-
-std::vector<RunRecord> MemoryRows::dump(RunNumber after, std::uint32_t most) const {
-  std::vector<RunRecord> records;
-  for (auto at = runs_.upper_bound(after); at != runs_.end() && records.size() < most; ++at) {
-    const Entry& entry = at->second;
-    RunRecord record;
-    record.run = whole(entry);
-    record.rank = entry.row.rank;
-    record.budget = entry.row.budget;
-    record.budget_left = entry.row.budget_left;
-    record.budget_until = entry.row.budget_until;
-    record.parked_on = entry.row.parked_on;
-    for (const KeptEvent& event : entry.events) record.events.push_back(event_of(event.row));
-    record.output = entry.output;
-    records.push_back(std::move(record));
-  }
-  return records;
 }
 
 }  // namespace stint::store

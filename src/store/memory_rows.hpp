@@ -1,6 +1,8 @@
-/// Rows in memory. Nothing survives the process.
+/// Rows in memory, which lend what they keep and never fail. Nothing survives the process.
 #pragma once
 
+#include "stint/detail/intrusive_list.hpp"
+#include "store/line.hpp"
 #include "store/rows.hpp"
 
 #include <deque>
@@ -47,11 +49,11 @@ class MemoryRows final : public Rows {
   Result<bool> has_ready(AgentNumber agent, WorkerNumber by) override;
   Result<bool> has_ready(AgentNumber agent) override;
   Result<Queue> queue(AgentNumber agent, std::size_t most) override;
-  Result<Loan<RunRow>> add(RunRow run, std::string input) override;
+  Result<Loan<RunRow>> add(RunRow&& run, std::string input) override;
   Result<> put(const RunRow& run) override;
   Result<std::string> input(RunNumber run) override;
   Result<> put_result(RunNumber run, std::string result) override;
-  Result<> add_event(EventRow event) override;
+  Result<> add_event(EventRow&& event) override;
   Result<> add_spent(AgentNumber agent, WallTime now, const Spending& spending) override;
   Result<> add_output(RunNumber run, std::string_view text) override;
   Result<> put_output(RunNumber run, const Output& output) override;
@@ -73,7 +75,8 @@ class MemoryRows final : public Rows {
  private:
   struct TextHash {
     using is_transparent = void;
-    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>()(text); }
+    // Not noexcept: so the table keeps what it hashed, and does not do it again when it erases.
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
   struct Agent {
     AgentRow row;
@@ -102,7 +105,9 @@ class MemoryRows final : public Rows {
     std::int64_t number = 0;
     EventRow row;
   };
-  struct Entry {
+  struct Entry : stint::detail::Link<Entry> {  // of its session
+    explicit Entry(RunRow&& fresh) noexcept : row(std::move(fresh)) {}
+
     RunRow row;
     Listing listing;
     std::string input, result;
@@ -110,27 +115,28 @@ class MemoryRows final : public Rows {
     std::vector<KeptEvent> events;
     Output output;
   };
-  struct FeedItem {
-    std::int64_t number = 0;
-    RunNumber run = 0;      // kFleet, kForgotten
-    std::size_t index = 0;  // among the events of its run
+  struct EventPlace {
+    RunNumber run = 0;
+    std::size_t index = 0;  // among its events
   };
-  static constexpr RunNumber kFleet = 0, kForgotten = -1;
+  static constexpr RunNumber kFleet = 0;
   static constexpr std::size_t kEventsUsual = 3;  // it comes, is claimed and ends
   using Due = std::set<std::pair<WallTime, RunNumber>>;
 
   [[nodiscard]] static Listing listing_of(const RunRow& row);
   void list(Entry& entry, Listing next);
   void hold(SetNumber set, int runs);
-  void forget_events(const Entry& entry);
   [[nodiscard]] Event event_of(const EventRow& row) const;
+  [[nodiscard]] const EventRow& event_at(const EventPlace& place) const;
+  [[nodiscard]] Entry& entry_of(RunNumber run) const;  // of one that is there
   [[nodiscard]] bool is_kept(const RunRow& row, std::optional<WorkerNumber> from = {}) const;
-  [[nodiscard]] bool is_kept(RunNumber run) const { return is_kept(runs_.at(run).row); }
+  [[nodiscard]] bool is_kept(RunNumber run) const { return is_kept(entry_of(run).row); }
   [[nodiscard]] const Members& members_of(SetNumber set) const;
   [[nodiscard]] GateUse use_of(const Gate& gate, std::uint32_t weight) const;
   [[nodiscard]] std::vector<Loan<RunRow>> rows_of(const Due& due, WallTime until, std::size_t most);
   [[nodiscard]] Entry* find_entry(std::string_view id);
-  [[nodiscard]] static Run whole(const Entry& entry);
+  Result<const Entry*> find_by_part(const std::string& id) const;
+  static void add_texts(Run& run, const Entry& entry);
 
   std::map<AgentNumber, Agent> agents_;
   std::map<std::string, AgentNumber, std::less<>> agent_names_;
@@ -138,16 +144,16 @@ class MemoryRows final : public Rows {
   std::map<std::string, GateNumber, std::less<>> gate_names_;
   std::vector<Members> sets_;  // set n is at n - 1
   std::map<WorkerNumber, Worker> workers_;
-  std::map<RunNumber, Entry> runs_;
+  Line<std::unique_ptr<Entry>> runs_;
   std::unordered_map<std::string_view, Entry*> ids_;  // the texts are those of the rows
   std::map<std::pair<AgentNumber, std::string>, RunNumber> keys_;
-  std::unordered_map<std::string, std::vector<RunNumber>, TextHash, std::equal_to<>> sessions_;  // unfinished, in order
-  std::map<std::string, std::set<RunNumber>, std::less<>> parked_;                               // by limit
-  Due asleep_, expiring_, finished_;
+  std::unordered_map<std::string, stint::detail::List<Entry>, TextHash, std::equal_to<>> sessions_;  // unfinished ones
+  std::map<std::string, std::set<RunNumber>, std::less<>> parked_;                                   // by limit
+  Due asleep_, expiring_;
+  std::deque<std::pair<WallTime, RunNumber>> finished_;  // in their order
   std::map<std::pair<std::chrono::sys_days, AgentNumber>, Spent> spent_;
   std::vector<EventRow> fleet_events_;
-  std::deque<FeedItem> feed_;  // by number
-  std::size_t forgotten_ = 0;  // of these
+  Line<EventPlace> feed_;
   std::int64_t next_event_ = 1;
   RunNumber next_run_ = 1;
 };

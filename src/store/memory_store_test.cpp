@@ -41,16 +41,69 @@ TEST(Ledger, nested_runs_make_a_set_of_limits_once) {
   NewRun run;
   run.id = "aaaaaaaaaaaa";
   run.agent = "a";
-  ASSERT_TRUE(ledger.enqueue(run));
+  ASSERT_TRUE(ledger.enqueue(NewRun(run)));
   ASSERT_EQ(ledger.claim(worker, "a", 1, {})->size(), 1U);
   run.parent = run.id;
   run.agent = "both";
   for (const char* const id : {"baaaaaaaaaaa", "caaaaaaaaaaa", "daaaaaaaaaaa"}) {
     run.id = id;
-    ASSERT_TRUE(ledger.enqueue(run));
+    ASSERT_TRUE(ledger.enqueue(NewRun(run)));
     EXPECT_EQ(ledger.claim(worker, "both", 1, id)->size(), 1U);
     EXPECT_EQ(rows.sets_with(rows.gate("two")->number)->size(), 2U) << "the agent's, and one";
   }
+}
+
+TEST(MemoryRows, what_is_forgotten_in_the_middle_of_the_feed_is_not_missed) {
+  WallTime now(std::chrono::hours(1));
+  const domain::Ambient ambient{.wall_now = [&] { return now; }, .random = [] { return std::uint64_t{0}; }};
+  MemoryRows rows;
+  Ledger ledger(rows, ambient);
+  AgentEntry a;
+  a.name = "a";
+  ASSERT_TRUE(ledger.define(a) && ledger.resize("limit", 1));
+  const WorkerNumber worker = ledger.enrol("w").value();
+  const auto id_of = [](char first) { return std::string(1, first) + "aaaaaaaaaaa"; };
+  for (const char first : std::string_view("abcdefgh")) {
+    NewRun run;
+    run.id = id_of(first);
+    run.agent = "a";
+    ASSERT_TRUE(ledger.enqueue(std::move(run)));
+  }
+  for (const char first : std::string_view("bcdefg")) {
+    const auto claims = ledger.claim(worker, "a", 1, id_of(first)).value();
+    ASSERT_EQ(claims.size(), 1U);
+    Settlement settlement;
+    settlement.run = claims[0].run;
+    settlement.fence = claims[0].fence;
+    settlement.settle = domain::Settle::succeeded;
+    ASSERT_EQ(ledger.settle(worker, std::move(settlement)).value(), domain::RunState::succeeded);
+    now += 1s;
+  }
+  const FeedPage whole = rows.feed("", 100).value();
+  ASSERT_EQ(whole.events.size(), 1U + 8 + 6 * 2);
+  for (const char last : std::string_view("bcdefg")) {  // in the order in which they ended
+    ASSERT_EQ(ledger.prune(now, 1).value(), 1U);
+    std::vector<std::string> expected;
+    for (const Event& event : whole.events) {
+      if (event.run.empty() || event.run.front() == 'a' || event.run.front() > last) expected.push_back(event.cursor);
+    }
+    std::vector<std::string> told;
+    for (const Event& event : rows.feed("", 100)->events) {
+      told.push_back(event.cursor);
+      EXPECT_TRUE(event.run.empty() || rows.find(event.run).value()) << event.run;
+    }
+    EXPECT_EQ(told, expected);
+    EXPECT_EQ(rows.stats().events, expected.size());
+    for (const Event& event : whole.events) {  // also after one that is gone
+      const FeedPage next = rows.feed(event.cursor, 1).value();
+      const auto at = std::ranges::find_if(
+          expected, [&](const std::string& each) { return std::stoi(each) > std::stoi(event.cursor); });
+      ASSERT_EQ(next.events.empty(), at == expected.end());
+      if (!next.events.empty()) EXPECT_EQ(next.events.front().cursor, *at);
+    }
+  }
+  EXPECT_EQ(rows.list({}).size(), 2U);
+  EXPECT_EQ(rows.dump(0, 9).back().run.id, id_of('h'));
 }
 
 }  // namespace

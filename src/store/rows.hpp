@@ -18,8 +18,8 @@ struct Lent {
   }
 };
 /// A row to look at or to change: the very one that is kept, as in memory, or one that was read from a file. Null:
-/// there is none. Good until the step ends. Who changes it must put() it in the same step: what is kept has changed
-/// already.
+/// there is none. Good until the step ends; two loans of one row may be the same. Who changes it must put() it in that
+/// step: what is kept has changed already.
 template <class Row>
 using Loan = std::unique_ptr<Row, Lent>;
 template <class Row>
@@ -157,12 +157,12 @@ class Rows {
   /// Of those that are ready and that no living worker keeps.
   virtual Result<Queue> queue(AgentNumber agent, std::size_t most) = 0;
   /// Gives it its number.
-  virtual Result<Loan<RunRow>> add(RunRow run, std::string input) = 0;
+  virtual Result<Loan<RunRow>> add(RunRow&& run, std::string input) = 0;
   /// One that was lent.
   virtual Result<> put(const RunRow& run) = 0;
   virtual Result<std::string> input(RunNumber run) = 0;
   virtual Result<> put_result(RunNumber run, std::string result) = 0;
-  virtual Result<> add_event(EventRow event) = 0;
+  virtual Result<> add_event(EventRow&& event) = 0;
   virtual Result<> add_spent(AgentNumber agent, WallTime now, const Spending& spending) = 0;
   virtual Result<> add_output(RunNumber run, std::string_view text) = 0;
   virtual Result<> put_output(RunNumber run, const Output& output) = 0;  ///< there was none

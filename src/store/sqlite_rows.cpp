@@ -457,7 +457,7 @@ Result<Queue> SqliteRows::queue(AgentNumber agent, std::size_t most) {
   return found;
 }
 
-Result<Loan<RunRow>> SqliteRows::add(RunRow fresh, std::string input) {
+Result<Loan<RunRow>> SqliteRows::add(RunRow&& fresh, std::string input) {
   auto made = std::make_unique<RunRow>(std::move(fresh));
   RunRow& row = *made;
   Run& run = row.run;
@@ -515,7 +515,7 @@ Result<> SqliteRows::put_result(RunNumber run, std::string result) {
   return query.bind(1, run).bind(2, result).run();
 }
 
-Result<> SqliteRows::add_event(EventRow event) {
+Result<> SqliteRows::add_event(EventRow&& event) {
   events_.push_back(std::move(event));
   return {};
 }

@@ -52,11 +52,11 @@ class SqliteRows final : public Rows {
   Result<bool> has_ready(AgentNumber agent, WorkerNumber by) override;
   Result<bool> has_ready(AgentNumber agent) override;
   Result<Queue> queue(AgentNumber agent, std::size_t most) override;
-  Result<Loan<RunRow>> add(RunRow run, std::string input) override;
+  Result<Loan<RunRow>> add(RunRow&& run, std::string input) override;
   Result<> put(const RunRow& run) override;
   Result<std::string> input(RunNumber run) override;
   Result<> put_result(RunNumber run, std::string result) override;
-  Result<> add_event(EventRow event) override;
+  Result<> add_event(EventRow&& event) override;
   Result<> add_spent(AgentNumber agent, WallTime now, const Spending& spending) override;
   Result<> add_output(RunNumber run, std::string_view text) override;
   Result<> put_output(RunNumber run, const Output& output) override;

@@ -1,5 +1,6 @@
 #include "wire/fleet.hpp"
 
+#include "wire/json.hpp"
 #include "wire/time_text.hpp"
 #include "wire/values.hpp"
 
@@ -290,15 +291,23 @@ std::string resolved_to_json(std::string_view id, RunState state) {
 
 std::string resumed_to_json(std::uint64_t woken) { return json::serialize(json::object{{"woken", woken}}); }
 
-std::string short_success(std::string_view result) {
-  return json::serialize(json::object{{"status", "success"}, {"result", text_value(result)}});
+namespace {
+
+/// The beginning, a text, the end.
+std::string around(std::string_view begin, std::string_view text) {
+  std::string out;
+  out.reserve(begin.size() + text.size() + 3);  // in most cases
+  out += begin;
+  append_text(out, text);
+  out += '}';
+  return out;
 }
-std::string short_error(std::string_view error) {
-  return json::serialize(json::object{{"status", "error"}, {"error", text_value(error)}});
-}
-std::string short_refusal(std::string_view detail) {
-  return json::serialize(json::object{{"detail", text_value(detail)}});
-}
+
+}  // namespace
+
+std::string short_success(std::string_view result) { return around(R"({"status":"success","result":)", result); }
+std::string short_error(std::string_view error) { return around(R"({"status":"error","error":)", error); }
+std::string short_refusal(std::string_view detail) { return around(R"({"detail":)", detail); }
 
 // ---- requests ------------------------------------------------------------------------------------------------------
 

@@ -38,7 +38,9 @@ class Api final : public Handler {
  private:
   struct Call;
   struct Route;
+  struct Found;
   static const std::vector<Route>& table();
+  static Found find(const Request& request);
 
   Task<Response> submit(Call call);
   Task<Response> list(Call call);
@@ -67,6 +69,7 @@ class Api final : public Handler {
   Task<Response> short_run(Call call);
   Task<Response> front(Call call);
 
+  Task<Response> answer_run(const Route& route, Call call);
   Task<std::optional<Response>> refuse_run(const Route& route, const Call& call);
   Task<Result<engine::RunView>> wait_for(std::string id, bool keep, Exchange& exchange);
   Task<> tell_run(class EventStream& events, std::string id, std::int64_t after, bool with_output);

@@ -12,7 +12,7 @@ using net::lower;
 using net::starts_with_nocase;
 
 bool all_digits(std::string_view text) noexcept {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 bool is_host_byte(char c) noexcept {

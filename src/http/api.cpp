@@ -123,9 +123,8 @@ struct Api::Route {
       begin = end + 1;
     }
   }
-  /// Whether the path is this one; `id` gets what stands for `{…}`.
+  /// Whether the path, of as many parts, is this one; `id` gets what stands for `{…}`.
   bool matches(const std::vector<std::string_view>& segments, std::string_view& id) const noexcept {
-    if (segments.size() != count) return false;
     for (std::size_t at = 0; at < count; ++at) {
       if (parts[at].empty()) {
         id = segments[at];
@@ -179,6 +178,16 @@ const std::vector<Api::Route>& Api::table() {
   return routes;
 }
 
+/// Those of so many parts.
+const std::vector<const Api::Route*>& Api::table(std::size_t parts) {
+  static const auto by_parts = [] {
+    std::array<std::vector<const Route*>, Route::kPartsMax + 2> lists;  // the last one stays empty
+    for (const Route& route : table()) lists[route.count].push_back(&route);
+    return lists;
+  }();
+  return by_parts[std::min(parts, by_parts.size() - 1)];
+}
+
 std::vector<Api::RouteName> Api::routes() {
   std::vector<RouteName> names;
   for (const Route& route : table()) names.push_back({route.method, route.path});
@@ -197,14 +206,14 @@ struct Api::Found {
 Api::Found Api::find(const Request& request) {
   Found found;
   const bool head = request.method == "HEAD";
-  for (const Route& route : table()) {
-    if (!route.matches(request.segments(), found.id)) continue;
-    if (route.method == request.method || (head && route.method == "GET")) {
-      found.route = &route;
+  for (const Route* const route : table(request.segments().size())) {
+    if (!route->matches(request.segments(), found.id)) continue;
+    if (route->method == request.method || (head && route->method == "GET")) {
+      found.route = route;
       break;
     }
-    found.allowed += (found.allowed.empty() ? "" : ", ") + std::string(route.method);
-    if (route.method == "GET") found.allowed += ", HEAD";
+    found.allowed += (found.allowed.empty() ? "" : ", ") + std::string(route->method);
+    if (route->method == "GET") found.allowed += ", HEAD";
   }
   return found;
 }

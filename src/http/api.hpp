@@ -40,6 +40,7 @@ class Api final : public Handler {
   struct Route;
   struct Found;
   static const std::vector<Route>& table();
+  static const std::vector<const Route*>& table(std::size_t parts);
   static Found find(const Request& request);
 
   Task<Response> submit(Call call);

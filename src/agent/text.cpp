@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <cstring>
 
 namespace stint::agent {
 namespace {
@@ -98,6 +100,14 @@ std::string snake_case(std::string_view key) {
 
 std::optional<std::size_t> utf8_error(std::string_view text) noexcept {
   for (std::size_t at = 0; at < text.size();) {
+    std::uint64_t eight = 0;  // most text is plain: eight characters at a time
+    if (text.size() - at >= sizeof(eight)) {
+      std::memcpy(&eight, text.data() + at, sizeof(eight));
+      if ((eight & 0x8080808080808080) == 0) {
+        at += sizeof(eight);
+        continue;
+      }
+    }
     const std::size_t size = character_size(text.substr(at));
     if (size == 0) return at;
     at += size;

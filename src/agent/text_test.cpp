@@ -34,6 +34,13 @@ TEST(Text, utf8_is_checked_strictly) {
   EXPECT_EQ(utf8_error("\xED\xA0\x80"), 0U);      // surrogate
   EXPECT_EQ(utf8_error("\xF4\x90\x80\x80"), 0U);  // beyond Unicode
   EXPECT_EQ(utf8_error("x\xE2\x82"), 1U);         // cut off
+  for (std::size_t at = 0; at < 40; ++at) {
+    std::string text(40, 'x');
+    text[at] = '\xff';
+    EXPECT_EQ(utf8_error(text), at);
+    text.replace(at, 1, "€");
+    EXPECT_EQ(utf8_error(text), std::nullopt);
+  }
 }
 
 TEST(Text, commas_within_parentheses_do_not_split) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 
@@ -109,9 +110,37 @@ enum class ForRuns : std::uint8_t {
 };
 
 struct Api::Route {
+  static constexpr std::size_t kPartsMax = 4;
+
+  Route(std::string_view of_method, std::string_view of_path, Task<Response> (Api::*by)(Call),
+        ForRuns may = ForRuns::never)
+      : method(of_method), path(of_path), handler(by), for_runs(may) {
+    for (std::size_t begin = 1; begin < path.size(); ++count) {
+      STINT_ASSERT(count < kPartsMax);
+      const std::size_t end = std::min(path.find('/', begin), path.size());
+      parts[count] = path.substr(begin, end - begin);
+      if (parts[count].starts_with('{')) parts[count] = {};
+      begin = end + 1;
+    }
+  }
+  /// Whether the path, of as many parts, is this one; `id` gets what stands for `{…}`.
+  bool matches(const std::vector<std::string_view>& segments, std::string_view& id) const noexcept {
+    for (std::size_t at = 0; at < count; ++at) {
+      if (parts[at].empty()) {
+        id = segments[at];
+        if (id.empty()) return false;
+      } else if (parts[at] != segments[at]) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   std::string_view method, path;  // {id} stands for one segment
   Task<Response> (Api::*handler)(Call);
-  ForRuns for_runs = ForRuns::never;
+  ForRuns for_runs;
+  std::array<std::string_view, kPartsMax> parts{};  // of the path; empty: any segment
+  std::size_t count = 0;
 };
 
 const std::vector<Api::Route>& Api::table() {
@@ -149,6 +178,16 @@ const std::vector<Api::Route>& Api::table() {
   return routes;
 }
 
+/// Those of so many parts.
+const std::vector<const Api::Route*>& Api::table(std::size_t parts) {
+  static const auto by_parts = [] {
+    std::array<std::vector<const Route*>, Route::kPartsMax + 2> lists;  // the last one stays empty
+    for (const Route& route : table()) lists[route.count].push_back(&route);
+    return lists;
+  }();
+  return by_parts[std::min(parts, by_parts.size() - 1)];
+}
+
 std::vector<Api::RouteName> Api::routes() {
   std::vector<RouteName> names;
   for (const Route& route : table()) names.push_back({route.method, route.path});
@@ -157,55 +196,58 @@ std::vector<Api::RouteName> Api::routes() {
 
 bool Api::is_open(const Request& request) { return request.path() == "/healthz" || request.path() == "/readyz"; }
 
+/// Where a request goes.
+struct Api::Found {
+  const Route* route = nullptr;  // none: nothing is there, or `allowed` says how it can be asked
+  std::string_view id{};
+  std::string allowed{};
+};
+
+Api::Found Api::find(const Request& request) {
+  Found found;
+  const bool head = request.method == "HEAD";
+  for (const Route* const route : table(request.segments().size())) {
+    if (!route->matches(request.segments(), found.id)) continue;
+    if (route->method == request.method || (head && route->method == "GET")) {
+      found.route = route;
+      break;
+    }
+    found.allowed += (found.allowed.empty() ? "" : ", ") + std::string(route->method);
+    if (route->method == "GET") found.allowed += ", HEAD";
+  }
+  return found;
+}
+
 namespace {
 
-/// Whether the path is the pattern's; `id` gets what stands for `{…}`.
-bool matches(std::string_view pattern, const std::vector<std::string_view>& segments, std::string& id) {
-  std::size_t at = 0;
-  std::size_t begin = 1;
-  while (begin < pattern.size()) {
-    const std::size_t end = std::min(pattern.find('/', begin), pattern.size());
-    const std::string_view part = pattern.substr(begin, end - begin);
-    if (at == segments.size()) return false;
-    if (part.starts_with('{')) {
-      id = segments[at];
-      if (id.empty()) return false;
-    } else if (part != segments[at]) {
-      return false;
-    }
-    ++at;
-    begin = end + 1;
-  }
-  return at == segments.size();
-}
+Task<Response> at_once(Response response) { co_return response; }
 
 }  // namespace
 
+/// No coroutine: a request that waits has a frame less.
 Task<Response> Api::answer(const Request& request, Exchange& exchange) {
   if (const auto encoding = request.header("Content-Encoding"); encoding && *encoding != "identity") {
-    co_return problem_response(415, fmt::format("a body is sent as it is, not as '{}'", *encoding));
+    return at_once(problem_response(415, fmt::format("a body is sent as it is, not as '{}'", *encoding)));
   }
-  std::string allowed;
-  const bool head = request.method == "HEAD";
-  for (const Route& route : table()) {
-    std::string id;
-    if (!matches(route.path, request.segments(), id)) continue;
-    if (route.method == request.method || (head && route.method == "GET")) {
-      Call call{request, exchange, std::move(id), {}};
-      if (options_.run_of_token && request.bearer()) call.caller = options_.run_of_token(*request.bearer());
-      if (!call.caller.empty()) {
-        if (auto refusal = co_await refuse_run(route, call)) co_return std::move(*refusal);
-      }
-      co_return co_await (this->*route.handler)(std::move(call));
-    }
-    allowed += (allowed.empty() ? "" : ", ") + std::string(route.method) + (route.method == "GET" ? ", HEAD" : "");
+  const Found found = find(request);
+  if (found.route != nullptr) {
+    Call call{request, exchange, std::string(found.id), {}};
+    if (options_.run_of_token && request.bearer()) call.caller = options_.run_of_token(*request.bearer());
+    if (!call.caller.empty()) return answer_run(*found.route, std::move(call));
+    return (this->*found.route->handler)(std::move(call));
   }
-  if (allowed.empty()) {
-    co_return problem_response(404, fmt::format("there is nothing at {}; /openapi.json lists what is", request.path()));
+  if (found.allowed.empty()) {
+    const std::string_view path = request.path();
+    return at_once(problem_response(404, fmt::format("there is nothing at {}; /openapi.json lists what is", path)));
   }
   Response refusal = problem_response(405, fmt::format("{} can't be asked here", request.method));
-  refusal.headers.emplace_back("Allow", allowed);
-  co_return refusal;
+  refusal.headers.emplace_back("Allow", found.allowed);
+  return at_once(std::move(refusal));
+}
+
+Task<Response> Api::answer_run(const Route& route, Call call) {
+  if (auto refusal = co_await refuse_run(route, call)) co_return std::move(*refusal);
+  co_return co_await (this->*route.handler)(std::move(call));
 }
 
 /// What a run may not ask. Up from the run in the path: its own token must be good for all below it.

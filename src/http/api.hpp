@@ -38,7 +38,10 @@ class Api final : public Handler {
  private:
   struct Call;
   struct Route;
+  struct Found;
   static const std::vector<Route>& table();
+  static const std::vector<const Route*>& table(std::size_t parts);
+  static Found find(const Request& request);
 
   Task<Response> submit(Call call);
   Task<Response> list(Call call);
@@ -67,6 +70,7 @@ class Api final : public Handler {
   Task<Response> short_run(Call call);
   Task<Response> front(Call call);
 
+  Task<Response> answer_run(const Route& route, Call call);
   Task<std::optional<Response>> refuse_run(const Route& route, const Call& call);
   template <class T>
   Task<Result<T>> wait_for(Task<Result<T>> end, std::string id, bool keep, Exchange& exchange);

@@ -49,7 +49,7 @@ class Arrival {
   struct Shared {
     Arrival* arrival = nullptr;
     bool armed = false;
-    alignas(std::max_align_t) std::byte memory[128];  // of the operation
+    alignas(std::max_align_t) std::byte memory[96];  // of the operation, which is checked
   };
   struct Landed {  // the operation is gone, whether it was completed or thrown away
     void operator()(Shared* shared) const noexcept {

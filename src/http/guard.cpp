@@ -11,24 +11,26 @@ using net::equal_nocase;
 using net::lower;
 using net::starts_with_nocase;
 
-bool all_digits(std::string_view text) noexcept {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
+bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+bool all_digits(std::string_view text) noexcept { return !text.empty() && std::ranges::all_of(text, is_digit); }
 
 bool is_host_byte(char c) noexcept {
-  return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == ':';
+  return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z') || c == '-' || c == '.' || c == '_' || c == ':';
 }
 
+/// Four numbers of up to three digits.
 bool is_address_v4(std::string_view host) noexcept {
-  int parts = 0;
-  while (true) {
-    const std::size_t dot = host.find('.');
-    const std::string_view part = host.substr(0, dot);
-    if (!all_digits(part) || part.size() > 3) return false;
-    ++parts;
-    if (dot == std::string_view::npos) return parts == 4;
-    host.remove_prefix(dot + 1);
+  int dots = 0;
+  int digits = 0;  // since the last dot
+  for (const char c : host) {
+    if (c == '.' && digits > 0) {
+      ++dots;
+      digits = 0;
+    } else if (!is_digit(c) || ++digits > 3) {
+      return false;
+    }
   }
+  return dots == 3 && digits > 0;
 }
 
 struct Origin {

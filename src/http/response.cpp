@@ -96,21 +96,6 @@ void append_headers(std::string& out, std::string_view content_type, const Heade
   }
 }
 
-void append_json_text(std::string& out, std::string_view text) {
-  out += '"';
-  for (const char c : wire::valid_utf8(text)) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<int>(c));
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-}
-
 }  // namespace
 
 std::string_view reason_phrase(unsigned status) noexcept {
@@ -126,13 +111,13 @@ Response problem_response(const Problem& problem) {
   response.content_type = kProblemJson;
   std::string& body = response.body;
   body = R"({"type":)";
-  append_json_text(body, problem.type);
+  wire::append_text(body, problem.type);
   body += R"(,"title":)";
-  append_json_text(body, problem.title.empty() ? reason_phrase(problem.status) : problem.title);
+  wire::append_text(body, problem.title.empty() ? reason_phrase(problem.status) : problem.title);
   body += R"(,"status":)";
   append_number(body, problem.status);
   body += R"(,"detail":)";
-  append_json_text(body, problem.detail);
+  wire::append_text(body, problem.detail);
   body += "}\n";
   if (problem.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   return response;

@@ -12,7 +12,7 @@ TEST(HttpResponse, a_problem_is_json_whatever_it_tells) {
   EXPECT_EQ(response.content_type, "application/problem+json");
   EXPECT_EQ(response.body,
             "{\"type\":\"about:blank\",\"title\":\"Not Found\",\"status\":404,"
-            "\"detail\":\"no \\\"x\\\"\\u000a\\\\\\u0001\xEF\xBF\xBD\"}\n");
+            "\"detail\":\"no \\\"x\\\"\\n\\\\\\u0001\xEF\xBF\xBD\"}\n");
 }
 
 TEST(HttpResponse, heads) {

@@ -2,7 +2,29 @@
 
 #include "net/text.hpp"
 
+#include <bit>
+#include <cstring>
+
 namespace stint::net {
+namespace {
+
+/// How many bytes from the start are neither control characters nor DEL, eight at a time. It may say less near the end.
+std::size_t plain_bytes(std::string_view text) noexcept {
+  static_assert(std::endian::native == std::endian::little);
+  constexpr std::uint64_t kOnes = 0x0101010101010101, kHighs = kOnes * 0x80;
+  std::size_t at = 0;
+  for (; text.size() - at >= sizeof(std::uint64_t); at += sizeof(std::uint64_t)) {
+    std::uint64_t eight = 0;
+    std::memcpy(&eight, text.data() + at, sizeof(eight));
+    const std::uint64_t control = (eight - kOnes * ' ') & ~eight;
+    const std::uint64_t other = eight ^ (kOnes * 0x7f);
+    const std::uint64_t found = (control | ((other - kOnes) & ~other)) & kHighs;  // right up to the first that it finds
+    if (found != 0) return at + static_cast<std::size_t>(std::countr_zero(found)) / 8;
+  }
+  return at;
+}
+
+}  // namespace
 
 /// False for a byte that may not stand here.
 bool HeadScan::step(unsigned char byte) noexcept {
@@ -35,6 +57,8 @@ bool HeadScan::step(unsigned char byte) noexcept {
 std::size_t HeadScan::feed(std::string_view bytes) noexcept {
   std::size_t used = 0;
   while (used < bytes.size() && state_ == State::more) {
+    if (at_ == At::line) used += plain_bytes(bytes.substr(used));
+    if (used == bytes.size()) break;
     if (!step(static_cast<unsigned char>(bytes[used++]))) state_ = State::bad;
   }
   return used;

@@ -2,74 +2,42 @@
 
 #include "net/text.hpp"
 
-#include <boost/asio/buffer.hpp>
-#include <boost/beast/http/basic_parser.hpp>
-#include <boost/beast/http/error.hpp>
-
 #include <algorithm>
 #include <charconv>
-#include <limits>
 
 namespace stint::net {
 namespace {
-
-namespace beast = boost::beast;
-using boost::system::error_code;
 
 constexpr std::uint8_t kSkippedBytesMax = 4;             // empty lines before a request
 constexpr std::size_t kBodyReservedBytesMax = 64 << 10;  // on the client's word alone
 
 constexpr std::string_view kMalformed = "The request is no HTTP.";
 
-std::string_view to_std(beast::string_view text) noexcept { return {text.data(), text.size()}; }
+constexpr std::string_view kLineEnd = "\r\n";
 
-/// What the parser finds, put into the request. Its views point into the request's text.
-class Sink final : public beast::http::basic_parser<true> {
- public:
-  Sink(Request& request, std::size_t headers_max) : request_(request), headers_max_(headers_max) {
-    header_limit(std::numeric_limits<std::uint32_t>::max());  // ours held before
-    body_limit(boost::none);                                  // ours comes after
-  }
-  bool too_many() const noexcept { return too_many_; }
+/// What is said of what comes after the answer.
+struct Persistence {
+  bool closes = false;
+  bool keeps = false;
 
- private:
-  void on_request_impl(beast::http::verb, beast::string_view method, beast::string_view target, int version,
-                       error_code&) override {
-    request_.method = to_std(method);
-    request_.target = to_std(target);
-    request_.version = version;
-  }
-  void on_field_impl(beast::http::field, beast::string_view name, beast::string_view value,
-                     error_code& error) override {
-    if (request_.headers.size() == headers_max_) {
-      too_many_ = true;
-      error = beast::http::error::header_limit;
-      return;
+  /// The words of a `Connection` header. False if they are none.
+  bool read(std::string_view value) noexcept {
+    while (!value.empty()) {
+      const std::size_t comma = std::min(value.find(','), value.size());
+      const std::string_view word = trimmed(value.substr(0, comma));
+      if (!word.empty() && !is_name(word)) return false;
+      closes = closes || equal_nocase(word, "close");
+      keeps = keeps || equal_nocase(word, "keep-alive");
+      value.remove_prefix(std::min(comma + 1, value.size()));
     }
-    request_.headers.push_back({to_std(name), to_std(value)});
+    return true;
   }
-  // Bodies never come here: the parser is given the head alone.
-  void on_header_impl(error_code&) override {}
-  void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
-  std::size_t on_body_impl(beast::string_view, error_code&) override { return 0; }
-  void on_chunk_header_impl(std::uint64_t, beast::string_view, error_code&) override {}
-  std::size_t on_chunk_body_impl(std::uint64_t, beast::string_view, error_code&) override { return 0; }
-  void on_finish_impl(error_code&) override {}
-  void on_response_impl(int, beast::string_view, int, error_code&) override {}
-
-  Request& request_;
-  const std::size_t headers_max_;
-  bool too_many_ = false;
 };
 
-/// Such as `GET / HTTP/2.0`: understood, but not spoken here.
-bool names_other_version(std::string_view head) {
-  const std::string_view line = head.substr(0, head.find('\r'));
-  constexpr std::string_view kForm = "HTTP/d.d";
-  if (line.size() < kForm.size() || std::ranges::count(line, ' ') != 2) return false;
-  const std::string_view version = line.substr(line.size() - kForm.size());
+/// Such as `HTTP/2.0`: understood, but not spoken here.
+bool is_version(std::string_view text) noexcept {
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  return version.starts_with("HTTP/") && digit(version[5]) && version[6] == '.' && digit(version[7]);
+  return text.size() == 8 && text.starts_with("HTTP/") && digit(text[5]) && text[6] == '.' && digit(text[7]);
 }
 
 }  // namespace
@@ -84,9 +52,10 @@ void RequestReader::next() {
   skipped_ = 0;
 }
 
-void RequestReader::refuse(unsigned status, std::string_view detail) noexcept {
+bool RequestReader::refuse(unsigned status, std::string_view detail) noexcept {
   state_ = State::refused;
   refusal_ = {status, detail};
+  return false;
 }
 
 std::size_t RequestReader::feed(std::string_view bytes) {
@@ -132,26 +101,57 @@ std::size_t RequestReader::feed_head(std::string_view bytes) {
   return used;
 }
 
+/// The scan has been over it: lines end with CR LF, none is folded, the last one is empty, no control characters.
 void RequestReader::parse_head() {
-  Sink sink(request_, limits_.headers_max);
-  error_code error;
-  const std::size_t used = sink.put(boost::asio::buffer(request_.text_), error);
-  if (sink.too_many()) return refuse(431, "There are too many headers.");
-  if (error == beast::http::error::bad_version && names_other_version(request_.text_)) {
-    return refuse(505, "This server speaks HTTP/1.1 and HTTP/1.0.");
+  const std::string_view text = request_.text_;
+  const std::size_t first = text.find(kLineEnd);
+  if (!parse_line(text.substr(0, first)) || !parse_fields(text.substr(first + kLineEnd.size()))) return;
+  if (request_.target.size() > limits_.target_bytes_max) {
+    refuse(414, "The request target is too long.");
+    return;
   }
-  if (error || used != request_.text_.size() || !sink.is_header_done()) return refuse(400, kMalformed);
-  if (request_.target.size() > limits_.target_bytes_max) return refuse(414, "The request target is too long.");
   if (!check_fields()) return;
   if (!parse_target(request_.target, request_.decoded_, request_.parts)) {
-    return refuse(400, "The request target can't be read.");
+    refuse(400, "The request target can't be read.");
+    return;
   }
   if (!request_.parts.authority.empty()) request_.host = request_.parts.authority;
-  request_.keep_alive = sink.keep_alive();
   request_.has_body = chunked_ || left_ > 0;
   if (chunked_) chunks_ = ChunkDecoder(limits_.body_bytes_max);
-  request_.body.reserve(std::min<std::uint64_t>(left_, kBodyReservedBytesMax));
+  if (left_ > 0) request_.body.reserve(std::min<std::uint64_t>(left_, kBodyReservedBytesMax));
   state_ = request_.has_body ? State::body : State::done;
+}
+
+/// `GET /path HTTP/1.1`, with one space each.
+bool RequestReader::parse_line(std::string_view line) {
+  const std::size_t first = line.find(' ');
+  const std::size_t last = line.rfind(' ');
+  if (first == last) return refuse(400, kMalformed);
+  const std::string_view method = line.substr(0, first);
+  const std::string_view target = line.substr(first + 1, last - first - 1);
+  const std::string_view version = line.substr(last + 1);
+  const bool whole = target.find(' ') == std::string_view::npos && target.find('\t') == std::string_view::npos;
+  if (!is_name(method) || target.empty() || !whole || !is_version(version)) return refuse(400, kMalformed);
+  if (version != "HTTP/1.1" && version != "HTTP/1.0") return refuse(505, "This server speaks HTTP/1.1 and HTTP/1.0.");
+  request_.method = method;
+  request_.target = target;
+  request_.version = version.ends_with('1') ? 11 : 10;
+  return true;
+}
+
+/// `Name: value` in each line, and an empty line.
+bool RequestReader::parse_fields(std::string_view lines) {
+  while (lines.size() > kLineEnd.size()) {
+    const std::size_t end = lines.find('\r');
+    const std::string_view line = lines.substr(0, end);
+    const std::size_t colon = line.find(':');
+    const std::string_view name = line.substr(0, colon);
+    if (colon == std::string_view::npos || !is_name(name)) return refuse(400, kMalformed);
+    if (request_.headers.size() == limits_.headers_max) return refuse(431, "There are too many headers.");
+    request_.headers.push_back({name, trimmed(line.substr(colon + 1))});
+    lines.remove_prefix(end + kLineEnd.size());
+  }
+  return true;
 }
 
 bool RequestReader::check_length(std::string_view value) {
@@ -172,6 +172,7 @@ bool RequestReader::check_fields() {
   int encodings = 0;
   std::string_view length;
   bool expects_other = false;
+  Persistence after;
   for (const auto& [name, value] : request_.headers) {
     switch (name.size()) {
       case 4:
@@ -183,6 +184,11 @@ bool RequestReader::check_fields() {
         if (!equal_nocase(name, "expect")) break;
         request_.expects_continue = request_.version >= 11 && equal_nocase(value, "100-continue");
         expects_other = !equal_nocase(value, "100-continue");
+        break;
+      case 10:
+      case 16:
+        if (!equal_nocase(name, "connection") && !equal_nocase(name, "proxy-connection")) break;
+        if (!after.read(value)) return refuse(400, kMalformed);
         break;
       case 14:
         if (!equal_nocase(name, "content-length")) break;
@@ -207,6 +213,7 @@ bool RequestReader::check_fields() {
     refuse(417, "The only expectation known here is 100-continue.");
   }
   if (state_ == State::refused) return false;
+  request_.keep_alive = request_.version >= 11 ? !after.closes : after.keeps;
   return lengths == 0 || check_length(length);
 }
 

@@ -26,13 +26,17 @@ bool append_decoded(std::string& out, std::string_view text, bool plus) {
 
 class Decoder {
  public:
-  Decoder(std::string& storage, std::size_t most) : storage_(storage) {
+  /// For parts of `whole`.
+  Decoder(std::string& storage, std::string_view whole)
+      : storage_(storage),
+        plain_(whole.find('%') == std::string_view::npos && whole.find('+') == std::string_view::npos) {
     storage_.clear();
-    storage_.reserve(most);  // views into it must stay good while it grows
+    if (!plain_) storage_.reserve(whole.size());  // views into it must stay good while it grows
   }
   bool decode(std::string_view text, bool plus, std::string_view& out) {
-    const std::string_view special = plus ? std::string_view("%+") : std::string_view("%");
-    if (text.find_first_of(special) == std::string_view::npos) {
+    const bool as_it_is =
+        plain_ || (text.find('%') == std::string_view::npos && (!plus || text.find('+') == std::string_view::npos));
+    if (as_it_is) {
       out = text;
       return true;
     }
@@ -44,6 +48,7 @@ class Decoder {
 
  private:
   std::string& storage_;
+  const bool plain_;  // nothing in it has to be decoded
 };
 
 bool parse_path(std::string_view path, Decoder& decoder, Target& out) {
@@ -90,7 +95,7 @@ bool parse_target(std::string_view text, std::string& decoded, Target& out) {
     return true;
   }
   for (const std::string_view scheme : {"http://", "https://"}) {
-    if (!starts_with_nocase(text, scheme)) continue;
+    if (text.starts_with('/') || !starts_with_nocase(text, scheme)) continue;
     text.remove_prefix(scheme.size());
     out.authority = text.substr(0, text.find_first_of("/?#"));
     if (out.authority.empty()) return false;
@@ -106,7 +111,7 @@ bool parse_target(std::string_view text, std::string& decoded, Target& out) {
   if (text.find('#') != std::string_view::npos) return false;  // a fragment is never sent
   const std::size_t question = text.find('?');
   if (out.path.empty()) out.path = text.substr(0, question);
-  Decoder decoder(decoded, text.size());
+  Decoder decoder(decoded, text);
   if (!parse_path(out.path, decoder, out)) return false;
   return question == std::string_view::npos || parse_query(text.substr(question + 1), decoder, out);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 namespace stint::net {
@@ -19,11 +20,29 @@ constexpr bool starts_with_nocase(std::string_view text, std::string_view start)
 /// What may stand in a line: no control characters but the tabulator.
 constexpr bool is_text(unsigned char byte) noexcept { return (byte >= ' ' && byte != 0x7f) || byte == '\t'; }
 
+namespace detail {
+
+inline constexpr auto kTokenBytes = [] {
+  std::array<bool, 256> table{};
+  for (const char c : std::string_view("!#$%&'*+-.^_`|~0123456789")) table[static_cast<unsigned char>(c)] = true;
+  for (unsigned char c = 'a'; c <= 'z'; ++c) table[c] = table[c - 'a' + 'A'] = true;
+  return table;
+}();
+
+}  // namespace detail
+
 /// What may stand in a name.
-constexpr bool is_token(unsigned char byte) noexcept {
-  const char c = lower(static_cast<char>(byte));
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+constexpr bool is_token(unsigned char byte) noexcept { return detail::kTokenBytes[byte]; }
+constexpr bool is_name(std::string_view text) noexcept {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return is_token(static_cast<unsigned char>(c)); });
+}
+
+/// Without spaces and tabulators around it.
+constexpr std::string_view trimmed(std::string_view text) noexcept {
+  const auto space = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && space(text.back())) text.remove_suffix(1);
+  return text;
 }
 
 /// Negative for what is none.

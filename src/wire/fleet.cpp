@@ -295,11 +295,9 @@ std::string short_success(std::string_view result) {
   return ObjectText().text("status", "success").text("result", result).end();
 }
 std::string short_error(std::string_view error) {
-  return json::serialize(json::object{{"status", "error"}, {"error", text_value(error)}});
+  return ObjectText().text("status", "error").text("error", error).end();
 }
-std::string short_refusal(std::string_view detail) {
-  return json::serialize(json::object{{"detail", text_value(detail)}});
-}
+std::string short_refusal(std::string_view detail) { return ObjectText().text("detail", detail).end(); }
 
 // ---- requests ------------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 #include "wire/fleet.hpp"
 
 #include "wire/fleet_read.hpp"
+#include "wire/values.hpp"
 
 #include <gtest/gtest.h>
 
@@ -257,6 +258,18 @@ TEST(FleetJson, a_budget_that_is_none_is_told_in_its_own_words) {
   EXPECT_EQ(refusal(R"({"cost":"2.5"})"), "budget.cost is no number from 0 on");
   EXPECT_EQ(refusal(R"({"tokens":2.5})"), "budget.tokens is no whole number from 0 on");
   EXPECT_EQ(refusal(R"({"cost":2.5,"cost_micros":7})"), "");
+}
+
+TEST(FleetJson, short_answers_are_json_whatever_they_tell) {
+  std::vector<std::string> texts = {"", "x", "two\nlines \"quoted\" C:\\path", "aä€😀",
+                                    "a\xff"
+                                    "b\xE2\x82"};
+  for (int byte = 0; byte < 256; ++byte) texts.push_back("before" + std::string(1, static_cast<char>(byte)) + "after");
+  for (const std::string& text : texts) {
+    EXPECT_EQ(short_success(text), json::serialize(json::object{{"status", "success"}, {"result", text_value(text)}}));
+    EXPECT_EQ(short_error(text), json::serialize(json::object{{"status", "error"}, {"error", text_value(text)}}));
+    EXPECT_EQ(short_refusal(text), json::serialize(json::object{{"detail", text_value(text)}}));
+  }
 }
 
 TEST(FleetJson, other_requests_arrive_as_they_were_sent) {

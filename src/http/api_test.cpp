@@ -1,0 +1,149 @@
+// Where requests go. What comes of them is tried with a whole daemon (tests/integration/serve_test.py).
+#include "http/api.hpp"
+
+#include "net/request_reader.hpp"
+#include "stint/testing.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stint::http {
+namespace {
+
+using engine::Submission;
+using engine::Submitted;
+using net::RequestReader;
+
+/// Fails at everything, and knows for which run or limit it was asked.
+class NoFleet final : public engine::Fleet {
+ public:
+  std::string asked;
+
+  Task<Result<std::vector<Result<Submitted>>>> submit(std::vector<Submission>) override { return no(); }
+  Task<Result<std::optional<engine::RunView>>> find(std::string id) override { return no(std::move(id)); }
+  Task<Result<std::vector<engine::RunView>>> list(store::Filter) override { return no(); }
+  Task<Result<std::vector<store::Event>>> events(std::string, std::int64_t, std::uint32_t) override { return no(); }
+  Task<Result<store::FeedPage>> feed(std::string, std::uint32_t) override { return no(); }
+  Task<Result<store::Output>> output(std::string) override { return no(); }
+  Task<Result<engine::WhyView>> why(std::string) override { return no(); }
+  Task<std::uint64_t> changed(std::string, std::uint64_t, Duration) override { co_return 0; }
+  Task<Result<engine::Receipt>> cancel(std::string) override { return no(); }
+  Task<Result<Submitted>> retry(std::string) override { return no(); }
+  Task<Result<domain::RunState>> resolve(std::string, domain::Resolution) override { return no(); }
+  Task<Result<>> answer(std::string) override { return no(); }
+  Task<Result<std::vector<engine::AgentView>>> agents() override { return no(); }
+  Task<Result<std::vector<engine::LimitView>>> limits() override { return no(); }
+  Task<Result<>> resize_limit(std::string name, std::uint32_t) override { return no(std::move(name)); }
+  Task<Result<>> pause(std::string name, std::optional<Duration>) override { return no(std::move(name)); }
+  Task<Result<std::uint64_t>> resume(std::string name) override { return no(std::move(name)); }
+  Task<Result<engine::FleetStatus>> status() override { return no(); }
+  Task<Result<PoolHealth>> health() override { return no(); }
+  engine::Phase phase() const override { return engine::Phase::serving; }
+  Task<Result<PoolHealth>> scale(Scale) override { return no(); }
+  Task<Result<>> drain(Drain) override { return no(); }
+
+ private:
+  struct No {
+    template <class T>
+    operator Task<Result<T>>() const {  // NOLINT: stands for any of them
+      return failed<T>();
+    }
+    template <class T>
+    static Task<Result<T>> failed() {
+      co_return fail(Errc::failed, "no fleet");
+    }
+  };
+  No no(std::string about = {}) {
+    asked = std::move(about);
+    return {};
+  }
+};
+
+class NoExchange final : public Exchange {
+ public:
+  Task<Response> stream(StreamHead, Task<>) override { co_return Response(); }
+  Task<Result<>> send(std::string) override { co_return fail(Errc::closed, "nobody"); }
+  std::string peer() const override { return "nobody"; }
+  bool draining() const noexcept override { return false; }
+
+ private:
+  StopCord& watched() override { return cord_; }
+  StopCord cord_{Errc::closed, "the client left"};
+};
+
+struct Asking {
+  Response ask(std::string_view method, std::string_view target, std::string_view header = "") {
+    Api api(fleet, options);
+    RequestReader reader{{}};
+    const std::string line = std::string(method).append(" ").append(target).append(" HTTP/1.1\r\nHost: x\r\n");
+    reader.feed(line + std::string(header) + "\r\n");
+    EXPECT_EQ(reader.state(), RequestReader::State::done) << line;
+    Response response;
+    Simulator sim;
+    RootScope scope(sim);
+    scope.spawn(keep(api.answer(reader.request(), exchange), response));
+    sim.settle();
+    return response;
+  }
+  std::string allowed(std::string_view method, std::string_view target) {
+    const Response response = ask(method, target);
+    EXPECT_EQ(response.status, 405U) << target;
+    return response.headers.empty() ? std::string() : response.headers.front().second;
+  }
+  static Task<> keep(Task<Response> answer, Response& out) { out = co_await std::move(answer); }
+
+  NoFleet fleet;
+  NoExchange exchange;
+  ApiOptions options;
+};
+
+TEST(Api, every_route_is_found_by_its_own_method_alone) {
+  Asking asking;
+  for (const Api::RouteName& route : Api::routes()) {
+    std::string path(route.path);
+    if (const std::size_t open = path.find('{'); open != std::string::npos) {
+      path.replace(open, path.find('}') + 1 - open, "some%2Fone");
+    }
+    const Response found = asking.ask(route.method, path);
+    EXPECT_NE(found.status, 404U) << route.path;
+    EXPECT_NE(found.status, 405U) << route.path;
+    const Response refused = asking.ask("DELETE", path);
+    EXPECT_EQ(refused.status, 405U) << route.path;
+    const Response longer = asking.ask(route.method, path == "/" ? "//" : path + "/");
+    EXPECT_EQ(longer.status, 404U) << route.path;
+  }
+}
+
+TEST(Api, what_stands_in_the_path_arrives_decoded) {
+  Asking asking;
+  (void)asking.ask("GET", "/v1/runs/a%2Fb%20c");
+  EXPECT_EQ(asking.fleet.asked, "a/b c");
+  (void)asking.ask("POST", "/v1/limits/agent%3Areview/resume");
+  EXPECT_EQ(asking.fleet.asked, "agent:review");
+  (void)asking.ask("POST", "/v1/resume");
+  EXPECT_EQ(asking.fleet.asked, "");
+}
+
+TEST(Api, what_is_not_there_and_how_else_it_can_be_asked) {
+  Asking asking;
+  for (const char* path :
+       {"/v1", "/v1/runs/", "/v1/runs//events", "/v1/run", "/V1/runs", "/v1/runs/x/y", "/a/b/c/d/e"}) {
+    EXPECT_EQ(asking.ask("GET", path).status, 404U) << path;
+  }
+  EXPECT_EQ(asking.allowed("PATCH", "/v1/runs"), "POST, GET, HEAD");
+  EXPECT_EQ(asking.allowed("GET", "/v1/limits/x/pause"), "POST");
+  EXPECT_EQ(asking.allowed("POST", "/v1/pool"), "GET, HEAD, PUT");
+  EXPECT_EQ(asking.ask("HEAD", "/healthz").status, 200U);
+  EXPECT_EQ(asking.ask("GET", "/healthz", "Content-Encoding: gzip\r\n").status, 415U);
+}
+
+TEST(Api, the_token_of_a_run_opens_what_is_for_runs) {
+  Asking asking;
+  asking.options.run_of_token = [](std::string_view token) { return token == "run" ? "a-run" : ""; };
+  const std::string run = "Authorization: Bearer run\r\n";
+  EXPECT_EQ(asking.ask("GET", "/healthz", run).status, 200U);
+  EXPECT_EQ(asking.ask("PUT", "/v1/pool", run).status, 403U);
+  EXPECT_NE(asking.ask("PUT", "/v1/pool", "Authorization: Bearer person\r\n").status, 403U);
+}
+
+}  // namespace
+}  // namespace stint::http

@@ -26,7 +26,7 @@ TEST(HttpWait, the_connection_is_as_good_as_before) {
 
 TEST(HttpWait, requests_that_come_one_by_one_meanwhile_are_answered_after_it) {
   World world;
-  world.handler.slow_for = 30ms;
+  world.handler.slow_for = 200ms;
   world.run([](World& w) -> Task<> {
     Client client(w.reactor);
     co_await client.connect(w.port);
@@ -109,7 +109,7 @@ TEST(HttpWait, who_leaves_right_after_the_answer_harms_nobody) {
 
 TEST(HttpWait, a_handler_that_waits_twice_sees_who_left_between) {
   World world;
-  world.handler.slow_for = 5ms;
+  world.handler.slow_for = 100ms;
   world.run([](World& w) -> Task<> {
     Client client(w.reactor);
     co_await client.connect(w.port);

@@ -1,6 +1,6 @@
 #include "http/response.hpp"
 
-#include "wire/json.hpp"
+#include "wire/object_text.hpp"
 
 #include <fmt/format.h>
 
@@ -109,16 +109,13 @@ Response problem_response(const Problem& problem) {
   Response response;
   response.status = problem.status;
   response.content_type = kProblemJson;
-  std::string& body = response.body;
-  body = R"({"type":)";
-  wire::append_text(body, problem.type);
-  body += R"(,"title":)";
-  wire::append_text(body, problem.title.empty() ? reason_phrase(problem.status) : problem.title);
-  body += R"(,"status":)";
-  append_number(body, problem.status);
-  body += R"(,"detail":)";
-  wire::append_text(body, problem.detail);
-  body += "}\n";
+  response.body = wire::ObjectText()
+                      .text("type", problem.type)
+                      .text("title", problem.title.empty() ? reason_phrase(problem.status) : problem.title)
+                      .number("status", problem.status)
+                      .text("detail", problem.detail)
+                      .end() +
+                  '\n';
   if (problem.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   return response;
 }

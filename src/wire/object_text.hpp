@@ -1,4 +1,4 @@
-/// A JSON object as text, member by member and without a tree: for what is written for every run. Of this folder.
+/// A JSON object as text, member by member and without a tree: for what is written for every run.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,7 @@ class Connection::Bytes final : public Leaf {
 
 // ---- its life -----------------------------------------------------------------------------------------------------
 
-Connection::Connection(ServerState& state, Socket socket, tcp::endpoint peer)
+Connection::Connection(ServerState& state, Socket socket, const tcp::endpoint& peer)
     : state_(state), socket_(std::move(socket)), peer_(peer) {
   state_.busy.push_back(*this);
 }

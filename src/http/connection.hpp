@@ -37,7 +37,7 @@ class Connection final : public Exchange,
   enum class Sent : std::uint8_t { all, blocked, failed };
   class Bytes;
 
-  Connection(ServerState& state, Socket socket, asio::ip::tcp::endpoint peer);
+  Connection(ServerState& state, Socket socket, const asio::ip::tcp::endpoint& peer);
   ~Connection();
 
   Task<> serve();

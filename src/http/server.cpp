@@ -48,7 +48,7 @@ class Server::Impl final : private Timer {
 
  private:
   Task<> accept(Scope& connections);
-  void take(Scope& connections, Socket socket, tcp::endpoint peer);
+  void take(Scope& connections, Socket socket, const tcp::endpoint& peer);
   void begin_drain();
   void fire() noexcept override { connections_->cancel(Reason::shutdown); }
 
@@ -118,7 +118,7 @@ Task<> Server::Impl::accept(Scope& connections) {
   }
 }
 
-void Server::Impl::take(Scope& connections, Socket socket, tcp::endpoint peer) {
+void Server::Impl::take(Scope& connections, Socket socket, const tcp::endpoint& peer) {
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   socket.non_blocking(true, ignored);

@@ -261,9 +261,7 @@ TEST(FleetJson, a_budget_that_is_none_is_told_in_its_own_words) {
 }
 
 TEST(FleetJson, short_answers_are_json_whatever_they_tell) {
-  std::vector<std::string> texts = {"", "x", "two\nlines \"quoted\" C:\\path", "aä€😀",
-                                    "a\xff"
-                                    "b\xE2\x82"};
+  std::vector<std::string> texts = {"", "x", "two\nlines \"quoted\" C:\\path", "aä€😀", "a\xff b\xE2\x82"};
   for (int byte = 0; byte < 256; ++byte) texts.push_back("before" + std::string(1, static_cast<char>(byte)) + "after");
   for (const std::string& text : texts) {
     EXPECT_EQ(short_success(text), json::serialize(json::object{{"status", "success"}, {"result", text_value(text)}}));

@@ -5,6 +5,8 @@
 #include "store/line.hpp"
 #include "store/rows.hpp"
 
+#include <boost/unordered/unordered_flat_map.hpp>
+
 #include <deque>
 #include <set>
 #include <unordered_map>
@@ -145,7 +147,8 @@ class MemoryRows final : public Rows {
   std::vector<Members> sets_;  // set n is at n - 1
   std::map<WorkerNumber, Worker> workers_;
   Line<std::unique_ptr<Entry>> runs_;
-  std::unordered_map<std::string_view, Entry*> ids_;  // the texts are those of the rows
+  // The texts are those of the rows. Flat: that an id is new is seen with one look at memory, among a million as well.
+  boost::unordered_flat_map<std::string_view, Entry*> ids_;
   std::map<std::pair<AgentNumber, std::string>, RunNumber> keys_;
   std::unordered_map<std::string, stint::detail::List<Entry>, TextHash, std::equal_to<>> sessions_;  // unfinished ones
   std::map<std::string, std::set<RunNumber>, std::less<>> parked_;                                   // by limit

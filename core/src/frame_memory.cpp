@@ -54,23 +54,35 @@ constexpr std::size_t bytes_of(std::size_t count) noexcept { return count * kSte
 
 }  // namespace
 
-void* allocate_frame(std::size_t size) {
-  if (!kKeeps || size > kLargest) return ::operator new(size);
+void* take_kept(std::size_t size) noexcept {
+  if (!kKeeps || size > kLargest) return nullptr;
   const std::size_t count = steps(size);
   Free*& list = kept.by_size[count];
-  if (list == nullptr) return ::operator new(bytes_of(count));
+  if (list == nullptr) return nullptr;
   kept.bytes -= bytes_of(count);
   return std::exchange(list, list->next);
 }
 
-void free_frame(void* frame, std::size_t size) noexcept {
+bool keep(void* block, std::size_t size) noexcept {
   const std::size_t count = steps(size);
   const bool keeps = kKeeps && size <= kLargest && !kept.closed && kept.bytes + bytes_of(count) <= kFrameMemoryKeptMax;
-  if (!keeps) return ::operator delete(frame);
+  if (!keeps) return false;
   if (!kept.closes) close_at_the_end();
   Free*& list = kept.by_size[count];
-  list = new (frame) Free{list};
+  list = new (block) Free{list};
   kept.bytes += bytes_of(count);
+  return true;
+}
+
+std::size_t kept_size(std::size_t size) noexcept { return kKeeps && size <= kLargest ? bytes_of(steps(size)) : size; }
+
+void* allocate_frame(std::size_t size) {
+  void* const known = take_kept(size);
+  return known != nullptr ? known : ::operator new(kept_size(size));
+}
+
+void free_frame(void* frame, std::size_t size) noexcept {
+  if (!keep(frame, size)) ::operator delete(frame);
 }
 
 std::size_t frame_memory_kept() noexcept { return kept.bytes; }

@@ -1,31 +1,38 @@
 #include "stint/bell.hpp"
 
-#include "stint/combinators.hpp"
+#include "stint/deadline.hpp"
 
 namespace stint {
-namespace {
 
-Task<> nap(Duration length) { co_await sleep_for(length); }
+/// False: stopped already.
+bool Bell::Listener::begin() noexcept {
+  if (!park()) return false;
+  bell_.listeners_.push_back(*this);
+  return true;
+}
 
-}  // namespace
-
-void Bell::Listener::await_suspend(std::coroutine_handle<>) noexcept {
-  if (park()) bell_.listeners_.push_back(*this);
+void Bell::Listener::end() noexcept {
+  unlink();
+  let_go();
+  complete();
 }
 
 void Bell::Listener::cancel() noexcept {
-  if (!linked()) return;  // it has rung, and this is queued
-  unlink();
+  if (linked()) end();  // else it has rung, and this is queued
+}
+
+void Bell::PatientListener::await_suspend(std::coroutine_handle<>) noexcept {
+  if (begin()) executor().arm(*this, Deadline::after(executor().now(), most_).when());
+}
+
+void Bell::PatientListener::fire() noexcept {
+  detail::Link<Listener>::unlink();
   complete();
 }
 
 void Bell::ring() noexcept {
   ++rings_;
-  while (!listeners_.empty()) {
-    Listener& first = listeners_.front();
-    first.unlink();
-    first.complete();
-  }
+  while (!listeners_.empty()) listeners_.front().end();
 }
 
 Task<> Bell::hear(std::uint64_t seen) {
@@ -33,7 +40,7 @@ Task<> Bell::hear(std::uint64_t seen) {
 }
 
 Task<std::uint64_t> Bell::hear(std::uint64_t seen, Duration most) {
-  co_await race(hear(seen), nap(most));
+  if (rings_ == seen) co_await PatientListener(*this, most);
   co_return rings_;
 }
 

@@ -62,5 +62,22 @@ TEST(Bell, a_wait_has_an_end_and_can_be_cancelled) {
   bell.ring();  // nobody is there
 }
 
+TEST(Bell, who_heard_it_in_time_is_not_woken_again) {
+  Simulator sim;
+  Bell bell;
+  std::vector<std::uint64_t> heard;
+  RootScope scope(sim);
+  const auto listen = [&]() -> Task<> {
+    for (int i = 0; i < 2; ++i) heard.push_back(co_await bell.hear(bell.rings(), 10s));
+  };
+  scope.spawn(listen());
+  sim.advance(9s);
+  bell.ring();
+  sim.advance(9s);  // beyond the end of the first wait
+  EXPECT_EQ(heard, std::vector<std::uint64_t>{1});
+  sim.advance(2s);
+  EXPECT_EQ(heard, (std::vector<std::uint64_t>{1, 1}));
+}
+
 }  // namespace
 }  // namespace stint

@@ -28,9 +28,8 @@ struct Free {
 };
 struct Kept {
   std::array<Free*, (kLargest + kWord) / kStep + 2> by_size;  // in steps
-  std::size_t bytes;
-  bool closes;  // the thread's end is taken care of
-  bool closed;
+  std::size_t room;                                           // for more
+  bool open, closed;                                          // the thread's end is taken care of; has come
 };
 // Without a destructor of its own: frames are freed also by the destructors of other variables of the thread.
 constinit thread_local Kept kept{};
@@ -38,15 +37,19 @@ constinit thread_local Kept kept{};
 struct Closer {
   ~Closer() {
     kept.closed = true;
+    kept.room = 0;
     for (Free*& list : kept.by_size) {
       while (list != nullptr) ::operator delete(std::exchange(list, list->next));
     }
-    kept.bytes = 0;
   }
 };
-void close_at_the_end() {
+/// False: the thread ends.
+bool open_lists() {
+  if (kept.open || kept.closed) return false;
   static thread_local const Closer closer;
-  kept.closes = true;
+  kept.open = true;
+  kept.room = kFrameMemoryKeptMax;
+  return true;
 }
 
 constexpr std::size_t steps(std::size_t size) noexcept { return (size + kWord + kStep - 1) / kStep; }
@@ -59,18 +62,17 @@ void* take_kept(std::size_t size) noexcept {
   const std::size_t count = steps(size);
   Free*& list = kept.by_size[count];
   if (list == nullptr) return nullptr;
-  kept.bytes -= bytes_of(count);
+  kept.room += bytes_of(count);
   return std::exchange(list, list->next);
 }
 
 bool keep(void* block, std::size_t size) noexcept {
+  if (!kKeeps || size > kLargest) return false;
   const std::size_t count = steps(size);
-  const bool keeps = kKeeps && size <= kLargest && !kept.closed && kept.bytes + bytes_of(count) <= kFrameMemoryKeptMax;
-  if (!keeps) return false;
-  if (!kept.closes) close_at_the_end();
+  if (kept.room < bytes_of(count) && !open_lists()) return false;
   Free*& list = kept.by_size[count];
   list = new (block) Free{list};
-  kept.bytes += bytes_of(count);
+  kept.room -= bytes_of(count);
   return true;
 }
 
@@ -85,6 +87,6 @@ void free_frame(void* frame, std::size_t size) noexcept {
   if (!keep(frame, size)) ::operator delete(frame);
 }
 
-std::size_t frame_memory_kept() noexcept { return kept.bytes; }
+std::size_t frame_memory_kept() noexcept { return kept.open && !kept.closed ? kFrameMemoryKeptMax - kept.room : 0; }
 
 }  // namespace stint::detail

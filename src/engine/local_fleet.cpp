@@ -122,9 +122,10 @@ Result<> LocalFleet::may_submit() const {
   return fail(Error(Errc::closed, Retry::safe, "this daemon is draining and takes no new runs").after(kComeAgain));
 }
 
-Result<store::NewRun> LocalFleet::prepare(const Submission& wish, BudgetsAbove above) const {
+/// Takes out of the wish what it is made of.
+Result<store::NewRun> LocalFleet::prepare(Submission&& wish, BudgetsAbove above) const {
   const Book& book = parts_.book();
-  const std::string name = wish.agent.empty() ? std::string(kPromptAgent) : wish.agent;
+  std::string name = wish.agent.empty() ? std::string(kPromptAgent) : std::move(wish.agent);
   const auto found = book.find(name);
   if (found == book.end() || found->second.gone) {
     return fail(Errc::invalid, "there is no agent '" + name + "'. `stint agents` lists them");
@@ -134,27 +135,26 @@ Result<store::NewRun> LocalFleet::prepare(const Submission& wish, BudgetsAbove a
   if (!wish.driver.empty()) STINT_CHECK(check_driver(wish.driver, spec.agent));
   domain::RunInput input;
   if (wish.words.empty()) {
-    STINT_TRY(input.args, agent::check_arguments(spec.agent, wish.args));
+    STINT_TRY(input.args, agent::check_arguments(spec.agent, std::move(wish.args)));
   } else {
     STINT_TRY(input.args, agent::bind_arguments(spec.agent, wish.words));
   }
-  STINT_TRY(const std::string title, title_of(spec.agent, wish.prompt, input.args));
-  input.prompt = wish.prompt;
-  input.driver = wish.driver;
-  input.model = wish.model;
-  input.program = wish.program;
-  input.directory = wish.directory;
-  input.title = title;
+  STINT_TRY(input.title, title_of(spec.agent, wish.prompt, input.args));
+  input.prompt = std::move(wish.prompt);
+  input.driver = std::move(wish.driver);
+  input.model = std::move(wish.model);
+  input.program = std::move(wish.program);
+  input.directory = std::move(wish.directory);
   input.budget = wish.budget;
   input.budgets_above = std::move(above);
-  input.retry_of = wish.retry_of;
-  input.trace = wish.trace.empty() ? domain::new_trace_id(parts_.ambient) : wish.trace;
+  input.retry_of = std::move(wish.retry_of);
+  input.trace = wish.trace.empty() ? domain::new_trace_id(parts_.ambient) : std::move(wish.trace);
   store::NewRun run;
-  run.id = wish.id.empty() ? domain::new_run_id(parts_.ambient) : wish.id;
-  run.agent = name;
-  run.session = wish.session;
-  run.parent = wish.parent;
-  run.key = wish.key;
+  run.id = wish.id.empty() ? domain::new_run_id(parts_.ambient) : std::move(wish.id);
+  run.agent = std::move(name);
+  run.session = std::move(wish.session);
+  run.parent = std::move(wish.parent);
+  run.key = std::move(wish.key);
   run.priority = wish.priority.value_or(spec.agent.priority);
   run.delay = wish.delay;
   if (wish.deadline) {
@@ -225,8 +225,10 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
   for (Submission& wish : wishes) {
     Result<BudgetsAbove> above;
     if (!wish.parent.empty()) above = co_await bound_by_parent(wish);
-    Result<store::NewRun> run =
-        above ? prepare(wish, std::move(*above)) : Result<store::NewRun>(fail(std::move(above).error()));
+    const bool has_key = !wish.key.empty();  // then it may have to be compared with what the key meant before
+    Result<store::NewRun> run = !above    ? Result<store::NewRun>(fail(std::move(above).error()))
+                                : has_key ? prepare(Submission(wish), std::move(*above))
+                                          : prepare(std::move(wish), std::move(*above));
     if (run) {
       places.push_back(answers.size());
       const bool told_here = wish.awaited && parts_.engine != nullptr;  // from now on: it may end before we know its id
@@ -266,15 +268,16 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
 }
 
 /// A key stands for one wish: whoever asks for something else with it has made a mistake, and must hear of it.
-Task<Result<>> LocalFleet::must_be_same(const std::string& id, const Submission& wish) {
+Task<Result<>> LocalFleet::must_be_same(const std::string& id, Submission wish) {
   STINT_CO_TRY(const RunView known, co_await must_find(id));
-  STINT_CO_TRY(const store::NewRun asked, prepare(wish, {}));
+  const std::string key = wish.key;
+  STINT_CO_TRY(const store::NewRun asked, prepare(std::move(wish), {}));
   STINT_CO_TRY(const domain::RunInput input, parts_.scribe.read_input(asked.input));
   const bool same = input.args == known.input.args && input.prompt == known.input.prompt &&
                     input.driver == known.input.driver && input.model == known.input.model &&
                     asked.session == known.run.session;
   if (same) co_return Result<>();
-  co_return fail(Errc::conflict, "the key '" + wish.key + "' is that of '" + id + "', which was asked for otherwise");
+  co_return fail(Errc::conflict, "the key '" + key + "' is that of '" + id + "', which was asked for otherwise");
 }
 
 Task<Result<Submitted>> LocalFleet::retry(std::string id) {

@@ -62,7 +62,7 @@ class LocalFleet final : public Fleet {
 
  private:
   using BudgetsAbove = std::vector<domain::RunInput::BudgetAbove>;
-  [[nodiscard]] Result<store::NewRun> prepare(const Submission& wish, BudgetsAbove above) const;
+  [[nodiscard]] Result<store::NewRun> prepare(Submission&& wish, BudgetsAbove above) const;
   Result<> may_submit() const;
   /// It will not begin or go on here.
   [[nodiscard]] bool is_leaving(const std::string& run) const;
@@ -71,7 +71,7 @@ class LocalFleet final : public Fleet {
   Task<Result<RunView>> must_find(std::string id);
   Task<Result<RunView>> gone(std::string id);
   Task<Result<store::LimitState>> must_know(const std::string& limit);
-  Task<Result<>> must_be_same(const std::string& id, const Submission& wish);
+  Task<Result<>> must_be_same(const std::string& id, Submission wish);
   using Holders = std::map<std::string, std::vector<std::string>>;  ///< in words, by limit
   Task<Result<Holders>> holders();
   Task<Result<>> name_holders(std::vector<store::Why>& reasons);

@@ -255,9 +255,11 @@ void MemoryRows::hold(SetNumber set, int runs) {
 }
 
 MemoryRows::Entry& MemoryRows::entry_of(RunNumber run) const {
+  if (asked_for_ != nullptr && asked_for_->row.run.number == run) return *asked_for_;
   const auto* const found = runs_.find(run);
   STINT_ASSERT(found != nullptr);
-  return **found;
+  asked_for_ = found->get();
+  return *asked_for_;
 }
 
 MemoryRows::Entry* MemoryRows::find_entry(std::string_view id) {
@@ -454,6 +456,7 @@ Result<> MemoryRows::forget(RunNumber run) {
   if (parent != nullptr) (*parent)->children.erase(run);
   if (!entry.row.run.key.empty()) keys_.erase({entry.row.agent, entry.row.run.key});
   ids_.erase(entry.row.run.id);
+  asked_for_ = nullptr;
   runs_.erase(run);
   return {};
 }

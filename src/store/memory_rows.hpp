@@ -147,6 +147,7 @@ class MemoryRows final : public Rows {
   std::vector<Members> sets_;  // set n is at n - 1
   std::map<WorkerNumber, Worker> workers_;
   Line<std::unique_ptr<Entry>> runs_;
+  mutable Entry* asked_for_ = nullptr;  // the last one: a step asks for it several times
   // The texts are those of the rows. Flat: that an id is new is seen with one look at memory, among a million as well.
   boost::unordered_flat_map<std::string_view, Entry*> ids_;
   std::map<std::pair<AgentNumber, std::string>, RunNumber> keys_;

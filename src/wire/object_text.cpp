@@ -2,6 +2,8 @@
 
 #include "wire/values.hpp"
 
+#include <algorithm>
+
 namespace stint::wire {
 namespace {
 
@@ -21,7 +23,9 @@ bool is_plain(std::string_view text) noexcept {
 
 void append_text(std::string& out, std::string_view text) {
   if (is_plain(text)) {
-    ((out += '"') += text) += '"';
+    const std::size_t begin = out.size();
+    out.resize(begin + text.size() + 2, '"');
+    std::ranges::copy(text, out.begin() + static_cast<std::ptrdiff_t>(begin) + 1);
   } else {
     out += json::serialize(text_value(text));
   }
@@ -33,8 +37,15 @@ ObjectText::ObjectText() {
 }
 
 void ObjectText::begin_member(std::string_view name) {
-  out_ += out_.size() > 1 ? ",\"" : "\"";
-  (out_ += name) += "\":";
+  const bool first = out_.size() == 1;
+  const std::size_t begin = out_.size();
+  out_.resize(begin + name.size() + (first ? 3 : 4));
+  char* at = out_.data() + begin;
+  if (!first) *at++ = ',';
+  *at++ = '"';
+  at = std::ranges::copy(name, at).out;
+  *at++ = '"';
+  *at = ':';
 }
 
 ObjectText& ObjectText::text(std::string_view name, std::string_view value) {

@@ -60,7 +60,12 @@ def cpu_seconds(pid):
     children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     total = 0
     for one in [pid, *children]:
-        fields = pathlib.Path(f"/proc/{one}/stat").read_text().rsplit(")", 1)[1].split()
+        try:
+            fields = pathlib.Path(f"/proc/{one}/stat").read_text().rsplit(")", 1)[1].split()
+        except FileNotFoundError:
+            if one == pid:
+                raise
+            continue  # a child that has ended meanwhile
         total += int(fields[11]) + int(fields[12])
     return total / os.sysconf("SC_CLK_TCK")
 

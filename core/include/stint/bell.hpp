@@ -20,16 +20,31 @@ class Bell {
   Task<std::uint64_t> hear(std::uint64_t seen, Duration most);
 
  private:
-  class Listener final : public Leaf, public detail::Link<Listener> {
+  class Listener : public Leaf, public detail::Link<Listener> {
    public:
     explicit Listener(Bell& bell) noexcept : bell_(bell) {}
-    void await_suspend(std::coroutine_handle<>) noexcept;
+    void await_suspend(std::coroutine_handle<>) noexcept { (void)begin(); }
     void await_resume() const noexcept {}
+
+   protected:
+    [[nodiscard]] bool begin() noexcept;
+    void end() noexcept;
+    virtual void let_go() noexcept {}  // of what else would wake it
 
    private:
     friend class Bell;
     void cancel() noexcept override;
     Bell& bell_;
+  };
+  class PatientListener final : public Listener, private Timer {
+   public:
+    PatientListener(Bell& bell, Duration most) noexcept : Listener(bell), most_(most) {}
+    void await_suspend(std::coroutine_handle<>) noexcept;
+
+   private:
+    void let_go() noexcept override { executor().disarm(*this); }
+    void fire() noexcept override;
+    Duration most_;
   };
 
   std::uint64_t rings_ = 0;

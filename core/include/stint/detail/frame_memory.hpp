@@ -10,8 +10,9 @@ namespace stint::detail {
 [[nodiscard]] void* allocate_frame(std::size_t size);
 void free_frame(void* frame, std::size_t size) noexcept;
 
-/// The same lists, for a program that has all its blocks come from there. `take_kept`: at least so large; null: there is
-/// none. `keep`: one of at least so many bytes that `::operator delete` would take; false: it is for the caller to free.
+/// The same lists, for a program that has all its blocks come from there. `take_kept`: at least so large; null: there
+/// is none. `keep`: one of at least so many bytes that `::operator delete` would take; false: it is for the caller to
+/// free.
 [[nodiscard]] void* take_kept(std::size_t size) noexcept;
 [[nodiscard]] bool keep(void* block, std::size_t size) noexcept;
 /// What to ask for instead, so that the block can be kept as one of that size.

@@ -124,7 +124,9 @@ Task<Result<engine::Submitted>> RemoteFleet::submit_one(engine::Submission wish)
                     .key = wish.key,
                     .traceparent = wish.trace.empty() ? std::string() : domain::traceparent(wish.trace, "submit")}));
   if (reply.status == kNotFound) {
-    co_return fail(Errc::invalid, "there is no agent '" + wish.agent + "'. `stint agents` lists them");
+    const std::string detail = wire::read_problem(reply.body);
+    const std::string_view what = std::string_view(detail).substr(0, detail.find("; GET "));  // a path is no command
+    co_return fail(Errc::invalid, std::string(what) + ". `stint agents` lists them");
   }
   if (reply.status >= kFirstRefusal) co_return fail(refusal(reply));
   co_return wire::read_submitted(reply.body);

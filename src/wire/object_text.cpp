@@ -2,8 +2,6 @@
 
 #include "wire/values.hpp"
 
-#include <algorithm>
-
 namespace stint::wire {
 namespace {
 
@@ -23,9 +21,7 @@ bool is_plain(std::string_view text) noexcept {
 
 void append_text(std::string& out, std::string_view text) {
   if (is_plain(text)) {
-    const std::size_t begin = out.size();
-    out.resize(begin + text.size() + 2, '"');
-    std::ranges::copy(text, out.begin() + static_cast<std::ptrdiff_t>(begin) + 1);
+    ((out += '"') += text) += '"';
   } else {
     out += json::serialize(text_value(text));
   }
@@ -37,15 +33,8 @@ ObjectText::ObjectText() {
 }
 
 void ObjectText::begin_member(std::string_view name) {
-  const bool first = out_.size() == 1;
-  const std::size_t begin = out_.size();
-  out_.resize(begin + name.size() + (first ? 3 : 4));
-  char* at = out_.data() + begin;
-  if (!first) *at++ = ',';
-  *at++ = '"';
-  at = std::ranges::copy(name, at).out;
-  *at++ = '"';
-  *at = ':';
+  out_ += out_.size() > 1 ? ",\"" : "\"";
+  (out_ += name) += "\":";
 }
 
 ObjectText& ObjectText::text(std::string_view name, std::string_view value) {

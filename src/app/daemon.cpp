@@ -21,6 +21,7 @@ using domain::LogLevel;
 constexpr std::uint64_t kMemoryLeast = 256ULL << 20;  // below it no new run is begun
 constexpr std::size_t kDescriptorsPerRun = 16;        // pipes, slots, a control socket
 constexpr Duration kLook = 1s;
+constexpr Duration kLastWordsMax = 1s, kLastWordsLook = 5ms;
 
 /// What is wrong with what was read, and what it asks for that this host can't give.
 void blocking_log_problems(const cli::Reading& reading, domain::Log& log) {
@@ -155,10 +156,17 @@ Task<Result<>> Daemon::serve() {
     STINT_CO_CHECK(co_await size_limits());
     scope.spawn(server_->serve());
     Result<> ended = co_await engine_->run();
+    co_await hear_out_followers();
     scope.cancel();
     co_return ended;
   };
   co_return co_await with_scope(std::ref(body));
+}
+
+/// Who follows has something to read yet: how the last runs ended, or that they were handed back.
+Task<> Daemon::hear_out_followers() {
+  const TimePoint until = reactor_.now() + kLastWordsMax;
+  while (server_->stats().streams > 0 && reactor_.now() < until) co_await sleep_for(kLastWordsLook);
 }
 
 /// The configuration decides at the start, and after a reload; between, whoever resizes.

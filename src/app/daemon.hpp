@@ -52,6 +52,7 @@ class Daemon {
   engine::Fleet& fleet() { return *fleet_; }
 
  private:
+  Task<> hear_out_followers();
   Task<Result<>> size_limits();
   Task<> hear_signals();
   Task<> reload();

@@ -443,10 +443,14 @@ Task<Response> Api::run_events(Call call) {
   co_return json(wire::to_json(*page, std::to_string(page->empty() ? *after : page->back().seq)));
 }
 
+/// From here on others tell what happens: who follows reads all that happened before, and then the end.
+bool Api::has_stopped() const { return fleet_.phase() == engine::Phase::stopped; }
+
 Task<> Api::tell_run(EventStream& events, std::string id, std::int64_t after, bool with_output) {
   std::uint64_t printed = 0;
   std::uint64_t seen = co_await fleet_.changed(id, 0, Duration::zero());
   while (true) {
+    const bool last = has_stopped();
     const auto run = co_await fleet_.find(id);
     const auto page = co_await fleet_.events(id, after, kStreamPage);
     if (!run || !*run || !page) co_return;
@@ -471,7 +475,7 @@ Task<> Api::tell_run(EventStream& events, std::string id, std::int64_t after, bo
         if (!sent) co_return;
       }
     }
-    if (domain::is_finished((*run)->run.state)) co_return;
+    if (last || domain::is_finished((*run)->run.state)) co_return;
     seen = co_await fleet_.changed(id, seen, kFollow);
   }
 }
@@ -494,6 +498,7 @@ Task<Response> Api::all_events(Call call) {
 }
 
 Task<> Api::tell_all(EventStream& events, store::FeedPage page, std::uint64_t seen) {
+  bool last = false;
   while (true) {
     for (const store::Event& event : page.events) {
       Event out;
@@ -503,7 +508,11 @@ Task<> Api::tell_all(EventStream& events, store::FeedPage page, std::uint64_t se
       const auto sent = co_await events.send(out);
       if (!sent) co_return;
     }
-    if (page.events.empty()) seen = co_await fleet_.changed("", seen, kFollow);
+    if (page.events.empty()) {
+      if (last) co_return;
+      seen = co_await fleet_.changed("", seen, kFollow);
+    }
+    last = has_stopped();
     auto next = co_await fleet_.feed(page.cursor, kStreamPage);
     if (!next) co_return;
     page = std::move(*next);

@@ -74,6 +74,7 @@ class Api final : public Handler {
   Task<std::optional<Response>> refuse_run(const Route& route, const Call& call);
   template <class T>
   Task<Result<T>> wait_for(Task<Result<T>> end, std::string id, bool keep, Exchange& exchange);
+  [[nodiscard]] bool has_stopped() const;
   Task<> tell_run(class EventStream& events, std::string id, std::int64_t after, bool with_output);
   Task<> tell_all(class EventStream& events, store::FeedPage page, std::uint64_t seen);
 

@@ -9,6 +9,8 @@ namespace {
 TEST(Scribe, a_wish_comes_back_as_it_was_written) {
   domain::RunInput input;
   input.args["text"] = {"a \"b\""};
+  input.args["several"] = {"a", "b \"c\"", ""};
+  input.args["none"] = {};
   input.prompt = "p";
   input.driver = "claude";
   input.model = "opus";
@@ -24,6 +26,7 @@ TEST(Scribe, a_wish_comes_back_as_it_was_written) {
   const auto read = scribe.read_input(scribe.write(input));
   ASSERT_TRUE(read);
   EXPECT_EQ(scribe.write(*read), scribe.write(input));
+  EXPECT_EQ(read->args, input.args);
   EXPECT_EQ(read->budget.tokens, 7);
   EXPECT_EQ(read->directory, "/d");
   ASSERT_EQ(read->budgets_above.size(), 2U);

@@ -76,10 +76,12 @@ def contended_two_threads():
     threads = {"tasks": 100, "iters": 100, "permits": 10, "cpus": 2, "reps": 2}
     return Group(
         "sem.contended.2", "sem.contended",
-        "The same on two threads that share the semaphore. Time per acquire.",
+        "The same on two threads that share the semaphore; ours take turns in its line, so that every hand-over crosses. "
+        "Time per acquire.",
         {"sem.contended": Figure("Contended hand-over, two threads", "ns", "241–400 (2 × 8 tasks, 1 permit)")},
         [
             Row(STINT, "stint", work),
+            Row("stint, each thread's tasks together in the line", "stint", work | {"order": "blocks"}),
             Row("tokio Semaphore", "tokio", work),
             Row("go buffered channel", "go", work | {"impl": "chan"}),
             Row("go x/sync semaphore.Weighted", "go", work | {"impl": "weighted"}),
@@ -281,6 +283,8 @@ TARGETS = [
            times_faster("sem.uncontended", "sem.uncontended", lambda row: row.thread_safe, 1)),
     Target("sem.contended.1", "contended hand-over on one thread at least 6× faster than tokio's",
            times_faster("sem.contended.1", "sem.contended", lambda row: row.program == "tokio", 6)),
+    Target("sem.contended.2", "contended hand-over between two threads ahead of tokio's",
+           times_faster("sem.contended.2", "sem.contended", lambda row: row.program == "tokio", 1)),
     Target("sem.waiter_mem", "a parked waiter, untimed, at most 192 bytes at one million",
            at_most("sem.waiter_mem", "sem.waiter_mem", 192, "bytes", rounding=0.5)),
     Target("sem.waiter_mem.timed", "a parked waiter, timed, at most 240 bytes at one million",

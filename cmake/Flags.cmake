@@ -12,6 +12,9 @@ if(STINT_SANITIZE)
   set(CMAKE_CXX_FLAGS_RELEASE "-O1 -g1 -fno-omit-frame-pointer")
 endif()
 
+# Of files that need not run fast: it comes after the flags of the build type and wins.
+set(STINT_QUICK_FLAGS -O0)
+
 add_library(stint_flags INTERFACE)
 target_compile_options(stint_flags INTERFACE
   -Wall -Wextra -Wpedantic

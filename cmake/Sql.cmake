@@ -27,6 +27,7 @@ function(stint_sql target dialect)
   foreach(file IN LISTS ARGN)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/${file})
     file(READ ${folder}/${file} sql)
+    string(REGEX REPLACE "\n--[^\n]*" "" sql "\n${sql}")  # lines that only explain: a literal has at most 65,536 bytes
     string(APPEND rows "    R\"sql(${sql})sql\",\n")
     math(EXPR count "${count} + 1")
   endforeach()

@@ -1,13 +1,6 @@
 /// What files that include Asio share. Kept to headers that are not ours: a change of ours must not rebuild it.
 #pragma once
 
-#include <boost/asio.hpp>
+#include "pch_std.hpp"
 
-#include <expected>
-#include <functional>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <string>
-#include <thread>
-#include <vector>
+#include <boost/asio.hpp>

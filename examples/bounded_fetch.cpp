@@ -10,6 +10,7 @@
 #include <boost/asio/write.hpp>
 
 #include <cstdio>
+#include <ranges>
 
 using namespace stint;
 using namespace std::chrono_literals;
@@ -33,11 +34,8 @@ Task<Result<std::string>> fetch(Reactor& reactor, tcp::endpoint server, int page
 }
 
 Task<Result<std::vector<std::string>>> fetch_all(Reactor& reactor, tcp::endpoint server) {
-  std::vector<int> pages;
-  for (int page = 0; page < kPages; ++page) pages.push_back(page);
-  CancelToken& scope = co_await current_token();
-  auto one = [&](int page) { return fetch(reactor, server, page); };
-  co_return co_await map_bounded(scope, pages, kAtOnceMax, one);
+  const auto one = [&](int page) { return fetch(reactor, server, page); };
+  co_return co_await map_bounded(std::views::iota(0, kPages), kAtOnceMax, one);
 }
 // [/fetch]
 
@@ -62,17 +60,16 @@ Task<> answer(tcp::socket socket, Callers& callers) {
   }
   callers.order.push_back(page);
   const std::string reply = "page " + std::to_string(page) + "\n";
-  co_await asio::async_write(socket, asio::buffer(reply), use_task);
+  (void)co_await asio::async_write(socket, asio::buffer(reply), use_task);  // a client that has gone needs no reply
 }
 
 Task<> serve(tcp::acceptor& acceptor, Callers& callers) {
-  auto accept = [&](Scope& scope) -> Task<> {
+  (void)co_await with_scope([&](Scope& scope) -> Task<> {
     while (true) {
       auto [error, socket] = co_await acceptor.async_accept(use_task);
       if (!error) scope.spawn(answer(std::move(socket), callers));
     }
-  };
-  (void)co_await with_scope(std::ref(accept));
+  });  // until it is stopped
 }
 
 int main() {
@@ -85,9 +82,7 @@ int main() {
     auto first = co_await race(fetch_all(reactor, acceptor.local_endpoint()), serve(acceptor, callers));
     if (auto* pages = std::get_if<0>(&first); pages != nullptr && *pages) replies = std::move(**pages);
   };
-  RootScope scope(reactor);
-  scope.spawn(program());
-  reactor.run(scope);
+  if (const Result<> ended = reactor.run(program()); !ended) return 1;
 
   std::printf("replies sent in this order:");
   for (const int page : callers.order) std::printf(" %d", page);

@@ -44,15 +44,10 @@ Task<Result<int>> attempt(World& world, std::uint32_t number) {
 
 /// All of it under one deadline.
 Task<Result<int>> answer(World& world, Duration within) {
-  RetryPolicy policy;
-  policy.attempts_max = 5;
-  RetryOptions retry_options;
-  retry_options.random = &world.random;
-  auto one = [&](std::uint32_t number) { return attempt(world, number); };
-  auto body = [&](Scope& scope) { return retry(scope, policy, one, retry_options); };
-  ScopeOptions options;
-  options.deadline = Deadline::after(world.simulator.now(), within);
-  co_return co_await with_scope(options, std::ref(body));
+  const RetryPolicy policy{.attempts_max = 5};
+  const auto one = [&](std::uint32_t number) { return attempt(world, number); };
+  const auto body = [&](Scope&) { return retry(policy, one, {.random = &world.random}); };
+  co_return co_await with_scope({.deadline = Deadline::after(world.simulator.now(), within)}, body);
 }
 // [/work]
 

@@ -15,12 +15,12 @@ Task<Result<>> work(Semaphore& slots, int number) {
   co_return Result<>();
 }  // the permit goes back here, however this ends
 
-int main() {
+Task<Result<>> program() {
   Semaphore slots("slots", 2);
-  Reactor reactor;
-  RootScope scope(reactor);
-  for (int i = 1; i <= 3; ++i) scope.spawn(work(slots, i));
-  reactor.run(scope);  // until nothing is left in the scope
-  return slots.available() == 2 ? 0 : 1;
+  co_return co_await with_scope([&](Scope& scope) {
+    for (int i = 1; i <= 3; ++i) scope.spawn(work(slots, i));
+  });  // ends when all three have ended; the first failure stops the others
 }
+
+int main() { return run_main(program()); }
 // [/program]

@@ -25,19 +25,13 @@ struct World {
 };
 
 Task<> compute(World& world, const char* who, int priority, Duration time) {
-  AcquireOptions wish;
-  wish.priority = priority;
-  const Result<Permit> permit = co_await world.processor.acquire(wish);
+  const Result<Permit> permit = co_await world.processor.acquire({.priority = priority});
   world.say(who, "computes");
   co_await sleep_for(time);
 }
 
 // [locks]
-Task<Result<Permit>> take(Semaphore& lock, int priority) {
-  AcquireOptions wish;
-  wish.priority = priority;
-  co_return co_await lock.acquire(wish);
-}
+Task<Result<Permit>> take(Semaphore& lock, int priority) { co_return co_await lock.acquire({.priority = priority}); }
 Task<Result<MutexGuard>> take(Mutex& lock, int priority) { co_return co_await lock.lock(priority); }
 
 template <class Lock>

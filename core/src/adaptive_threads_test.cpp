@@ -3,6 +3,7 @@
 #include "stint/asio.hpp"
 #include "stint/testing.hpp"
 #include "test_support.hpp"
+#include "threads_test_support.hpp"
 
 #include <gtest/gtest.h>
 
@@ -33,7 +34,7 @@ TEST(AdaptiveThreads, the_capacity_is_the_limit_when_all_is_over) {
       Reactor reactor;
       RootScope scope(reactor);
       for (int i = 0; i < kCalls; ++i) scope.spawn(call(limit, calls, i * kThreads + id));
-      reactor.run(scope);
+      EXPECT_TRUE(reactor.run(scope));
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -56,30 +57,22 @@ TEST(AdaptiveThreads, of_two_changes_the_later_one_stays) {
   Semaphore semaphore("account", 1);
   std::optional<AdaptiveLimit> limit;
   std::vector<AdaptivePermit> permits;
-  std::atomic<int> begun = 0, met = 0, ended = 0;
-  std::thread other([&] {
-    for (int round = 1; round <= kRounds; ++round) {
-      while (begun.load() < round) std::this_thread::yield();
-      met.store(round);
-      permits[0].end(LoadSignal::success, TimePoint());
-      ended.store(round);
-    }
-  });
   Simulator sim;
-  for (int round = 1; round <= kRounds; ++round) {
-    limit.emplace(semaphore, AimdPolicy{.max = 8, .initial = 4, .growth_interval = 0s});
-    RootScope scope(sim);
-    for (int i = 0; i < 4; ++i) scope.spawn(take(*limit, permits));
-    sim.settle();
-    begun.store(round);
-    while (met.load() < round) std::this_thread::yield();
-    permits[1].end(LoadSignal::success, TimePoint());
-    while (ended.load() < round) std::this_thread::yield();
-    EXPECT_EQ(limit->limit(), 6u);
-    EXPECT_EQ(semaphore.capacity(), 6u) << "round " << round;
-    permits.clear();
-  }
-  other.join();
+  race_rounds(
+      kRounds,
+      [&](int round, auto begin, auto end) {
+        limit.emplace(semaphore, AimdPolicy{.max = 8, .initial = 4, .growth_interval = 0s});
+        RootScope scope(sim);
+        for (int i = 0; i < 4; ++i) scope.spawn(take(*limit, permits));
+        sim.settle();
+        begin();
+        permits[1].end(LoadSignal::success, TimePoint());
+        end();
+        EXPECT_EQ(limit->limit(), 6u);
+        EXPECT_EQ(semaphore.capacity(), 6u) << "round " << round;
+        permits.clear();
+      },
+      [&](int) { permits[0].end(LoadSignal::success, TimePoint()); });
 }
 
 }  // namespace

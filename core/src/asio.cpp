@@ -1,11 +1,17 @@
 #include "stint/asio.hpp"
 
+#include <algorithm>
 #include <thread>
 
 namespace stint {
 namespace {
 
-constexpr Duration kShortSleep = std::chrono::microseconds(50);
+constexpr int kPausesPerLook = 16;  // at the clock
+
+/// A post that comes too late. What is told may be a leaf whose frame its executor destroys at this moment: its
+/// destructor has begun, so that the call finds one of two functions that do nothing, and waits for the lock under
+/// which it is posted.
+[[gnu::noinline, clang::no_sanitize("thread")]] void tell_dropped(Runnable& runnable) noexcept { runnable.dropped(); }
 
 }  // namespace
 
@@ -25,7 +31,8 @@ Reactor::~Reactor() {
   STINT_ASSERT(is_current());
   STINT_ASSERT((own_ || at_rest()) && "a reactor on another's context must be at rest when it goes");
   mark_closing();
-  local_head_ = nullptr;
+  take_inbox(&closed_);
+  drop_queued();
   if (own_) own_->shutdown();  // the handlers point into frames, so they go first
   abandon_all();
   while (posting_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
@@ -34,7 +41,10 @@ Reactor::~Reactor() {
 
 bool Reactor::post_elsewhere(Runnable& runnable) noexcept {
   if (is_current()) {
-    if (closing()) return false;
+    if (closing()) {
+      runnable.dropped();
+      return false;
+    }
     runnable.next_queued = nullptr;
     *local_tail_ = &runnable;
     local_tail_ = &runnable.next_queued;
@@ -45,6 +55,11 @@ bool Reactor::post_elsewhere(Runnable& runnable) noexcept {
   posting_.fetch_add(1, std::memory_order_relaxed);  // before the push: what is pushed may end the reactor
   Runnable* newest = inbox_.load(std::memory_order_relaxed);
   do {
+    if (newest == &closed_) {
+      posting_.fetch_sub(1, std::memory_order_release);
+      tell_dropped(runnable);
+      return false;
+    }
     runnable.next_queued = newest;
   } while (!inbox_.compare_exchange_weak(newest, &runnable, std::memory_order_seq_cst, std::memory_order_relaxed));
   if (must_wake()) return true;
@@ -85,8 +100,17 @@ void Reactor::woken() noexcept {
   wake();
 }
 
-void Reactor::take_inbox() noexcept {
-  Runnable* newest = inbox_.exchange(nullptr, std::memory_order_seq_cst);
+void Reactor::work_changed(bool unfinished) noexcept {
+  if (own_) return;  // its loop ends when it is told to
+  if (unfinished) {
+    work_.emplace(io_.get_executor());
+  } else {
+    work_.reset();
+  }
+}
+
+void Reactor::take_inbox(Runnable* left) noexcept {
+  Runnable* newest = inbox_.exchange(left, std::memory_order_seq_cst);
   if (newest == nullptr) return;
   Runnable* oldest = nullptr;
   Runnable** const last = &newest->next_queued;
@@ -154,23 +178,37 @@ void Reactor::sleep() {
   set_alarm();
   if (spin()) return;
   idle_.store(true, std::memory_order_seq_cst);
-  if (inbox_.load(std::memory_order_seq_cst) == nullptr) {
-    const TimePoint asleep = now();
-    io_.run_one();
-    const bool posted = inbox_.load(std::memory_order_relaxed) != nullptr;
-    spins_ = posted && now() - asleep < kShortSleep ? kSpins : 0;
-  }
+  if (inbox_.load(std::memory_order_seq_cst) == nullptr) io_.run_one();
   idle_.store(false, std::memory_order_seq_cst);
+  was_posted_to_ = inbox_.load(std::memory_order_relaxed) != nullptr;
 }
 
-/// True if a post came. Going to sleep and being woken cost several microseconds: while other threads' posts come
-/// faster than that, it pays to wait for the next one awake.
+/// True if a post came.
 bool Reactor::spin() noexcept {
-  for (int left = spins_; left > 0; --left) {
-    if (inbox_.load(std::memory_order_relaxed) != nullptr) return true;
-    __builtin_ia32_pause();
+  if (!was_posted_to_) return false;
+  if (spin_rest_ > 0) {
+    --spin_rest_;
+    return false;
   }
+  ++spins_;
+  const TimePoint end = now() + kSpinMax;
+  do {
+    for (int i = 0; i < kPausesPerLook; ++i) {
+      if (inbox_.load(std::memory_order_relaxed) != nullptr) {
+        spin_rest_last_ = 0;
+        return true;
+      }
+      detail::spin_pause();
+    }
+  } while (now() < end);
+  spin_rest_ = spin_rest_last_ = std::min(2 * spin_rest_last_ + 1, kSpinRestMax);
   return false;
+}
+
+asio::io_context& context_of(Executor& executor) noexcept {
+  auto* const reactor = dynamic_cast<Reactor*>(&executor);
+  STINT_ASSERT(reactor != nullptr && "an Asio operation is awaited on a Reactor only");
+  return reactor->io();
 }
 
 namespace detail {
@@ -190,12 +228,14 @@ void AsioWaiters::remove(Waiter& waiter) noexcept {
 void AsioWaiters::shutdown() {
   while (true) {
     std::unique_lock lock(mutex_);
-    if (waiters_.empty()) return;
+    if (waiters_.empty()) break;
     Waiter& waiter = waiters_.front();
     waiter.unlink();
     lock.unlock();
     waiter.abandon();
   }
+  // Shut down before the scheduler, which is older: what those threads post is destroyed there.
+  while (holds_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 
 }  // namespace detail

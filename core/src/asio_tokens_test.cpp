@@ -4,11 +4,14 @@
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/experimental/parallel_group.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_future.hpp>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <mutex>
 #include <thread>
 
@@ -84,10 +87,34 @@ TEST_F(TokenTest, a_context_that_goes_gives_back_what_was_granted_and_not_delive
   }
   EXPECT_EQ(semaphore.available(), 2);
 }
+TEST_F(TokenTest, a_signal_may_outlive_the_context_of_what_it_would_cancel) {
+  auto held = semaphore.try_acquire(2);
+  asio::cancellation_signal waits, granted;
+  {
+    asio::io_context gone;
+    const auto never = asio::bind_executor(gone, [](error_code, Permit) { FAIL(); });
+    async_acquire(semaphore, 1, asio::bind_cancellation_slot(granted.slot(), never));
+    async_acquire(semaphore, 2, asio::bind_cancellation_slot(waits.slot(), never));
+    held.reset();
+  }
+  waits.emit(asio::cancellation_type::terminal);
+  granted.emit(asio::cancellation_type::terminal);
+  EXPECT_EQ(semaphore.available(), 2);
+}
+TEST_F(TokenTest, a_signal_may_go_before_what_it_would_cancel) {
+  auto held = semaphore.try_acquire(2);
+  {
+    asio::cancellation_signal signal;
+    async_acquire(semaphore, 1, asio::bind_cancellation_slot(signal.slot(), handler()));
+  }
+  held.reset();
+  io.run();
+  EXPECT_EQ(log, Log{"granted"});
+}
 TEST_F(TokenTest, works_with_futures) {
   std::thread runner([this] {
     const auto work = asio::make_work_guard(io);
-    io.run_for(std::chrono::seconds(5));
+    io.run();
   });
   auto future = async_acquire(semaphore, 1, asio::bind_executor(io, asio::use_future));
   EXPECT_EQ(future.get().units(), 1u);
@@ -179,6 +206,76 @@ TEST_F(AttachedTest, a_cancellation_slot_stops_the_task_and_its_children) {
   io.run();
   EXPECT_EQ(log, Log{error_code(asio::error::operation_aborted).message()});
   EXPECT_TRUE(scope.idle());
+}
+TEST_F(AttachedTest, a_cancel_before_the_task_has_started_is_not_lost) {
+  Reactor reactor(io);
+  RootScope scope(reactor);
+  asio::cancellation_signal signal;
+  bool started = false;
+  const auto notes = [](bool& flag) -> Task<int> {
+    flag = true;
+    co_await sleep_for(1h);
+    co_return 0;
+  };
+  async_run(scope, notes(started), asio::bind_cancellation_slot(signal.slot(), handler()));
+  signal.emit(asio::cancellation_type::terminal);
+  io.run_for(10s);
+  EXPECT_FALSE(started);
+  EXPECT_EQ(log, Log{error_code(asio::error::operation_aborted).message()});
+  scope.cancel();
+  io.restart();
+  io.run();
+}
+TEST_F(AttachedTest, a_cancel_between_the_start_and_the_first_wait_is_not_lost) {
+  for (int turns = 0; turns < 8; ++turns) {  // between any two steps of the reactor
+    Reactor reactor(io);
+    RootScope scope(reactor);
+    asio::cancellation_signal signal;
+    async_run(scope, for_ever(), asio::bind_cancellation_slot(signal.slot(), handler()));
+    for (int turn = 0; turn < turns; ++turn) io.poll_one();
+    signal.emit(asio::cancellation_type::terminal);
+    io.run_for(10s);
+    EXPECT_EQ(log, Log{error_code(asio::error::operation_aborted).message()}) << "after " << turns;
+    scope.cancel();
+    io.restart();
+    io.run();
+    io.restart();
+    log.clear();
+  }
+}
+TEST_F(AttachedTest, the_first_of_a_group_ends_it_also_if_the_others_have_not_started) {
+  Reactor reactor(io);
+  RootScope scope(reactor);
+  const auto ended = [this](std::array<std::size_t, 2> order, error_code code, const Result<int>&) {
+    log.push_back(std::to_string(order[0]) + " first, " + code.message());
+  };
+  asio::experimental::make_parallel_group(asio::post(io, asio::deferred), async_run(scope, for_ever(), asio::deferred))
+      .async_wait(asio::experimental::wait_for_one(), asio::bind_executor(io, ended));
+  io.run_for(10s);
+  EXPECT_EQ(log, Log{"0 first, " + error_code(asio::error::operation_aborted).message()});
+  scope.cancel();
+  io.restart();
+  io.run();
+}
+Task<int> throws_a_number() {
+  co_await yield();
+  throw 42;
+}
+TEST_F(AttachedTest, whatever_a_task_throws_is_its_own_failure) {
+  Reactor reactor(io);
+  RootScope scope(reactor);
+  const auto throws = []() -> Task<int> {
+    co_await yield();
+    throw std::runtime_error("boom");
+  };
+  async_run(scope, throws_a_number(), handler());
+  async_run(scope, throws(), handler());
+  async_run(scope, answers(42), handler());
+  io.run();
+  const std::string fault = error_code(asio::error::fault).message();
+  EXPECT_EQ(log, (Log{fault, fault, "42"})) << "the third is a sibling";
+  EXPECT_FALSE(scope.cancelled());
+  EXPECT_FALSE(scope.exception());
 }
 TEST_F(AttachedTest, a_scope_that_is_cancelled_completes_its_handlers_with_operation_aborted) {
   Reactor reactor(io);

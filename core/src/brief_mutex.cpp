@@ -12,11 +12,11 @@ constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 50'000};
 
 }  // namespace
 
-[[clang::preserve_most]] void BriefMutex::lock_contended() noexcept {
+STINT_PRESERVE_MOST void BriefMutex::lock_contended() noexcept {
   for (int tries = 0;; ++tries) {
     if (!taken_.load(std::memory_order_relaxed) && try_lock()) return;
     if (tries < kSpins) {
-      __builtin_ia32_pause();
+      spin_pause();
     } else if (tries < kSpins + kYields) {
       std::this_thread::yield();
     } else {

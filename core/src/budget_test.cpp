@@ -1,5 +1,7 @@
 #include "stint/budget.hpp"
 
+#include "threads_test_support.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -272,15 +274,19 @@ TEST(BudgetThreads, the_last_token_goes_to_one_of_two) {
   constexpr int kRounds = 30'000;
   std::vector<Budget> budgets;
   for (int i = 0; i < kRounds; ++i) budgets.emplace_back(Allowance{.tokens = 1});
-  std::atomic<int> arrived = 0, granted = 0;
-  on_threads(2, [&](int) {
-    for (int round = 0; round < kRounds; ++round) {
-      arrived.fetch_add(1);
-      while (arrived.load() < 2 * (round + 1)) std::this_thread::yield();
-      if (budgets[round].spend({.tokens = 1})) granted.fetch_add(1);
-    }
-  });
-  EXPECT_EQ(granted.load(), kRounds);
+  std::atomic<int> granted = 0;
+  const auto spend = [&](int round) {
+    if (budgets[static_cast<std::size_t>(round)].spend({.tokens = 1})) granted.fetch_add(1);
+  };
+  const int count = race_rounds(
+      kRounds,
+      [&](int round, auto begin, auto end) {
+        begin();
+        spend(round);
+        end();
+      },
+      spend);
+  EXPECT_EQ(granted.load(), count);
 }
 
 // Behaviour 111. Children are split, used, overrun and dropped on all threads; afterwards only what was used is gone.

@@ -93,6 +93,10 @@ void Chain::destroy_frames(std::coroutine_handle<> root) noexcept {
   root.destroy();
 }
 
+bool Chain::is_awaited_by(const Leaf& leaf, std::coroutine_handle<> frame) noexcept {
+  return leaf.awaiting_.address() == frame.address();
+}
+
 void Leaf::run() {
   CancelToken& token = this->token();
   if (!token.plain_) [[unlikely]]
@@ -104,6 +108,7 @@ void Leaf::run() {
 void Leaf::run_watched(CancelToken& token) {
   // A cancel that came before this moment wins over any result: the frame is destroyed and gives back what it won.
   if (token.cancelled()) return chain().ended(End::stopped);
+  if (token.arbitrated_ && !chain().may_resume(*this)) return chain().ended(End::stopped);
   if (std::atomic<std::uint32_t>* const pulse = token.pulse_) {  // one writer: the executor's thread
     pulse->store(pulse->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }

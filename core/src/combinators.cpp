@@ -4,6 +4,7 @@ namespace stint {
 
 CancelToken* WithDeadlineBase::begin() noexcept {
   if (!park()) return nullptr;
+  if (relative_) deadline_ = Deadline::after(executor().now(), deadline_.when().time_since_epoch());
   if (deadline_.passed(executor().now())) {
     unpark();
     too_late_ = true;
@@ -21,6 +22,37 @@ void WithDeadlineBase::branch_ended(Chain&, End) noexcept {
 }
 
 Error WithDeadlineBase::timed_out() { return {Errc::timed_out, "the work was stopped at its deadline"}; }
+
+void SelectBase::await_suspend(std::coroutine_handle<>) noexcept {
+  if (park()) executor().post(start_);
+}
+
+void SelectBase::begin() noexcept {
+  if (token().cancelled()) return complete();  // the run loop stops the chain
+  token_.emplace(token());
+  token_->arbitrate();
+  running_ = 1;  // for the start itself, so that a branch that ends at once does not end the whole
+  start_branches();
+  one_ended();
+}
+
+void SelectBase::one_ended() noexcept {
+  if (--running_ == 0) complete();
+}
+
+/// Nothing that has finished is given up for one that is only ready: what it got could not be taken back.
+void SelectBase::branch_ended(Chain& branch, End end) noexcept {
+  if (end == End::finished && first_ == nullptr) {
+    first_ = &branch;
+    token_->cancel(Reason::lost_race);
+  }
+  one_ended();
+}
+
+bool SelectBase::may_resume(const Chain& branch) noexcept {
+  if (preferred_ == nullptr) preferred_ = earliest_ready(&branch);
+  return preferred_ == &branch;
+}
 
 void Cancelled::await_suspend(std::coroutine_handle<>) noexcept {
   if (!park()) return;

@@ -1,10 +1,14 @@
 // race, all, select, shield and the rest, on the simulator. Tests about order run over many seeds.
 #include "stint/combinators.hpp"
 
+#include "stint/queue.hpp"
 #include "stint/testing.hpp"
 #include "test_support.hpp"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
 
 namespace stint {
 namespace {
@@ -187,6 +191,97 @@ TEST_P(SelectTest, gives_back_a_permit_that_came_with_a_cancel) {
   sim.settle();
   EXPECT_EQ(log.size(), 1u);
   EXPECT_EQ(semaphore.available(), 1);
+}
+/// What is named is ready at the start, becomes ready later, or never: in every combination and order, on every seed.
+enum class When : std::uint8_t { start, later, never };
+struct Waits {
+  std::array<Semaphore, 3> semaphores{Semaphore("a", 1), Semaphore("b", 1), Semaphore("c", 1)};
+  std::array<std::optional<Permit>, 3> held;
+};
+Task<> selects_one_of(Waits& waits, std::size_t& won) {
+  const auto first = co_await select(waits.semaphores[0].acquire(), waits.semaphores[1].acquire(),
+                                     waits.semaphores[2].acquire(), sleep_for(1h));
+  won = first.index();
+}
+TEST_P(SelectTest, of_several_that_are_ready_the_earliest_named_wins) {
+  constexpr std::array kAll = {When::start, When::later, When::never};
+  for (int which = 0; which < 27 * 6; ++which) {
+    const std::array when = {kAll[which % 3], kAll[which / 3 % 3], kAll[which / 9 % 3]};
+    std::array<std::size_t, 3> order{0, 1, 2};  // in which they become ready
+    for (int i = 0; i < which / 27; ++i) std::ranges::next_permutation(order);
+    Waits waits;
+    std::size_t won = 99, wanted = 3;
+    for (std::size_t i = 3; i-- > 0;) {
+      if (when[i] != When::start) waits.held[i] = waits.semaphores[i].try_acquire();
+      if (when[i] != When::never) wanted = i;
+    }
+    scope.spawn(selects_one_of(waits, won));
+    if (std::ranges::find(when, When::start) == when.end()) sim.run_ready();
+    for (const std::size_t i : order) {  // all of them before anything starts, or resumes
+      if (when[i] == When::later) waits.held[i].reset();
+    }
+    sim.settle();
+    ASSERT_EQ(won, wanted) << which;
+    for (std::size_t i = 0; i < 3; ++i) {
+      waits.held[i].reset();
+      ASSERT_EQ(waits.semaphores[i].available(), 1) << "what the others had won goes back";
+    }
+  }
+}
+TEST_P(SelectTest, what_is_ready_by_its_nature_counts_from_the_start) {
+  other.cancel();
+  Queue<int> queue("jobs", 1);
+  ASSERT_TRUE(queue.try_push(7));
+  const auto asks = [](CancelToken& token, Queue<int>& from, Semaphore& slots, Log& to) -> Task<> {
+    const auto cancel = co_await select(cancelled(token), from.pop(), slots.acquire());
+    to.push_back(std::to_string(cancel.index()));
+    const auto past = co_await select(sleep_until(TimePoint()), from.pop());
+    to.push_back(std::to_string(past.index()));
+    const auto item = co_await select(from.pop(), sleep_until(TimePoint()), cancelled(token));
+    to.push_back(std::to_string(item.index()) + ": " + std::to_string(*std::get<0>(item)));
+    const auto turn = co_await select(yield(), slots.acquire());
+    to.push_back(std::to_string(turn.index()));
+  };
+  scope.spawn(asks(other, queue, semaphore, log));
+  sim.settle();
+  EXPECT_EQ(log, (Log{"0", "0", "0: 7", "0"}));
+  EXPECT_EQ(semaphore.available(), 1);
+}
+Task<> pops_or_stops(Queue<int>& first, Queue<int>& second, std::vector<int>& items) {
+  const auto got = co_await select(first.pop(), second.pop());
+  items.push_back(got.index() == 0 ? *std::get<0>(got) : *std::get<1>(got));
+}
+TEST_P(SelectTest, an_item_that_came_to_one_that_is_not_preferred_stays_in_its_queue) {
+  Queue<int> first("first", 1), second("second", 1);
+  std::vector<int> items;
+  scope.spawn(pops_or_stops(first, second, items));
+  sim.run_ready();
+  ASSERT_TRUE(second.try_push(2));
+  ASSERT_TRUE(first.try_push(1));
+  sim.settle();
+  EXPECT_EQ(items, std::vector{1});
+  EXPECT_EQ(second.try_pop(), 2);
+}
+TEST_P(SelectTest, a_cancel_before_its_first_wait_stops_it) {
+  scope.spawn(selects(semaphore, other, log));
+  sim.step();
+  scope.cancel();
+  sim.settle();
+  EXPECT_EQ(log, Log{});
+  EXPECT_EQ(semaphore.available(), 1);
+}
+Task<int> takes_turns(int turns) {
+  for (int i = 0; i < turns; ++i) co_await yield();
+  co_return turns;
+}
+TEST_P(SelectTest, a_task_is_ready_when_it_has_ended) {
+  const auto asks = [](Log& to) -> Task<> {
+    const auto first = co_await select(takes_turns(5), sleep_for(1s));
+    to.push_back(std::to_string(std::get<0>(first)));
+  };
+  scope.spawn(asks(log));
+  sim.settle();
+  EXPECT_EQ(log, Log{"5"});
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, SelectTest, testing::Range(0, 20));
 

@@ -1,6 +1,6 @@
 // The library's figures, one bench per call: `core_bench BENCH key=value…` prints one JSON line per sample.
 // `bench/run.py core` calls it beside the peers, which answer to the same names and keys:
-//   sem.uncontended n= [holders=on]            sem.contended threads= tasks= iters= permits=
+//   sem.uncontended n= [holders=on]            sem.contended threads= tasks= iters= permits= [order=blocks]
 //   sem.waiter_mem n= timed=0|1 [frames=2]     sem.cancel n=
 //   spawn n=    await_child n=    sleep n=     scope.timer n= [kind=deadline]
 //   pool.throughput, pool.ping: worker_pool_bench.cpp
@@ -33,34 +33,45 @@ double uncontended(const Args& args) {
   RootScope scope(reactor);
   double ns = 0;
   scope.spawn(pairs(semaphore, args.number("n"), ns));
-  reactor.run(scope);
+  STINT_ASSERT(reactor.run(scope));
   return ns;
 }
 
-Task<> holds(Semaphore& semaphore, std::int64_t iters) {
+/// Lines up when it is its turn, so that the order of the line is not luck.
+Task<> holds(Semaphore& semaphore, std::size_t place, std::int64_t iters) {
+  while (semaphore.waiting() != place) std::this_thread::yield();
   for (std::int64_t i = 0; i < iters; ++i) {
     const auto permit = co_await semaphore.acquire();
     co_await yield();
   }
 }
-/// On several threads: a reactor each, the tasks shared out evenly, one semaphore.
+/// A reactor on each thread, the tasks shared out evenly, one semaphore; the clock starts when all of them wait. In the
+/// line the threads take turns, so that every hand-over crosses; with `order=blocks` each thread's tasks stand
+/// together.
 double contended(const Args& args) {
   const std::int64_t threads = args.number("threads");
-  const std::int64_t tasks = args.number("tasks");
+  const std::int64_t each = args.number("tasks") / threads;
   const std::int64_t iters = args.number("iters");
-  Semaphore semaphore("bench", args.number("permits"));
-  const auto work = [&] {
+  const bool blocks = args.text("order", "turns") == "blocks";
+  Semaphore::Options options;
+  options.initially_held = static_cast<std::uint32_t>(args.number("permits"));
+  Semaphore semaphore("bench", args.number("permits"), options);
+  const auto work = [&](std::int64_t thread) {
     Reactor reactor;
     RootScope scope(reactor);
-    for (std::int64_t i = 0; i < tasks / threads; ++i) scope.spawn(holds(semaphore, iters));
-    reactor.run(scope);
+    for (std::int64_t i = 0; i < each; ++i) {
+      const std::int64_t place = blocks ? thread * each + i : i * threads + thread;
+      scope.spawn(holds(semaphore, static_cast<std::size_t>(place), iters));
+    }
+    STINT_ASSERT(reactor.run(scope));
   };
+  std::vector<std::thread> workers;
+  for (std::int64_t i = 0; i < threads; ++i) workers.emplace_back(work, i);
+  while (semaphore.waiting() != static_cast<std::size_t>(each * threads)) std::this_thread::yield();
   const TimePoint start = Clock::now();
-  std::vector<std::thread> others;
-  for (std::int64_t i = 1; i < threads; ++i) others.emplace_back(work);
-  work();
-  for (auto& thread : others) thread.join();
-  return ns_since(start) / static_cast<double>(tasks / threads * threads * iters);
+  STINT_ASSERT(semaphore.release(options.initially_held));
+  for (auto& worker : workers) worker.join();
+  return ns_since(start) / static_cast<double>(each * threads * iters);
 }
 
 Task<> nothing() { co_return; }
@@ -71,9 +82,9 @@ double spawned(const Args& args) {
   const TimePoint start = Clock::now();
   for (std::int64_t i = 0; i < count; ++i) {
     scope.spawn(nothing());
-    if (i % 1000 == 999) reactor.run(scope);
+    if (i % 1000 == 999) STINT_ASSERT(reactor.run(scope));
   }
-  reactor.run(scope);
+  STINT_ASSERT(reactor.run(scope));
   return ns_since(start) / static_cast<double>(count);
 }
 Task<> awaits(std::int64_t count, double& ns) {
@@ -86,7 +97,7 @@ double awaited_children(const Args& args) {
   RootScope scope(reactor);
   double ns = 0;
   scope.spawn(awaits(args.number("n"), ns));
-  reactor.run(scope);
+  STINT_ASSERT(reactor.run(scope));
   return ns;
 }
 
@@ -125,7 +136,7 @@ class Crowd {
   }
   void cancel() {
     scope_.cancel();
-    reactor_.run(scope_);
+    STINT_ASSERT(reactor_.run(scope_));
   }
 
  private:

@@ -28,6 +28,16 @@ bool Executor::at_rest() const noexcept {
   return rest;
 }
 
+void Executor::drop_queued() noexcept {
+  Runnable* next = std::exchange(local_head_, nullptr);
+  local_tail_ = &local_head_;
+  while (next != nullptr) {
+    Runnable& runnable = *next;
+    next = runnable.next_queued;  // now: it may be gone when it was told
+    runnable.dropped();
+  }
+}
+
 void Executor::abandon_all() noexcept {
   while (!cancelled_.empty()) {  // back to their owners, who are about to go
     Chain& chain = cancelled_.front();

@@ -330,7 +330,7 @@ TEST(LimitSetThreads, stress_of_overlapping_sets_with_cancels_on_two_threads) {
       Reactor reactor;
       RootScope scope(reactor);
       for (std::uint64_t i = 0; i < 4; ++i) scope.spawn(stress_task(stress, id * 10 + i));
-      reactor.run(scope);
+      EXPECT_TRUE(reactor.run(scope));
     });
   }
   for (auto& thread : threads) thread.join();

@@ -262,6 +262,11 @@ Result<MutexGuard> MutexLock::await_resume() {
   return MutexGuard(mutex_);
 }
 
+bool MutexLock::ready() const noexcept {
+  const auto guard = Owners::lock();
+  return state_ != State::waiting;
+}
+
 void MutexLock::give_up(State why) noexcept {
   Wakes wakes;
   {

@@ -32,14 +32,14 @@ TEST(MutexThreads, a_waiter_resumes_on_its_own_thread) {
     while (mutex.waiting() == 0) std::this_thread::yield();
     guard = MutexGuard();
     scope.cancel();
-    reactor.run(scope);
+    EXPECT_EQ(reactor.run(scope).error(), Errc::cancelled);
   });
   while (!locked) std::this_thread::yield();
   Reactor reactor;
   RootScope scope(reactor);
   std::thread::id resumed_on;
   scope.spawn(locks(mutex, resumed_on));
-  reactor.run(scope);
+  EXPECT_TRUE(reactor.run(scope));
   owner.join();
   EXPECT_EQ(resumed_on, std::this_thread::get_id());
 }
@@ -81,7 +81,7 @@ Task<> waits(Mutex& mutex, Log& log) {
 TEST(MutexThreads, lets_go_when_an_executor_dies_with_a_lock_on_its_way_to_it) {
   Mutex mutex("shared");
   Log log;
-  std::atomic<bool> locked = false;
+  std::atomic<bool> locked = false, both_wait = false;
   MutexGuard guard;
   auto reactor = std::make_unique<Reactor>();
   RootScope scope(*reactor);
@@ -90,14 +90,15 @@ TEST(MutexThreads, lets_go_when_an_executor_dies_with_a_lock_on_its_way_to_it) {
     RootScope root(own);
     root.spawn(keeps(mutex, locked, guard));
     own.run_until([&] { return locked.load(); });
-    while (mutex.waiting() != 2) std::this_thread::yield();
-    guard = MutexGuard();  // now on its way to the first of the two
+    while (!both_wait) std::this_thread::yield();  // said by the other thread: mutex.waiting() would be 2 for a moment
+    guard = MutexGuard();                          // now on its way to the first of the two
     root.cancel();
-    own.run(root);
+    EXPECT_EQ(own.run(root).error(), Errc::cancelled);
   });
   while (!locked) std::this_thread::yield();
   for (int i = 0; i < 2; ++i) scope.spawn(waits(mutex, log));
   reactor->run_until([&] { return mutex.waiting() == 2; });
+  both_wait = true;
   owner.join();
   EXPECT_EQ(mutex.waiting(), 1u);
   reactor.reset();
@@ -155,7 +156,7 @@ TEST(MutexThreads, stress_of_nested_locks_with_cancels_on_two_threads) {
       Reactor reactor;
       RootScope scope(reactor);
       for (std::uint64_t i = 0; i < Stress::kTasks; ++i) scope.spawn(stress_task(stress, id * 10 + i));
-      reactor.run(scope);
+      EXPECT_TRUE(reactor.run(scope));
     });
   }
   for (auto& thread : threads) thread.join();

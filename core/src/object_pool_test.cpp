@@ -417,7 +417,7 @@ TEST(ObjectPoolThreads, stress_of_borrow_and_discard_on_two_threads) {
       Reactor reactor;
       RootScope scope(reactor);
       for (std::uint64_t i = 0; i < 4; ++i) scope.spawn(borrows_often(pool, id * 10 + i));
-      reactor.run(scope);
+      EXPECT_TRUE(reactor.run(scope));
     });
   }
   for (auto& thread : threads) thread.join();

@@ -82,6 +82,11 @@ Error QueueBase::refusal(bool closed) const {
   return {Errc::full, Retry::safe, "queue '" + name_ + "': all " + std::to_string(capacity_) + " places are taken"};
 }
 
+bool QueueWait::ready() const noexcept {
+  const QueueBase::Lock lock(queue_.mutex_);
+  return state_ != State::waiting;
+}
+
 void QueueWait::give_up(State why) noexcept {
   if (!queue_.leave(*this, why)) return;
   undelivered_ = false;

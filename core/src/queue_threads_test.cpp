@@ -83,7 +83,7 @@ TEST(QueueThreads, a_consumer_resumes_on_its_own_thread) {
     while (queue.waiting_consumers() == 0) std::this_thread::yield();
     EXPECT_TRUE(queue.try_push(1));
   });
-  reactor.run(scope);
+  EXPECT_TRUE(reactor.run(scope));
   producer.join();
   EXPECT_EQ(resumed_on, std::this_thread::get_id());
 }
@@ -150,7 +150,7 @@ void run_stress(int consumers) {
       RootScope scope(reactor);
       for (int i = 0; i < Stress::kProducers; ++i) scope.spawn(produces(stress, id * Stress::kProducers + i, reactor));
       if (id < consumers) scope.spawn(consumes(stress, static_cast<std::uint64_t>(100 + id), consumers == 1));
-      reactor.run(scope);
+      EXPECT_TRUE(reactor.run(scope));
     });
   }
   for (auto& thread : threads) thread.join();

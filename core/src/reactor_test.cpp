@@ -97,9 +97,15 @@ TEST(ReactorTest, no_post_to_a_reactor_about_to_sleep_is_lost) {
   for (int i = 0; i < kRounds; ++i) counters.emplace_back(count);
   std::thread poster([&] {
     for (int round = 0; round < kRounds; ++round) {
-      while (asked <= round) {  // spins: the post must meet the reactor on its way to sleep
+      for (int spins = 0; asked <= round; ++spins) {    // spins: the post must meet the reactor on its way to sleep
+        if (spins > 10'000) std::this_thread::yield();  // but not for a whole time slice, if both share a core
       }
       for (volatile int delay = round % 512; delay > 0; delay = delay - 1) {
+      }
+      if (round % 4 == 0) {  // when it ceases to spin; the next time it goes to sleep at once
+        const TimePoint end = Clock::now() + 2 * Reactor::kSpinMax / 3 + std::chrono::nanoseconds(round * 37 % 20'000);
+        while (Clock::now() < end) {
+        }
       }
       reactor.post(counters[static_cast<std::size_t>(round)]);
     }
@@ -112,8 +118,45 @@ TEST(ReactorTest, no_post_to_a_reactor_about_to_sleep_is_lost) {
   EXPECT_EQ(count, kRounds);
 }
 
+/// Posts `count` times, each when the one before has run, and `after` later → how often the reactor spun.
+std::uint64_t spins_with_posts(int count, Duration after) {
+  Reactor reactor;
+  int ran = 0;
+  std::atomic<int> seen = 0;
+  std::deque<Counter> counters;
+  for (int i = 0; i < count; ++i) counters.emplace_back(ran);
+  std::thread poster([&] {
+    for (int i = 0; i < count; ++i) {
+      while (seen < i) std::this_thread::yield();
+      for (const TimePoint when = Clock::now() + after; Clock::now() < when;) std::this_thread::yield();
+      reactor.post(counters[static_cast<std::size_t>(i)]);
+    }
+  });
+  reactor.run_until([&] {
+    seen = ran;
+    return ran == count;
+  });
+  poster.join();
+  return reactor.spins();
+}
+TEST(ReactorTest, spins_less_and_less_for_posts_that_come_too_late) {
+  const std::uint64_t spins = spins_with_posts(400, 10 * Reactor::kSpinMax);
+  EXPECT_GT(spins, 0U);
+  EXPECT_LT(spins, 100U) << "about 11; more only if the thread is kept from running";
+}
+TEST(ReactorTest, does_not_spin_if_other_threads_post_nothing) {
+  Reactor reactor;
+  RootScope scope(reactor);
+  const auto naps = []() -> Task<> {
+    for (int i = 0; i < 20; ++i) co_await sleep_for(1ms);
+  };
+  scope.spawn(naps);
+  EXPECT_TRUE(reactor.run(scope));
+  EXPECT_EQ(reactor.spins(), 0U);
+}
+
 Task<> waits_for_io(asio::steady_timer& timer, bool& done) {
-  co_await timer.async_wait(use_task);
+  (void)co_await timer.async_wait(use_task);
   done = true;
 }
 Task<> spins(bool& done, std::int64_t& count) {
@@ -164,7 +207,7 @@ TEST(ReactorTest, timers_fire_in_order_and_never_early) {
 Task<> reads(asio::ip::tcp::socket socket, Log& log) {
   const Trace trace{log, "frame gone"};
   char byte = 0;
-  co_await socket.async_read_some(asio::buffer(&byte, 1), use_task);
+  (void)co_await socket.async_read_some(asio::buffer(&byte, 1), use_task);
   log.push_back("ran on");
 }
 struct Connected {
@@ -200,7 +243,7 @@ struct ManualOperation {  // an Asio operation whose end the test decides
 };
 Task<> awaits(ManualOperation& operation, Log& log) {
   const Trace trace{log, "frame gone"};
-  co_await operation.start();
+  (void)co_await operation.start();
   log.push_back("ran on");
 }
 TEST(ReactorTest, a_cancelled_asio_operation_keeps_its_frame_until_its_handler_has_run) {
@@ -223,7 +266,7 @@ TEST(ReactorTest, a_cancelled_asio_operation_keeps_its_frame_until_its_handler_h
 Task<> starts_in_vain(Log& log) {
   const auto refuse = [](auto) { throw std::runtime_error("refused"); };
   try {
-    co_await asio::async_initiate<const UseTask, void(boost::system::error_code)>(refuse, use_task);
+    (void)co_await asio::async_initiate<const UseTask, void(boost::system::error_code)>(refuse, use_task);
   } catch (const std::runtime_error& error) {
     log.push_back(error.what());
   }
@@ -256,6 +299,38 @@ TEST(ReactorTest, may_be_destroyed_with_an_asio_operation_in_flight) {
   EXPECT_EQ(log, Log{"frame gone"});
 }
 
+struct Late final : Runnable {
+  void run() noexcept override { ran = true; }
+  void dropped() noexcept override { was_dropped = true; }
+  bool ran = false, was_dropped = false;
+};
+Task<> posts_at_its_end(Reactor& reactor, Late& late) {
+  struct AtEnd {
+    ~AtEnd() {
+      std::thread([this] { reactor.post(late); }).join();
+    }
+    Reactor& reactor;
+    Late& late;
+  } const at_end{reactor, late};
+  co_await sleep_for(1h);
+}
+TEST(ReactorTest, what_is_queued_when_it_goes_and_what_comes_meanwhile_is_dropped) {
+  Late queued, here, meanwhile;
+  auto reactor = std::make_unique<Reactor>();
+  RootScope scope(*reactor);
+  scope.spawn(posts_at_its_end(*reactor, meanwhile));
+  bool turned = false;
+  asio::post(reactor->io(), [&] { turned = true; });
+  reactor->run_until([&] { return turned; });
+  reactor->post(here);
+  std::thread([&] { reactor->post(queued); }).join();
+  reactor.reset();  // destroys the child's frame, which posts
+  for (const Late* late : {&queued, &here, &meanwhile}) {
+    EXPECT_TRUE(late->was_dropped);
+    EXPECT_FALSE(late->ran);
+  }
+}
+
 Task<> throws_out() {
   co_await yield();
   throw std::runtime_error("out");
@@ -264,7 +339,7 @@ TEST(ReactorTest, run_rethrows_what_a_child_let_out) {
   Reactor reactor;
   RootScope scope(reactor);
   scope.spawn(throws_out());
-  EXPECT_THROW(reactor.run(scope), std::runtime_error);
+  EXPECT_THROW((void)reactor.run(scope), std::runtime_error);
 }
 
 }  // namespace

@@ -441,6 +441,24 @@ TEST_F(RetryTest, works_that_take_no_number_or_give_nothing_are_works_too) {
   EXPECT_EQ(log, Log{"done"});
 }
 
+TEST_F(RetryTest, without_a_scope_it_keeps_the_deadline_of_the_one_it_runs_in) {
+  const auto caller = [](RetryTest& test) -> Task<> {
+    const auto never = [&test]() -> Task<Result<>> {
+      test.log.push_back("attempt");
+      co_return fail(Error(Errc::unavailable, Retry::safe, "down").after(1h));
+    };
+    const auto open = [&](Scope&) { return retry(test.policy, never, test.options); };
+    const Result<> done = co_await with_scope({.deadline = Deadline(test.sim.now() + 1s)}, open);
+    test.log.push_back(done.error().describe());
+  };
+  policy = {.base = 1h, .cap = 1h, .attempts_max = 3};
+  scope.spawn(caller(*this));
+  sim.settle();
+  ASSERT_EQ(log.size(), 2u) << "what does not fit fails now";
+  EXPECT_TRUE(log[1].contains("down")) << log[1];
+  EXPECT_EQ(sim.now(), TimePoint());
+}
+
 TEST_F(RetryTest, without_a_source_of_random_numbers_waits_still_differ) {
   options.random = nullptr;
   policy = {.base = 1h, .cap = 1h, .attempts_max = 2};

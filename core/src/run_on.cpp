@@ -1,5 +1,7 @@
 #include "stint/run_on.hpp"
 
+#include <mutex>
+
 namespace stint {
 
 RunOnBase::~RunOnBase() {
@@ -16,19 +18,21 @@ void RunOnBase::await_suspend(std::coroutine_handle<>) noexcept {
 void RunOnBase::Start::run() noexcept {
   self.token_.emplace(self.there_, self.token());  // the caller is parked: its token stands still
   self.there_.enroll(self);
+  self.there_.begin_work();
+  if (self.cancelled_) self.token_->cancel(Reason::user);
   self.start_there(*self.token_);
 }
 
 /// On the calling thread. Once nothing is left there, a cancel has nothing to reach.
 void RunOnBase::cancel() noexcept {
-  int references = references_.load(std::memory_order_relaxed);
-  while (references != 0) {
-    if (!references_.compare_exchange_weak(references, references + 1, std::memory_order_acq_rel)) continue;
-    return there_.post(cancel_);
-  }
+  const std::lock_guard lock(mutex_);
+  if (left_there_) return;
+  references_.fetch_add(1, std::memory_order_relaxed);
+  there_.post(cancel_);
 }
 
 void RunOnBase::CancelThere::run() noexcept {
+  self.cancelled_ = true;
   if (self.token_) self.token_->cancel(Reason::user);
   self.let_go();
 }
@@ -37,16 +41,23 @@ void RunOnBase::branch_ended(Chain&, End) noexcept {
   ExecutorRoot::unlink();
   finish_there(false);
   token_.reset();
-  let_go();
+  there_.end_work();
+  leave_there();
 }
 
-/// The other executor goes, and forgets a cancel that is still on its way to it.
-void RunOnBase::abandon() noexcept {
+/// The other executor goes: the task was running there, or its start was still queued. A cancel on its way to it is
+/// dropped by itself.
+void RunOnBase::executor_gone() noexcept {
   finish_there(true);
   token_.reset();
-  Executor& here = *here_;
-  references_.store(0, std::memory_order_release);
-  here.post(*this);
+  leave_there();
+}
+
+void RunOnBase::leave_there() noexcept {
+  mutex_.lock();
+  left_there_ = true;
+  mutex_.unlock();
+  let_go();
 }
 
 void RunOnBase::let_go() noexcept {

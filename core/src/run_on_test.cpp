@@ -2,6 +2,7 @@
 #include "stint/run_on.hpp"
 
 #include "stint/asio.hpp"
+#include "stint/testing.hpp"
 #include "test_support.hpp"
 
 #include <gtest/gtest.h>
@@ -24,8 +25,7 @@ class Elsewhere {
             reactor_ = &reactor;
           }
           ready_.notify_one();
-          reactor.run_until([this] { return end_.load(); });
-          reactor_ = nullptr;
+          reactor.run_until([this] { return end_.reached; });
         }) {
     std::unique_lock lock(mutex_);
     ready_.wait(lock, [this] { return reactor_ != nullptr; });
@@ -34,18 +34,22 @@ class Elsewhere {
     if (thread_.joinable()) end();
   }
   void end() {
-    end_ = true;
-    reactor_->post(nudge_);
+    end_soon();
     thread_.join();
+  }
+  /// Its reactor goes at any moment from here on.
+  void end_soon() {
+    if (reactor_ != nullptr) std::exchange(reactor_, nullptr)->post(end_);
   }
   Reactor& reactor() { return *reactor_; }
   std::thread::id id() const { return thread_.get_id(); }
 
  private:
-  struct Nudge final : Runnable {
-    void run() noexcept override {}
-  } nudge_;
-  std::atomic<bool> end_ = false;
+  /// A post, not a flag: a thread that saw the flag first would be gone before the post that wakes it.
+  struct End final : Runnable {
+    void run() noexcept override { reached = true; }
+    bool reached = false;
+  } end_;
   std::mutex mutex_;
   std::condition_variable ready_;
   Reactor* reactor_ = nullptr;
@@ -84,7 +88,7 @@ TEST(RunOn, runs_there_and_comes_back_here) {
   RootScope scope(reactor);
   std::thread::id ran_on, back_on, gone_on;
   scope.spawn(asks(elsewhere.reactor(), ran_on, back_on, gone_on));
-  reactor.run(scope);
+  EXPECT_TRUE(reactor.run(scope));
   EXPECT_EQ(ran_on, elsewhere.id());
   EXPECT_EQ(gone_on, elsewhere.id());
   EXPECT_EQ(back_on, std::this_thread::get_id());
@@ -109,7 +113,7 @@ TEST(RunOn, a_cancel_here_ends_the_work_there_before_the_scope_is_idle) {
     scope.spawn(calls(elsewhere.reactor(), started, gone_on));
     if (round % 2 == 0) run_then_await(reactor, started);
     scope.cancel();
-    reactor.run(scope);
+    EXPECT_EQ(reactor.run(scope).error(), Errc::cancelled);
     if (started) {
       EXPECT_EQ(gone_on, elsewhere.id());
     }
@@ -133,7 +137,7 @@ TEST(RunOn, an_exception_comes_back) {
   RootScope scope(reactor);
   Log log;
   scope.spawn(catches(elsewhere.reactor(), log));
-  reactor.run(scope);
+  EXPECT_TRUE(reactor.run(scope));
   EXPECT_EQ(log, Log{"there"});
 }
 
@@ -151,8 +155,98 @@ TEST(RunOn, an_executor_that_is_destroyed_meanwhile_answers_closed) {
   scope.spawn(sees_the_end(elsewhere.reactor(), started, gone_on, log));
   run_then_await(reactor, started);
   elsewhere.end();
-  reactor.run(scope);
+  EXPECT_TRUE(reactor.run(scope));
   EXPECT_EQ(log, Log{"closed"});
+}
+
+Task<> never_runs(bool& ran) {
+  ran = true;
+  co_return;
+}
+Task<> sees_no_start(Executor& there, bool& ran, Log& log) {
+  const auto result = co_await run_on(there, never_runs(ran));
+  log.push_back(result ? "ok" : std::string(to_string(result.error().code())));
+}
+TEST(RunOn, an_executor_that_is_destroyed_before_the_task_has_started_answers_closed) {
+  for (const bool cancelled : {false, true}) {
+    std::unique_ptr<Reactor> there;
+    std::atomic<bool> made = false, posted = false;
+    std::thread other([&] {
+      there = std::make_unique<Reactor>();  // its thread never runs it
+      made = true;
+      while (!posted) std::this_thread::yield();
+      there.reset();
+    });
+    while (!made) std::this_thread::yield();
+    Reactor reactor;
+    RootScope scope(reactor);
+    Log log;
+    bool ran = false;
+    scope.spawn(sees_no_start(*there, ran, log));
+    struct Mark final : Runnable {
+      void run() noexcept override { reached = true; }
+      bool reached = false;
+    } mark;
+    reactor.post(mark);  // behind the child, which has asked by then
+    reactor.run_until([&mark] { return mark.reached; });
+    if (cancelled) scope.cancel();
+    posted = true;
+    const TimePoint limit = reactor.now() + 30s;
+    reactor.run_until([&] { return scope.idle() || reactor.now() > limit; });
+    other.join();
+    ASSERT_TRUE(scope.idle()) << "it waits for an executor that is gone";
+    EXPECT_FALSE(ran);
+    EXPECT_EQ(log, cancelled ? Log{} : Log{"closed"});
+  }
+}
+Task<> calls_nobody(Executor& there, std::atomic<int>& answers) {
+  std::atomic<bool> started = false;
+  std::thread::id gone_on;
+  const auto result = co_await run_on(there, sleeps_for_ever(started, gone_on));
+  EXPECT_EQ(result.error(), Errc::closed);
+  ++answers;
+}
+TEST(RunOn, an_executor_that_goes_while_calls_and_cancels_come_answers_all_of_them) {
+  constexpr int kRounds = 300, kCalls = 8;
+  Reactor reactor;
+  for (int round = 0; round < kRounds; ++round) {
+    RootScope scope(reactor), cancelled(reactor);
+    std::atomic<int> answers = 0;
+    {
+      auto elsewhere = std::make_unique<Elsewhere>();
+      for (int i = 0; i < kCalls; ++i) {
+        scope.spawn(calls_nobody(elsewhere->reactor(), answers));
+        cancelled.spawn(calls_nobody(elsewhere->reactor(), answers));
+      }
+      struct Mark final : Runnable {
+        void run() noexcept override { reached = true; }
+        bool reached = false;
+      } mark;
+      reactor.post(mark);
+      reactor.run_until([&mark] { return mark.reached; });
+      elsewhere->end_soon();  // its thread goes while this one cancels
+      cancelled.cancel();
+    }
+    reactor.run_until([&] { return scope.idle() && cancelled.idle(); });
+    ASSERT_GE(answers, kCalls);
+  }
+}
+TEST(RunOn, a_cancel_before_the_start_is_not_lost) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {  // one executor for both: any order of start and cancel
+    SCOPED_TRACE(seed);
+    Simulator sim(seed);
+    RootScope scope(sim);
+    std::atomic<bool> started = false;
+    std::thread::id gone_on;
+    const auto asks_itself = [](Executor& there, std::atomic<bool>& flag, std::thread::id& id) -> Task<> {
+      (void)co_await run_on(there, sleeps_for_ever(flag, id));
+    };
+    scope.spawn(asks_itself(sim, started, gone_on));
+    sim.step();
+    scope.cancel();
+    sim.run_ready();
+    ASSERT_TRUE(scope.idle());
+  }
 }
 
 Task<> sees_deadline(Deadline& seen) {
@@ -170,7 +264,7 @@ TEST(RunOn, the_deadline_goes_along) {
   const Deadline deadline = Deadline::after(reactor.now(), 1h);
   Deadline seen;
   scope.spawn(passes_deadline(elsewhere.reactor(), deadline, seen));
-  reactor.run(scope);
+  EXPECT_TRUE(reactor.run(scope));
   EXPECT_EQ(seen, deadline);
 }
 

@@ -16,24 +16,30 @@ Scope::Scope(CancelToken& parent, const ScopeOptions& options) noexcept
 
 Scope::~Scope() {
   if (executor_ != nullptr && executor_->closing()) abandon_children();
-  STINT_ASSERT(executor_ == nullptr || idle());
+  STINT_ASSERT((executor_ == nullptr || running_ == 0) && "a scope must be idle when it is destroyed");
+  if (CancelRequest* const request = request_.load(std::memory_order_acquire)) request->scope = nullptr;
 }
 
 void Scope::cancel(Reason reason, std::string cause) noexcept {
   STINT_ASSERT(executor_ != nullptr);
-  if (executor_->is_current()) {
-    CancelToken::cancel(reason, std::move(cause));
-  } else if (!request_.pending.exchange(true, std::memory_order_acq_rel)) {
-    request_.reason = reason;
-    if (!cause.empty()) request_.cause = std::make_unique<std::string>(std::move(cause));
-    executor_->post(request_);
-  }
+  if (executor_->is_current()) return CancelToken::cancel(reason, std::move(cause));
+  auto request = std::make_unique<CancelRequest>(*this, reason, std::move(cause));
+  CancelRequest* none = nullptr;
+  if (!request_.compare_exchange_strong(none, request.get(), std::memory_order_acq_rel)) return;
+  executor_->post(*request.release());
 }
 
 void Scope::CancelRequest::run() noexcept {
-  scope.CancelToken::cancel(reason, cause ? std::move(*cause) : std::string());
-  pending.store(false, std::memory_order_release);
-  scope.check_idle();
+  const std::unique_ptr<CancelRequest> self(this);
+  if (scope == nullptr) return;
+  scope->CancelToken::cancel(reason, std::move(cause));
+  scope->request_.store(nullptr, std::memory_order_release);
+  scope->check_idle();
+}
+
+void Scope::CancelRequest::dropped() noexcept {
+  const std::unique_ptr<CancelRequest> self(this);
+  if (scope != nullptr) scope->request_.store(nullptr, std::memory_order_release);
 }
 
 void Scope::fail(Error error) noexcept {
@@ -65,6 +71,13 @@ Error Scope::stop_error() const {
   std::string what = reason() == Reason::deadline ? "stopped at the scope's deadline" : "the scope was cancelled";
   if (!cause().empty()) what.append(": ").append(cause());
   return {reason() == Reason::deadline ? Errc::timed_out : Errc::cancelled, std::move(what)};
+}
+
+Result<> Scope::outcome() const {
+  if (exception_) std::rethrow_exception(exception_);
+  if (error_) return stint::fail(*error_);
+  if (cancelled()) return stint::fail(stop_error());
+  return {};
 }
 
 RootScope::RootScope(Executor& executor, const ScopeOptions& options) noexcept : Scope(executor, options) {

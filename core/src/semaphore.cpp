@@ -8,7 +8,7 @@
 // 4. A waiter is queued at its executor under the lock that decided it, and the executor woken after it. So whoever
 // sees
 //    it decided knows that it is queued, and a dying executor, whose frames take the lock, can't race with a grant.
-// 5. free = capacity − held. A debt is a negative free.
+// 5. free = capacity − held. A debt is a negative free. Held is what permits hold, grants on their way, and detached_.
 #include "stint/semaphore.hpp"
 
 #include "stint/detail/owners.hpp"
@@ -27,6 +27,7 @@ constexpr int kGrantsPerBatch = Wakes::kMost;  // then the lock is let go for a 
 Semaphore::Semaphore(std::string name, std::int64_t capacity, const Options& options)
     : word_(2 * (capacity - std::int64_t{options.initially_held}) + (options.track_holders ? kSlow : 0)),
       capacity_(static_cast<std::uint32_t>(capacity)),
+      detached_(options.initially_held),
       shape_(options.bypass_max != 0 ? kBypassed : 0),
       bypass_max_(options.bypass_max),
       passed_over_max_(options.passed_over_max),
@@ -329,6 +330,8 @@ std::optional<Permit> Semaphore::try_slow(std::uint32_t units, std::string_view 
 
 Permit Semaphore::adopt(std::uint32_t units) noexcept {
   if (units == 0) return {};
+  const bool were_detached = take_detached(units);
+  STINT_ASSERT(were_detached && "more units adopted than are detached");
   if (!tracks_) return {*this, units, 0};
   const Lock lock(mutex_);
   return {*this, units, add_holder(nullptr, {}, units)};
@@ -336,19 +339,21 @@ Permit Semaphore::adopt(std::uint32_t units) noexcept {
 
 // ---- Resize and close ----------------------------------------------------------------------------------------------
 
+/// False, and nothing changes, if fewer are detached.
+bool Semaphore::take_detached(std::uint32_t units) noexcept {
+  std::uint64_t detached = detached_.load(std::memory_order_relaxed);
+  while (detached >= units) {
+    if (detached_.compare_exchange_weak(detached, detached - units, std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
 Result<> Semaphore::release(std::uint32_t units) {
-  Wakes wakes;
-  Lock lock(mutex_);
-  std::int64_t word = word_.load(std::memory_order_relaxed);
-  do {
-    if ((word >> 1) + std::int64_t{units} > std::int64_t{capacity()}) {
-      return fail(Errc::invalid,
-                  "semaphore '" + name_ + "': " + std::to_string(units) + " units given back, but fewer were out");
-    }
-  } while ((word & kSlow) == 0 && !swap(word, word + 2 * std::int64_t{units}, std::memory_order_release));
-  if ((word & kSlow) == 0) return {};
-  add_units(units);
-  settle(lock, wakes);
+  if (!take_detached(units)) {
+    return fail(Errc::invalid, "semaphore '" + name_ + "': " + std::to_string(units) +
+                                   " units given back, but fewer are detached; a permit gives its own back");
+  }
+  if (units != 0) give_back(units, 0);
   return {};
 }
 
@@ -516,11 +521,12 @@ void Permit::forget() noexcept {
 }
 
 std::uint32_t Permit::detach() noexcept {
-  if (semaphore_ != nullptr && holder_ != 0) {
+  if (semaphore_ == nullptr) return 0;
+  if (holder_ != 0) {
     const std::lock_guard lock(semaphore_->mutex_);
     semaphore_->remove_holder(holder_);
   }
-  semaphore_ = nullptr;
+  std::exchange(semaphore_, nullptr)->detached_.fetch_add(units_, std::memory_order_relaxed);
   return std::exchange(units_, 0);
 }
 
@@ -551,6 +557,11 @@ bool Acquire::line_up_slow() noexcept {
 bool Acquire::owner_lines_up() noexcept {
   if (executor().owners() != nullptr && detail::Owners::begin_wait(*this)) owed_ |= kOwnerWaits;
   return false;
+}
+
+bool Acquire::ready() const noexcept {
+  const std::lock_guard lock(semaphore_.mutex_);
+  return state_ != State::waiting;
 }
 
 /// Ends the wait from its own side; false if it was decided before.
@@ -602,6 +613,14 @@ bool TimedAcquire::await_suspend(std::coroutine_handle<>) noexcept {
   if (!begin()) return true;
   if (line_up()) return false;
   if (deadline_ != TimePoint::max()) executor().arm(*this, deadline_);  // never is not a moment that comes
+  return true;
+}
+
+bool AcquireFor::await_suspend(std::coroutine_handle<>) noexcept {
+  if (!begin()) return true;
+  if (line_up()) return false;
+  const Deadline deadline = Deadline::after(executor().now(), limit_);
+  if (!deadline.is_never()) executor().arm(*this, deadline.when());
   return true;
 }
 

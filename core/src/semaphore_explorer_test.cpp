@@ -106,7 +106,7 @@ Task<> explored_troubles(W& world) {
       co_await yield();
     if (world.draw(3) == 0) {
       const auto capacity = static_cast<std::uint32_t>(world.draw(5));
-      world.semaphore.set_capacity(capacity);
+      EXPECT_TRUE(world.semaphore.set_capacity(capacity));
       world.model.resize(capacity);
     } else {
       const int id = static_cast<int>(world.draw(W::kWorkers));
@@ -116,7 +116,7 @@ Task<> explored_troubles(W& world) {
       }
     }
   }
-  world.semaphore.set_capacity(3);
+  EXPECT_TRUE(world.semaphore.set_capacity(3));
   world.model.resize(3);
 }
 

@@ -95,6 +95,8 @@ struct Findings {
   std::uint64_t bad_seed = 0;
 };
 
+constexpr Duration kPlayTimeMax = std::chrono::seconds(5);  // on a busy machine a round takes several time slices
+
 /// A `Player` is what one thread keeps over the rounds; it `play`s one of them, and ends with everything given back.
 template <class Player, class Subject>
 Findings play_rounds(Subject& subject, int threads, int rounds) {
@@ -104,6 +106,7 @@ Findings play_rounds(Subject& subject, int threads, int rounds) {
   for (int i = 0; i < threads; ++i) tracks.emplace_back(i, clock);
   Gate gate(threads);
   bool over = false;
+  const TimePoint until = Clock::now() + kPlayTimeMax;
 
   const auto judge_round = [&](std::uint64_t seed) {
     History history;
@@ -116,6 +119,7 @@ Findings play_rounds(Subject& subject, int threads, int rounds) {
       findings.in_line += operation.arrived_by != kNever ? 1 : 0;
     }
     findings.states_most = std::max(findings.states_most, verdict.states);
+    if (Clock::now() > until) over = true;
     if (verdict.answer == Verdict::Answer::legal) return;
     findings.bad = verdict;
     findings.bad_seed = seed;
@@ -176,7 +180,7 @@ class TaskPlayer {
   TaskPlayer(Semaphore& semaphore, Track& track) : semaphore_(semaphore), track_(track), scope_(reactor_) {}
   void play(Dice dice) {
     for (int i = 0; i < kActors; ++i) scope_.spawn(act(dice));
-    reactor_.run(scope_);
+    EXPECT_TRUE(reactor_.run(scope_));
   }
   void take_all() { give_back(attempt(kCapacity)); }
 
@@ -227,7 +231,7 @@ class TaskPlayer {
   Task<> hold_if_patient(Dice& dice, int units) {
     Held held;
     Operation& operation = track_.add(Kind::acquire, units);
-    co_await race(acquire(operation, held), lose_patience(operation, dice.below(8)));
+    (void)co_await race(acquire(operation, held), lose_patience(operation, dice.below(8)));
     co_await hold(dice, std::move(held));
   }
   Task<> lose_patience(Operation& operation, int yields) {
@@ -283,7 +287,8 @@ TEST(SemaphoreHistory, what_threads_see_is_what_a_fifo_semaphore_does) {
     // The rounds are worth something only if they end in every way.
     for (const Outcome outcome :
          {Outcome::granted, Outcome::refused, Outcome::cancelled, Outcome::timed_out, Outcome::invalid}) {
-      EXPECT_GT(findings.outcomes[static_cast<int>(outcome)], 100u) << static_cast<int>(outcome);
+      const auto ended_so = static_cast<int>(findings.outcomes[static_cast<int>(outcome)]);
+      EXPECT_GT(ended_so, findings.rounds / 60) << static_cast<int>(outcome);
     }
   }
 }
@@ -301,7 +306,7 @@ class CrowdPlayer {
       : semaphore_(semaphore), granted_(granted), scope_(reactor_) {}
   void line_up_and_pass() {
     for (int i = 0; i < kCrowd; ++i) scope_.spawn(pass());
-    reactor_.run(scope_);
+    EXPECT_TRUE(reactor_.run(scope_));
   }
 
  private:
@@ -332,7 +337,8 @@ TEST(SemaphoreHistory, no_unit_is_lost_while_a_settler_breathes) {
     });
   }
   int round = 0;
-  for (; round < kRounds && semaphore.available() == kUnits; ++round) {
+  const TimePoint until = Clock::now() + kPlayTimeMax;
+  for (; round < kRounds && semaphore.available() == kUnits && Clock::now() < until; ++round) {
     auto all = semaphore.try_acquire(kUnits);
     gate.pass();
     while (semaphore.waiting() < static_cast<std::size_t>(kUnits)) std::this_thread::yield();
@@ -343,9 +349,7 @@ TEST(SemaphoreHistory, no_unit_is_lost_while_a_settler_breathes) {
   gate.pass();
   for (std::thread& crowd : crowds) crowd.join();
   EXPECT_EQ(granted, round * kUnits);
-  const auto lost = static_cast<std::uint32_t>(kUnits - semaphore.available());
-  EXPECT_EQ(lost, 0u) << "in round " << round;
-  EXPECT_TRUE(semaphore.release(lost).has_value());  // the destructor would end the process
+  EXPECT_EQ(semaphore.available(), kUnits) << "in round " << round;
 }
 
 // ---- One that must be caught ---------------------------------------------------------------------------------------

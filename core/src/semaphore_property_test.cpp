@@ -106,6 +106,7 @@ class Both {
   ~Both() {
     for (auto& [id, scope] : scopes) scope->cancel();
     permits.clear();
+    (void)semaphore->release(detached);
     sim.settle();
   }
 
@@ -159,6 +160,30 @@ class Both {
     } act(*this, id, count);
     sim.post(act);
     sim.run_ready();
+  }
+  void detach(int id, std::uint32_t count) {
+    RC_LOG() << id << " detaches " << count << "\n";
+    auto part = permits.at(id).split(count);
+    if (!part) return;
+    RC_ASSERT(part->detach() == count);
+    units.at(id) -= count;
+    detached += count;
+    if (!permits.at(id)) permits.erase(id);
+  }
+  /// Only what is detached comes back by number, whatever else is out.
+  void release(std::uint32_t count) {
+    RC_LOG() << count << " are given back by number, " << detached << " are detached\n";
+    RC_ASSERT(semaphore->release(count).has_value() == (count <= detached));
+    if (count > detached) return;
+    detached -= count;
+    model.held -= count;
+    model.settle();
+  }
+  void adopt(int id) {
+    RC_LOG() << id << " adopts " << detached << "\n";
+    const std::uint32_t count = std::exchange(detached, 0);
+    RC_ASSERT(permits.at(id).merge(semaphore->adopt(count)).has_value());
+    units.at(id) += count;
   }
   void forget(int id) {
     const std::int64_t gone = permits.at(id).units();
@@ -228,6 +253,7 @@ class Both {
   const bool tracks;
   std::deque<std::string> labels;
   std::map<int, std::uint32_t> units;
+  std::uint32_t detached = 0;
   std::vector<int> seen;  // whose grant has been delivered
   std::optional<Semaphore> semaphore;
   std::map<int, Permit> permits;
@@ -291,7 +317,8 @@ int pick(const std::vector<int>& ids) { return ids[*rc::gen::inRange<std::size_t
 void step_of_everything(Both& both, int& deadlines) {
   const auto count = static_cast<std::uint32_t>(*rc::gen::inRange(0, 5));
   const auto holding = both.holding();
-  switch (*rc::gen::weightedElement<int>({{12, 0}, {8, 1}, {3, 2}, {2, 3}, {1, 4}, {2, 5}, {2, 6}, {3, 7}, {1, 8}})) {
+  switch (*rc::gen::weightedElement<int>(
+      {{12, 0}, {8, 1}, {3, 2}, {2, 3}, {1, 4}, {2, 5}, {2, 6}, {3, 7}, {1, 8}, {2, 9}, {2, 10}, {1, 11}})) {
     case 0: {
       // Deadlines are all different, so that the model need not know the order within a tick.
       const bool timed = *rc::gen::inRange(0, 4) == 0;
@@ -311,6 +338,9 @@ void step_of_everything(Both& both, int& deadlines) {
     case 5: return holding.empty() ? void() : both.split_and_merge(pick(holding), pick(holding), count);
     case 6: return both.advance(*rc::gen::inRange(1, 3) * 1s);
     case 7: return both.sim.run_ready();
+    case 9: return holding.empty() ? void() : both.detach(pick(holding), count);
+    case 10: return both.release(count);
+    case 11: return holding.empty() ? void() : both.adopt(pick(holding));
     default: return *rc::gen::inRange(0, 5) != 0 ? void() : both.close();
   }
 }

@@ -173,6 +173,29 @@ TEST(Semaphore, giving_back_too_much_wakes_nobody) {
   line.run();
   EXPECT_EQ(line.log, Log{"a"});
 }
+TEST(Semaphore, what_a_permit_holds_is_not_given_back_by_number) {
+  for (const bool tracks : {false, true}) {
+    Semaphore::Options options;
+    options.track_holders = tracks;
+    Line line(3, 0, options);
+    line.enter("a", 2);
+    line.enter("b", 2);
+    EXPECT_EQ(line.semaphore.release(1).error(), Errc::invalid) << "it would be had twice";
+    line.run();
+    EXPECT_EQ(line.log, Log{"a"});
+    EXPECT_EQ(line.semaphore.available(), 1);
+    const std::uint32_t detached = line.permits["a"].split(1)->detach();
+    EXPECT_EQ(line.semaphore.release(2).error(), Errc::invalid) << "one is detached, the other is a's";
+    EXPECT_TRUE(line.semaphore.release(detached));
+    line.run();
+    EXPECT_EQ(line.log, (Log{"a", "b"}));
+  }
+}
+TEST(SemaphoreDeathTest, what_is_not_detached_can_not_be_adopted) {
+  Semaphore semaphore("slots", 2);
+  const auto held = semaphore.try_acquire(2);
+  EXPECT_DEATH((void)semaphore.adopt(1), "detached");
+}
 TEST(Semaphore, giving_back_nothing_does_nothing) {
   Line line(1);
   line.enter("a");

@@ -2,6 +2,7 @@
 // need many runs to show. The sanitizers, the explorer, the history checker and tests/model look from other sides.
 #include "semaphore_test_support.hpp"
 #include "stint/asio.hpp"
+#include "threads_test_support.hpp"
 
 #include <algorithm>
 #include <random>
@@ -10,42 +11,6 @@
 namespace stint {
 namespace {
 
-/// Threads that meet again and again: `meet` returns on all of them at about the same moment.
-class Meeting {
- public:
-  explicit Meeting(int parties) : parties_(parties) {}
-  void meet() noexcept {
-    const int all = (arrived_.fetch_add(1) / parties_ + 1) * parties_;
-    for (int spins = 0; arrived_.load() < all; ++spins) {
-      if (spins > 1000) std::this_thread::yield();
-    }
-  }
-
- private:
-  const int parties_;
-  std::atomic<int> arrived_ = 0;
-};
-void dawdle(std::uint64_t steps) {
-  for (volatile std::uint64_t left = steps; left > 0; left = left - 1) {
-  }
-}
-
-/// Runs `here(round, meeting)` on this thread and `there(round)` on another, which begins when `here` meets it.
-template <class Here, class There>
-void race_rounds(int count, Here here, There there) {
-  Meeting begin(2), end(2);
-  std::thread other([&] {
-    for (int round = 0; round < count; ++round) {
-      begin.meet();
-      there(round);
-      end.meet();
-    }
-  });
-  for (int round = 0; round < count; ++round) {
-    here(round, [&begin] { begin.meet(); }, [&end] { end.meet(); });
-  }
-  other.join();
-}
 template <class Body>
 void on_threads(int count, Body body) {
   std::vector<std::thread> threads;
@@ -75,7 +40,7 @@ TEST(SemaphoreThreads, a_grant_from_another_thread_resumes_the_waiter_on_its_own
     while (semaphore.waiting() == 0) std::this_thread::yield();
     held.reset();
   });
-  reactor.run(scope);
+  EXPECT_TRUE(reactor.run(scope));
   releaser.join();
   EXPECT_EQ(resumed_on, std::this_thread::get_id());
 }
@@ -90,7 +55,7 @@ TEST(SemaphoreThreads, a_reactor_that_stood_still_finds_its_grants_when_it_goes_
   reactor.run_until([&] { return semaphore.waiting() == 1; });
   std::thread([&] { held.reset(); }).join();  // nobody runs the reactor
   EXPECT_EQ(granted, 0);
-  reactor.run(scope);
+  EXPECT_TRUE(reactor.run(scope));
   EXPECT_EQ(granted, 1);
 }
 
@@ -111,19 +76,18 @@ TEST(SemaphoreThreads, permits_come_home_when_an_executor_dies_with_queued_resum
 }
 
 TEST(SemaphoreThreads, a_release_that_meets_a_wait_about_to_begin_is_not_lost) {
-  const int count = rounds(20'000);
   Semaphore semaphore("slots", 1);
   Reactor reactor;
   std::optional<Permit> held;
   int granted = 0;
-  race_rounds(
-      count,
+  const int count = race_rounds(
+      rounds(20'000),
       [&](int, auto begin, auto end) {
         RootScope scope(reactor);
         held = semaphore.try_acquire();
         scope.spawn(counts_grant(semaphore, granted));
         begin();
-        reactor.run(scope);
+        EXPECT_TRUE(reactor.run(scope));
         end();
       },
       [&](int round) {
@@ -139,9 +103,8 @@ TEST(SemaphoreThreads, a_semaphore_may_go_as_soon_as_its_last_permit_is_back) {
     std::unique_ptr<Semaphore> semaphore;
     std::optional<Permit> held;
     int granted = 0;
-    const int count = rounds(waiters == 1 ? 10'000 : 1'000);
-    race_rounds(
-        count,
+    const int count = race_rounds(
+        rounds(waiters == 1 ? 10'000 : 1'000),
         [&](int, auto begin, auto end) {
           semaphore = std::make_unique<Semaphore>("short-lived", waiters);
           held = semaphore->try_acquire(static_cast<std::uint32_t>(waiters));
@@ -149,7 +112,7 @@ TEST(SemaphoreThreads, a_semaphore_may_go_as_soon_as_its_last_permit_is_back) {
           for (int i = 0; i < waiters; ++i) scope.spawn(counts_grant(*semaphore, granted));
           reactor.run_until([&] { return semaphore->waiting() == static_cast<std::size_t>(waiters); });
           begin();
-          reactor.run(scope);
+          EXPECT_TRUE(reactor.run(scope));
           semaphore.reset();  // the other thread may still be inside its release
           end();
         },
@@ -161,14 +124,13 @@ TEST(SemaphoreThreads, a_semaphore_may_go_as_soon_as_its_last_permit_is_back) {
 // ---- Two ends for one wait -----------------------------------------------------------------------------------------
 
 TEST(SemaphoreThreads, a_release_and_a_cancel_have_one_outcome) {
-  const int count = rounds(100'000);
   Semaphore semaphore("slots", 1);
   Reactor reactor;
   std::optional<RootScope> scope;
   std::optional<Permit> held;
   int granted = 0, lost = 0;
-  race_rounds(
-      count,
+  const int count = race_rounds(
+      rounds(100'000),
       [&](int round, auto begin, auto end) {
         scope.emplace(reactor);
         held = semaphore.try_acquire();
@@ -181,9 +143,9 @@ TEST(SemaphoreThreads, a_release_and_a_cancel_have_one_outcome) {
         } else {
           held.reset();
         }
-        reactor.run(*scope);
+        (void)reactor.run(*scope);  // cancelled in every second round
         end();
-        reactor.run(*scope);  // the other thread's cancel may come after the end: it is still queued
+        (void)reactor.run(*scope);  // the other thread's cancel may come after the end: it is still queued
         lost += semaphore.available() != 1;
       },
       [&](int round) {
@@ -212,7 +174,7 @@ TEST(SemaphoreThreads, cancels_from_everywhere_have_one_outcome) {
         begin();
         scope->cancel(Reason::user);
         end();
-        reactor.run(*scope);
+        EXPECT_EQ(reactor.run(*scope).error(), Errc::cancelled);
       },
       [&](int) { scope->cancel(Reason::shutdown); });
   EXPECT_EQ(granted, 0);
@@ -224,14 +186,13 @@ Task<> counts_ends(Semaphore& semaphore, TimePoint deadline, int& granted, int& 
   ++(permit ? granted : failed);
 }
 TEST(SemaphoreThreads, a_release_and_a_deadline_have_one_winner) {
-  const int count = rounds(500);
   Semaphore semaphore("slots", 1);
   Reactor reactor;
   std::optional<Permit> held;
   std::mt19937_64 random(1);
   int granted = 0, timed_out = 0, granted_untimed = 0, lost = 0;
-  race_rounds(
-      count,
+  const int count = race_rounds(
+      rounds(500),
       [&](int, auto begin, auto end) {
         RootScope timed(reactor), untimed(reactor);
         held = semaphore.try_acquire();
@@ -268,7 +229,7 @@ TEST(SemaphoreThreads, a_close_and_a_cancel_have_one_outcome) {
         begin();
         dawdle(static_cast<std::uint64_t>(round) % 64);
         scope.cancel();
-        reactor.run(scope);
+        EXPECT_EQ(reactor.run(scope).error(), Errc::cancelled);
         end();
         EXPECT_EQ(semaphore->waiting(), 0u);
       },
@@ -296,7 +257,7 @@ TEST(SemaphoreThreads, closes_from_everywhere_end_every_wait_once) {
     reactor.run_until([&] { return semaphore.waiting() == kWaiters; });
     meeting.meet();
     held.reset();
-    reactor.run(scope);
+    EXPECT_TRUE(reactor.run(scope));
     for (auto& closer : closers) closer.join();
     EXPECT_EQ(granted + closed, kWaiters);
     EXPECT_EQ(semaphore.available(), 1);
@@ -316,7 +277,7 @@ TEST(SemaphoreThreads, a_storm_of_short_deadlines_leaves_the_permits_usable) {
       if (storm == 1) meeting.meet();
       RootScope scope(reactor);
       for (int i = 0; i < kWaits; ++i) scope.spawn(counts_ends(semaphore, reactor.now() + 1us, had, in_vain));
-      reactor.run(scope);
+      EXPECT_TRUE(reactor.run(scope));
     }
     if (id == 2) {  // the first storm is in vain, the second meets the release
       meeting.meet();
@@ -364,7 +325,7 @@ TEST(SemaphoreThreads, what_was_written_before_a_release_is_seen_by_who_waited) 
         scope.spawn(reads(semaphore, shared, seen));
         reactor.run_until([&] { return semaphore.waiting() == 1; });
         begin();
-        reactor.run(scope);
+        EXPECT_TRUE(reactor.run(scope));
         stale += seen != round;
         end();
       },
@@ -397,7 +358,7 @@ TEST(SemaphoreThreads, thirty_two_threads_count_one_at_a_time) {
     Reactor reactor;
     RootScope scope(reactor);
     for (int i = 0; i < kTasks; ++i) scope.spawn(counts(semaphore, counter, times));
-    reactor.run(scope);
+    EXPECT_TRUE(reactor.run(scope));
   });
   EXPECT_EQ(counter, kThreads * kTasks * times);
 }
@@ -466,7 +427,7 @@ TEST(SemaphoreThreads, large_requests_of_two_threads_all_come_to_pass) {
       RootScope scope(reactor);
       scope.spawn(takes_batches(semaphore, in_use));
       meeting.meet();
-      reactor.run(scope);
+      EXPECT_TRUE(reactor.run(scope));
     });
     ASSERT_EQ(semaphore.available(), 10);
   }
@@ -533,7 +494,7 @@ Task<> stress_task(Stress& stress, Executor& executor, std::uint64_t seed) {
       if (winner.index() == 1) ++stress.lost;
     } else {
       const bool timed = random() % 4 == 0;
-      co_await use(stress, units, timed, executor.now() + std::chrono::microseconds(random() % 2000), busy);
+      (void)co_await use(stress, units, timed, executor.now() + std::chrono::microseconds(random() % 2000), busy);
     }
   }
 }
@@ -552,7 +513,7 @@ TEST(SemaphoreThreads, stress_of_grant_cancel_timeout_and_resize_on_four_threads
     for (int i = 0; i < Stress::kTasks; ++i) {
       scope.spawn(stress_task(stress, reactor, static_cast<std::uint64_t>(id * 1000 + i)));
     }
-    reactor.run(scope);
+    EXPECT_TRUE(reactor.run(scope));
     --running;
   });
   resizer.join();

@@ -49,7 +49,7 @@ Task<int> throws() {
 }
 Task<> rethrows(Log& log) {
   try {
-    co_await throws();
+    (void)co_await throws();
   } catch (const std::runtime_error& error) {
     log.push_back(error.what());
   }
@@ -155,6 +155,37 @@ TEST_F(TaskTest, a_sleep_of_no_time_and_one_of_all_time_are_defined) {
   scope.cancel();
   settle();
   EXPECT_TRUE(scope.idle());
+}
+
+// ---- Misuse ---------------------------------------------------------------------------------------------------------
+
+using TaskDeathTest = TaskTest;
+
+Task<int> answers_one() { co_return 1; }
+Task<> awaits_twice() {
+  Task<int> task = answers_one();
+  (void)co_await task;
+  (void)co_await task;
+}
+Task<> awaits_what_was_moved() {
+  Task<int> task = answers_one();
+  const Task<int> taken = std::move(task);
+  (void)co_await task;  // NOLINT(bugprone-use-after-move): that is what is tested
+}
+Task<> spawns_what_it_awaited(Scope& scope) {
+  Task<> task = child();
+  co_await task;
+  scope.spawn(std::move(task));
+}
+Task<> awaits_none() { co_await Task<>(); }
+TEST_F(TaskDeathTest, a_task_is_awaited_once) {
+  EXPECT_DEATH((scope.spawn(awaits_twice()), settle()), "awaited before");
+  EXPECT_DEATH((scope.spawn(spawns_what_it_awaited(scope)), settle()), "awaited before");
+}
+TEST_F(TaskDeathTest, an_empty_task_is_a_bug_with_words) {
+  EXPECT_DEATH((scope.spawn(awaits_none()), settle()), "the task is empty");
+  EXPECT_DEATH((scope.spawn(awaits_what_was_moved()), settle()), "the task is empty");
+  EXPECT_DEATH(scope.spawn(Task<>()), "the task is empty");
 }
 
 }  // namespace

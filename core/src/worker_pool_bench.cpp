@@ -67,7 +67,7 @@ Measured measure_pool(const Args& args, std::size_t capacity, Work work) {
   const TimePoint start = Clock::now();
   TimePoint ended;
   scope.spawn(then_drain(pool, work(pool, measured.latency_us, done), ended));
-  reactor.run(scope);
+  STINT_ASSERT(reactor.run(scope));
   measured.seconds = std::chrono::duration<double>(ended - start).count();
   if (done != args.number("jobs")) args.fail("lost jobs");
   return measured;

@@ -17,7 +17,7 @@ class PoolThread {
       RootScope scope(reactor);
       pool.start(scope);
       started.store(true, std::memory_order_release);
-      reactor.run(scope);  // until it is drained
+      EXPECT_TRUE(reactor.run(scope));  // until it is drained
     });
     while (!started.load(std::memory_order_acquire)) std::this_thread::yield();
     (void)pool.resize(options.workers);
@@ -62,7 +62,7 @@ IntPool::DrainReport blocking_drain(IntPool& pool, Duration timeout) {
     into = co_await which.drain(how_long);
   };
   scope.spawn(body(pool, timeout, report));
-  reactor.run(scope);
+  EXPECT_TRUE(reactor.run(scope));
   return std::move(*report);
 }
 
@@ -83,7 +83,7 @@ TEST(PoolThreads, submitters_on_other_threads_get_their_results_on_their_own) {
         if (result) EXPECT_EQ(*result, value);
       };
       for (int i = 0; i < kJobs; ++i) scope.spawn(call(at.pool, i, std::this_thread::get_id(), good, bad));
-      reactor.run(scope);
+      EXPECT_TRUE(reactor.run(scope));
     });
   }
   for (auto& thread : threads) thread.join();
@@ -144,9 +144,9 @@ TEST(PoolThreads, a_job_that_hangs_goes_with_its_caller_on_another_thread) {
   };
   RootScope watch(reactor);
   watch.spawn(until_running(at));
-  reactor.run(watch);
+  EXPECT_TRUE(reactor.run(watch));
   scope.cancel();
-  reactor.run(scope);  // ends only when the jobs are gone
+  EXPECT_EQ(reactor.run(scope).error(), Errc::cancelled);  // ends only when the jobs are gone
   EXPECT_EQ(at.running, 0);
   const JobId hanging = *at.pool.submit_nowait(-1);
   while (at.running < 1) std::this_thread::yield();
@@ -171,7 +171,7 @@ TEST(PoolThreads, callers_that_go_away_on_other_threads_leave_nothing_running) {
         const int enough = static_cast<int>(random() % 40);
         reactor.run_until([&] { return answered >= enough; });
         scope.cancel();
-        reactor.run(scope);  // joined: queued jobs removed, running ones gone
+        EXPECT_EQ(reactor.run(scope).error(), Errc::cancelled);  // joined: queued jobs removed, running ones gone
       }
     });
   }
@@ -220,7 +220,7 @@ TEST(PoolThreads, a_drain_from_another_thread_releases_callers_everywhere) {
         Reactor reactor;
         RootScope scope(reactor);
         for (int i = 0; i < 50; ++i) scope.spawn(submits_for_ever(at.pool, i + t, answered));
-        reactor.run(scope);  // until everybody was told `closed`
+        EXPECT_TRUE(reactor.run(scope));  // until everybody was told `closed`
       });
     }
     while (answered < 100) std::this_thread::yield();

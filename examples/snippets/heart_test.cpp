@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ranges>
+
 namespace stint {
 namespace {
 
@@ -69,11 +71,13 @@ Task<Result<>> visit(std::string place, std::vector<std::string>& seen) {
 }
 
 Task<Result<>> visit_all(std::vector<std::string>& seen) {
-  auto open = [&](Scope& scope) -> Task<> {
+  co_return co_await with_scope([&](Scope& scope) {
     for (const char* const place : {"Rome", "Oslo", "Lima"}) scope.spawn(visit(place, seen));
-    co_return;
-  };
-  co_return co_await with_scope(std::ref(open));  // ends when all three have ended; the first failure stops the rest
+    scope.spawn([&seen, place = std::string("home")]() -> Task<> {  // the lambda lives as long as the child
+      co_await sleep_for(1s);
+      seen.push_back(place);
+    });
+  });  // ends when all four have ended; the first failure stops the rest
 }
 // [/scope]
 
@@ -82,32 +86,39 @@ TEST(Heart, a_scope_ends_when_its_children_have_ended) {
   std::vector<std::string> seen;
   auto program = [&]() -> Task<> { EXPECT_TRUE(co_await visit_all(seen)); };
   run(simulator, program());
-  EXPECT_EQ(seen.size(), 3u);
+  EXPECT_EQ(seen.size(), 4u);
   EXPECT_EQ(simulator.now(), TimePoint(1s)) << "at the same time";
 }
 
-Task<> sleep_well() { co_await sleep_for(1h); }
-
 // [combinators]
-Task<> combine(Executor& executor) {
+Task<> combine(Semaphore& slots) {
   // Both; the first failure stops the other.
   auto [one, two] = co_await all(ask(1), ask(2));
   EXPECT_EQ(one + two, 6);
 
   // The first; the other is stopped, and gone before you see the result.
-  auto first = co_await race(ask(3), sleep_well());
+  auto first = co_await race(ask(3), sleep_for(1h));
   EXPECT_EQ(std::get<0>(first), 6);
 
-  // In time, or stopped: nothing runs on after `timed_out`.
-  Result<int> late = co_await with_deadline(Deadline::after(executor.now(), 500ms), ask(4));
+  // In time, or stopped: nothing runs on after `timed_out`. with_deadline does the same for a moment.
+  Result<int> late = co_await with_timeout(500ms, ask(4));
   EXPECT_EQ(late.error(), Errc::timed_out);
+
+  // As many as you like, and waits as well as tasks.
+  std::vector<Task<int>> questions;
+  for (int i = 1; i <= 3; ++i) questions.push_back(ask(i));
+  EXPECT_EQ(co_await all(std::move(questions)), (std::vector{2, 4, 6}));
+  auto both = co_await all(slots.acquire(), ask(5));  // a tuple, or the failure of the acquire
+  EXPECT_EQ(std::get<1>(both.value()), 10);
 }
 // [/combinators]
 
 TEST(Heart, combinators_leave_nothing_behind) {
   Simulator simulator;
-  run(simulator, combine(simulator));
-  EXPECT_EQ(simulator.now(), TimePoint(2500ms)) << "1 s for both, 1 s for the race, half a second until the deadline";
+  Semaphore slots("slots", 1);
+  run(simulator, combine(slots));
+  EXPECT_EQ(simulator.now(), TimePoint(4500ms)) << "1 s for each but the timeout, which takes half of one";
+  EXPECT_EQ(slots.available(), 1);
 }
 
 // [finally]
@@ -135,17 +146,15 @@ TEST(Heart, cleanup_that_awaits_runs_after_a_cancel_too) {
 }
 
 // [map]
-Task<Result<std::vector<int>>> ask_all(Scope& scope) {
-  std::vector<int> questions = {1, 2, 3, 4, 5};
-  co_return co_await map_bounded(scope, questions, 2, ask);  // two at a time, results in the order of the questions
+Task<Result<std::vector<int>>> ask_all() {
+  co_return co_await map_bounded(std::views::iota(1, 6), 2, ask);  // any range; two at a time, results in its order
 }
 // [/map]
 
 TEST(Heart, map_bounded_keeps_the_order) {
   Simulator simulator;
-  auto open = [](Scope& scope) { return ask_all(scope); };
   auto program = [&]() -> Task<> {
-    const auto answers = co_await with_scope(open);
+    const auto answers = co_await ask_all();
     EXPECT_EQ(*answers, (std::vector<int>{2, 4, 6, 8, 10}));
   };
   run(simulator, program());

@@ -150,9 +150,7 @@ TEST(Learn, a_large_request_is_not_starved_by_small_ones) {
 
 // [bypass]
 TEST(Learn, a_bounded_number_may_pass_a_large_head) {
-  Semaphore::Options options;
-  options.bypass_max = 1;
-  Semaphore garage("garage", 2, options);
+  Semaphore garage("garage", 2, {.bypass_max = 1});
   Simulator simulator(0, Simulator::Order::fifo);
   RootScope scope(simulator);
   Log log;
@@ -229,6 +227,7 @@ TEST(Learn, select_waits_for_whichever_comes_first) {
   EXPECT_EQ(end, "called home");
 }
 
+// [stop-waiting]
 struct Bill {
   int seconds = 0;
 };
@@ -239,7 +238,6 @@ Task<> generate(Bill& bill) {
   }
 }
 
-// [stop-waiting]
 /// A timeout as it is often written: the work is started somewhere, and only the waiting ends.
 Task<> wait_ten_seconds(Scope& background, Bill& bill) {
   background.spawn(generate(bill));
@@ -248,8 +246,8 @@ Task<> wait_ten_seconds(Scope& background, Bill& bill) {
 // [/stop-waiting]
 
 // [stop-work]
-Task<> work_ten_seconds(Executor& executor, Bill& bill) {
-  Result<> end = co_await with_deadline(Deadline::after(executor.now(), 10s), generate(bill));
+Task<> work_ten_seconds(Bill& bill) {
+  Result<> end = co_await with_timeout(10s, generate(bill));
   EXPECT_EQ(end.error(), Errc::timed_out);  // and the work is gone
 }
 // [/stop-work]
@@ -259,7 +257,7 @@ TEST(Learn, a_timeout_must_stop_the_work_and_not_just_the_waiting) {
   RootScope scope(simulator), background(simulator);
   Bill naive, ours;
   scope.spawn(wait_ten_seconds(background, naive));
-  scope.spawn(work_ten_seconds(simulator, ours));
+  scope.spawn(work_ten_seconds(ours));
   simulator.advance(1h);
   EXPECT_EQ(naive.seconds, 3600);
   EXPECT_LE(ours.seconds, 10);

@@ -44,19 +44,15 @@ TEST(Limits, a_permit_comes_home_by_itself) {
 
 // [semaphore-options]
 Semaphore make_limit(const Executor& clock) {
-  Semaphore::Options options;
-  options.track_holders = true;  // who holds what since when
-  options.clock = &clock;
-  options.bypass_max = 4;  // at most four small requests may overtake a large head that does not fit
-  return {"gpu", 8, options};
+  return {"gpu",
+          8,
+          {.bypass_max = 4,        // at most four small requests may overtake a large head that does not fit
+           .track_holders = true,  // who holds what since when
+           .clock = &clock}};
 }
 
 Task<Result<>> train(Semaphore& gpu, std::string who, Deadline deadline) {
-  AcquireOptions wish;
-  wish.units = 4;
-  wish.priority = 1;
-  wish.label = who;
-  STINT_CO_TRY(Permit permit, co_await gpu.acquire(wish, deadline));  // timed_out: it was not started
+  STINT_CO_TRY(Permit permit, co_await gpu.acquire({.units = 4, .priority = 1, .label = who}, deadline));
   co_await sleep_for(1h);
   co_return permit.release(2);  // half of it now, the rest at the end
 }
@@ -94,9 +90,7 @@ TEST(Limits, a_resize_makes_a_debt) {
 
 // [limit-set]
 Task<Result<>> review(LimitSet& needs, std::vector<std::string>& log, std::string who) {
-  LimitSetOptions options;
-  options.label = who;
-  STINT_CO_TRY(PermitSet permits, co_await needs.acquire(options));  // all of them, or none
+  STINT_CO_TRY(PermitSet permits, co_await needs.acquire({.label = who}));  // all of them, or none
   log.push_back(who + " works");
   co_await sleep_for(1s);
   STINT_CO_CHECK(co_await permits.back_off(10s));  // gives the places back while it waits, and keeps its turn
@@ -117,10 +111,11 @@ TEST(Limits, a_set_is_all_or_nothing) {
   EXPECT_EQ(log, (std::vector<std::string>{"van works", "cab works", "van again", "cab again"}));
 }
 
+// [object-pool]
 struct Session {
   bool good = true;
 };
-// [object-pool]
+
 Task<Result<>> talk(ObjectPool<Session>& sessions) {
   STINT_CO_TRY(auto session, co_await sessions.borrow());
   co_await sleep_for(10ms);

@@ -1,5 +1,7 @@
 // The code that docs/library.md shows of retries, worker pools, threads and Asio.
 #include "stint/asio.hpp"
+#include "stint/offload.hpp"
+#include "stint/reactor_thread.hpp"
 #include "stint/retry.hpp"
 #include "stint/run_on.hpp"
 #include "stint/scope.hpp"
@@ -10,6 +12,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <thread>
 
 namespace stint {
@@ -28,20 +33,17 @@ struct Upstream {
   }
 };
 
-Task<Result<int>> ask_patiently(Scope& scope, Upstream& upstream) {
+Task<Result<int>> ask_patiently(Upstream& upstream) {
   RetryPolicy policy;  // full jitter, three attempts, never past the deadline of the scope
-  auto once = [&] { return upstream.ask(); };
-  co_return co_await retry(scope, policy, once);
+  co_return co_await retry(policy, [&] { return upstream.ask(); });
 }
 // [/retry]
 
 TEST(Work, retry_repeats_what_is_safe) {
   Simulator simulator;
   Upstream upstream;
-  auto open = [&](Scope& scope) { return ask_patiently(scope, upstream); };
-  auto program = [&]() -> Task<> { EXPECT_EQ(*co_await with_scope(open), 42); };
   RootScope scope(simulator);
-  scope.spawn(program());
+  scope.spawn([&]() -> Task<> { EXPECT_EQ(*co_await ask_patiently(upstream), 42); });
   simulator.settle();
 }
 
@@ -76,36 +78,31 @@ TEST(Work, a_pool_answers_and_drains) {
 // [run-on]
 Task<std::thread::id> where_am_i() { co_return std::this_thread::get_id(); }
 
-Task<> visit_other_thread(Executor& other) {
-  Result<std::thread::id> there = co_await run_on(other, where_am_i());  // a cancel here ends the work there first
-  EXPECT_NE(*there, std::this_thread::get_id());
-}
-// [/run-on]
-
-Task<> say(bool& done) {
-  done = true;
-  co_return;
+Task<Result<>> visit_other_thread(ReactorThread& other) {
+  STINT_CO_TRY(const auto there, co_await run_on(other.executor(), where_am_i()));  // a cancel here ends it there first
+  EXPECT_NE(there, std::this_thread::get_id());
+  co_return Result<>();
 }
 
 TEST(Work, run_on_goes_to_another_thread_and_comes_back) {
-  std::atomic<Reactor*> other = nullptr;
-  bool done = false;  // the other thread's
-  std::thread thread([&] {
-    Reactor reactor;
-    other = &reactor;
-    reactor.run_until([&] { return done; });
-  });
-  while (other == nullptr) std::this_thread::yield();
-  auto program = [&]() -> Task<> {
-    co_await visit_other_thread(*other);
-    EXPECT_TRUE(co_await run_on(*other, say(done)));
-  };
-  Reactor reactor;
-  RootScope scope(reactor);
-  scope.spawn(program());
-  reactor.run(scope);
-  thread.join();
+  ReactorThread other("other");  // a thread with a reactor of its own
+  EXPECT_TRUE(run(visit_other_thread(other)));
 }
+// [/run-on]
+
+// [offload]
+Task<Result<std::string>> read_all(BlockingPool& files, std::string path) {
+  co_return co_await offload(files, [path] {  // on a thread of the pool; at most so many calls at a time
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  });
+}
+
+TEST(Work, blocking_code_goes_to_a_pool_of_threads) {
+  BlockingPool files("files", 2);
+  EXPECT_TRUE(run(read_all(files, "/proc/self/status")).value().contains("State:"));
+}
+// [/offload]
 
 // [reactor]
 Task<> wait_with_asio(Reactor& reactor) {
@@ -118,7 +115,7 @@ TEST(Work, a_reactor_runs_a_scope) {
   Reactor reactor;  // an executor on this thread, with an io_context of its own
   RootScope scope(reactor);
   scope.spawn(wait_with_asio(reactor));
-  reactor.run(scope);  // until nothing is left in the scope
+  EXPECT_TRUE(reactor.run(scope));  // until nothing is left in the scope; its first failure, if there was one
 }
 // [/reactor]
 

@@ -3,7 +3,7 @@
 /// `Reactor`: an executor on one `io_context` and one thread (the one that made it).
 /// `use_task`: a completion token for tasks: `auto [ec, n] = co_await socket.async_read_some(buffer, use_task);`
 /// `async_acquire`, `async_run`: the other way, the library's operations for programs that are built on Asio, with any
-/// completion token. Their cancellation slots work; who is cancelled sees `operation_aborted`.
+/// completion token. Their cancellation slots work; what is cancelled completes with `operation_aborted`.
 #pragma once
 
 #include "stint/scope.hpp"
@@ -21,22 +21,34 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/version.hpp>
 
 #include <atomic>
+#include <memory>
+#include <mutex>
 #include <tuple>
+
+// Set by the installed package. Asio is compiled into the library, so its types must have the same layout here.
+#if defined(STINT_BOOST_VERSION) && STINT_BOOST_VERSION != BOOST_VERSION
+#error "stint was built with another version of Boost (STINT_BOOST_VERSION) than the one included here (BOOST_VERSION)"
+#endif
 
 namespace stint {
 
 namespace asio = boost::asio;
 
-/// With its own `io_context` it is run by `run_until` or `run`. Attached to a program's own, it is run by whoever runs
-/// that, on one thread.
+/// With its own `io_context` it is run by `run_until` or `run`. Attached to a program's own, it is run by the thread
+/// that runs that, and counts as work of it while a root scope has children: `io.run()` does not return before they
+/// have ended, whatever they wait for.
 class Reactor final : public Executor {
  public:
   static constexpr int kResumesPerPoll = 256;  // a poll is a system call of about 0.5 µs: 2 ns per resume
   static constexpr int kHandlersPerPoll = 256;
   static constexpr int kBatchesPerPoll = 16;  // small batches, as from another thread, don't poll each time
-  static constexpr int kSpins = 200;          // about 10 µs; only while other threads' posts keep coming that fast
+  /// Going to sleep and being woken take about as long: while other threads' posts keep coming faster than that, the
+  /// reactor waits for the next one awake. After a wait in vain it rests for twice as many sleeps as the time before.
+  static constexpr Duration kSpinMax = std::chrono::microseconds(30);
+  static constexpr int kSpinRestMax = 63;
 
   Reactor();
   /// Attaches to `io`, which must outlive it and be run by this thread only. Must be at rest when it is destroyed: it
@@ -60,12 +72,32 @@ class Reactor final : public Executor {
       poll_in_turn();
     }
   }
-  /// Runs until nothing is left in the scope; rethrows the first exception that a child let out.
-  void run(const Scope& scope) {
+  /// Runs until nothing is left in the scope → its first failure, or `cancelled` / `timed_out` if it was stopped.
+  /// Rethrows the first exception that a child let out.
+  Result<> run(const Scope& scope) {
     run_until([&scope] { return scope.idle(); });
-    if (scope.exception()) std::rethrow_exception(scope.exception());
+    return scope.outcome();
+  }
+  /// Runs one task to its end → what it gave.
+  template <class T>
+  detail::Flat<T> run(Task<T> task) {
+    std::optional<detail::Flat<T>> outcome;
+    const auto body = [&]() -> Task<> {
+      if constexpr (std::is_void_v<T>) {
+        co_await std::move(task);
+        outcome.emplace();
+      } else {
+        outcome.emplace(co_await std::move(task));
+      }
+    };
+    RootScope scope(*this);
+    scope.spawn(body());
+    STINT_CHECK(run(scope));
+    return *std::move(outcome);
   }
   std::uint64_t wakes() const noexcept { return wakes_.load(std::memory_order_relaxed); }
+  /// How often it has waited awake. Own thread only.
+  std::uint64_t spins() const noexcept { return spins_; }
 
  private:
   class Context : public asio::io_context {
@@ -95,12 +127,18 @@ class Reactor final : public Executor {
     Reactor* reactor;
   };
 
+  /// What stands in the inbox of a reactor that is going: what is posted from then on is dropped.
+  struct Closed final : Runnable {
+    void run() noexcept override {}
+  };
+
   [[nodiscard]] bool post_elsewhere(Runnable& runnable) noexcept override;
+  void work_changed(bool unfinished) noexcept override;
   bool must_wake() noexcept;
   void woken() noexcept;
   bool run_batch() noexcept;
   int run_queued(int most) noexcept;
-  void take_inbox() noexcept;
+  void take_inbox(Runnable* left = nullptr) noexcept;
   void poll_in_turn();
   void sleep();
   bool spin() noexcept;
@@ -108,13 +146,17 @@ class Reactor final : public Executor {
 
   std::unique_ptr<Context> own_;
   asio::io_context& io_;
-  std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work_;
+  std::optional<asio::executor_work_guard<asio::io_context::executor_type>>
+      work_;                                   // attached: while work is unfinished
   std::unique_ptr<asio::steady_timer> alarm_;  // for the earliest timer of the wheel
   TimePoint alarm_at_ = TimePoint::max();
   std::shared_ptr<bool> alive_;  // attached only: shared with handlers that outlive the reactor
   int unpolled_resumes_ = 0;
   int unpolled_batches_ = 0;
-  int spins_ = 0;
+  bool was_posted_to_ = false;              // the last sleep was ended by another thread
+  int spin_rest_ = 0, spin_rest_last_ = 0;  // sleeps before the next spin: left, and in all
+  std::uint64_t spins_ = 0;
+  Closed closed_;
   std::atomic<Runnable*> inbox_ = nullptr;    // other threads' posts, newest first
   std::atomic<bool> idle_;                    // about to sleep, or asleep: who posts wakes it
   std::atomic<bool> wake_in_flight_ = false;  // an earlier wake-up has not run yet; it will do
@@ -123,17 +165,39 @@ class Reactor final : public Executor {
   alignas(std::max_align_t) std::byte wake_memory_[128];
 };
 
+/// `stint::run(task)`: runs a task to its end on a reactor of its own, and gives what it gave. For `main` and for
+/// threads that have no executor; a coroutine awaits instead.
+template <class T>
+detail::Flat<T> run(Task<T> task) {
+  Reactor reactor;
+  return reactor.run(std::move(task));
+}
+
+/// `int main() { return stint::run_main(program()); }`: runs the program to its end → the exit status. A failure is
+/// printed to stderr as `error: what: cause`, and is status 1. SIGINT and SIGTERM cancel the program (reason
+/// `shutdown`), so that its cleanup runs; the status is then 128 + the signal. A second signal ends the process at
+/// once.
+int run_main(Task<Result<int>> program);
+int run_main(Task<Result<>> program);
+int run_main(Task<int> program);
+int run_main(Task<> program);
+
 struct UseTask {};
 inline constexpr UseTask use_task;
 
-/// One Asio operation as a leaf. A cancel is emitted on the operation's thread and the chain stops only after the
-/// handler has run, so no frame dies with an operation in flight. Gives the handler's arguments as a tuple.
+/// The context of the reactor that runs a leaf; asserts that it is one.
+[[nodiscard]] asio::io_context& context_of(Executor& executor) noexcept;
+
+/// One Asio operation as a leaf, for coroutines on a reactor. Its handler runs on the reactor's thread, also that of an
+/// operation on another context: there a cancel is emitted, too, so that the two never meet. The chain stops only after
+/// the handler has run, so no frame dies with an operation in flight. Gives the handler's arguments as a tuple.
 template <class Start, class... Args>
 class AsioOperation final : public Leaf {
  public:
   explicit AsioOperation(Start start) : start_(std::move(start)) {}
   void await_suspend(std::coroutine_handle<>) {
     if (!park()) return;
+    io_ = &context_of(executor());
     try {
       start_(Handler{this});
     } catch (...) {
@@ -141,24 +205,37 @@ class AsioOperation final : public Leaf {
       throw;
     }
   }
-  std::tuple<Args...> await_resume() { return std::move(*result_); }
+  [[nodiscard]] std::tuple<Args...> await_resume() { return std::move(*result_); }
 
  private:
   struct Handler {
     using cancellation_slot_type = asio::cancellation_slot;
+    using executor_type = asio::io_context::executor_type;
     cancellation_slot_type get_cancellation_slot() const noexcept { return operation->signal_.slot(); }
+    executor_type get_executor() const noexcept { return operation->io_->get_executor(); }
     void operator()(Args... args) const {
-      operation->result_.emplace(std::move(args)...);
-      operation->complete();
+      if (operation->executor().is_current()) {
+        operation->finish(std::tuple<Args...>(std::move(args)...));
+      } else {  // an operation that calls its handler where it is, not on the handler's executor
+        asio::post(get_executor(), [operation = operation, result = std::tuple<Args...>(std::move(args)...)]() mutable {
+          operation->finish(std::move(result));
+        });
+      }
     }
     AsioOperation* operation;
   };
+  void finish(std::tuple<Args...> result) {
+    result_.emplace(std::move(result));
+    complete();
+  }
+  bool ready() const noexcept override { return result_.has_value(); }
   void cancel() noexcept override {
     // After the handler the slot may still name a socket that is gone.
     if (!result_) signal_.emit(asio::cancellation_type::terminal);
   }
 
   Start start_;
+  asio::io_context* io_ = nullptr;
   asio::cancellation_signal signal_;
   std::optional<std::tuple<Args...>> result_;
 };
@@ -167,7 +244,8 @@ class AsioOperation final : public Leaf {
 
 namespace detail {
 
-/// The acquires that wait on behalf of one Asio context: when it goes, they leave their lines.
+/// The acquires that wait on behalf of one Asio context: when it goes, they leave their lines. It does not go while
+/// another thread is about to complete one of them.
 class AsioWaiters final : public asio::execution_context::service {
  public:
   class Waiter : public Link<Waiter> {
@@ -184,11 +262,36 @@ class AsioWaiters final : public asio::execution_context::service {
   explicit AsioWaiters(asio::execution_context& context) : service(context) {}
   void add(Waiter& waiter) noexcept;
   void remove(Waiter& waiter) noexcept;
+  /// Between the two the context can't go. `hold` only while the waiter is certain to be alive.
+  void hold() noexcept { holds_.fetch_add(1, std::memory_order_relaxed); }
+  void let_go() noexcept { holds_.fetch_sub(1, std::memory_order_release); }
 
  private:
   void shutdown() override;
   std::mutex mutex_;
   List<Waiter> waiters_;
+  std::atomic<std::uint32_t> holds_ = 0;
+};
+
+/// What a cancellation slot keeps of the wait that it cancels: the wait may end on one thread while it is cancelled on
+/// another, and the signal may live longer than the wait, or shorter.
+template <class Wait>
+class CancelLine {
+ public:
+  explicit CancelLine(Wait& wait) noexcept : wait_(&wait) {}
+  void cancel() {
+    const std::lock_guard lock(mutex_);
+    if (wait_ != nullptr) wait_->cancel_wait();
+  }
+  /// After this no cancel reaches the wait any more.
+  void cut() noexcept {
+    const std::lock_guard lock(mutex_);
+    wait_ = nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  Wait* wait_;
 };
 
 /// A semaphore's waiter whose end is a completion handler. Owns itself until the handler runs.
@@ -196,18 +299,24 @@ template <class Handler>
 class AsioAcquire final : public Acquire, private Wakeable, private AsioWaiters::Waiter {
  public:
   static void start(Handler handler, Semaphore& semaphore, std::uint32_t units) {
-    auto* const self = new AsioAcquire(std::move(handler), semaphore, units);
-    self->waiters_.add(*self);
-    auto slot = asio::get_associated_cancellation_slot(self->handler_);
+    std::unique_ptr<AsioAcquire> owned(new AsioAcquire(std::move(handler), semaphore, units));
+    auto slot = asio::get_associated_cancellation_slot(owned->handler_);
     if (slot.is_connected()) {
-      slot.assign([self](asio::cancellation_type) {
-        if (self->withdraw(State::stopped)) self->wake();
-      });
+      owned->line_ = std::make_shared<CancelLine<AsioAcquire>>(*owned);  // the second owner is the slot
+      slot.assign([line = owned->line_](asio::cancellation_type) { line->cancel(); });
     }
-    if (self->enter() != State::waiting) self->wake();  // otherwise it may be gone by now
+    AsioAcquire& self = *owned.release();
+    self.waiters_.add(self);
+    if (self.enter() == State::waiting) return;  // it may be gone by now
+    self.waiters_.hold();
+    self.wake();
+  }
+  ~AsioAcquire() {
+    if (line_) line_->cut();
   }
 
  private:
+  friend class CancelLine<AsioAcquire>;
   AsioAcquire(Handler handler, Semaphore& semaphore, std::uint32_t units)
       : Acquire(semaphore, units),
         handler_(std::move(handler)),
@@ -215,15 +324,27 @@ class AsioAcquire final : public Acquire, private Wakeable, private AsioWaiters:
         waiters_(asio::use_service<AsioWaiters>(asio::query(work_.get_executor(), asio::execution::context))) {
     set_kind(Kind::foreign);
   }
-  void decided(Wakes& wakes) noexcept override { wakes.owe(*this); }
+  /// Under the semaphore's lock, which `abandon` takes too: it either ends the wait or sees it held.
+  void decided(Wakes& wakes) noexcept override {
+    waiters_.hold();
+    wakes.owe(*this);
+  }
   void abandon() noexcept override {
     if (withdraw(State::stopped)) delete this;
   }
+  void cancel_wait() {
+    waiters_.hold();
+    if (withdraw(State::stopped)) {
+      wake();
+    } else {
+      waiters_.let_go();
+    }
+  }
+  /// Lets go of the context, which was held when the wait was decided.
   void wake() noexcept override {
-    waiters_.remove(*this);
+    AsioWaiters& waiters = waiters_;
+    waiters.remove(*this);
     asio::post(work_.get_executor(), [self = std::unique_ptr<AsioAcquire>(this)]() mutable {
-      auto slot = asio::get_associated_cancellation_slot(self->handler_);
-      if (slot.is_connected()) slot.clear();
       Result<Permit> result = self->await_resume();
       Handler handler = std::move(self->handler_);
       self.reset();
@@ -233,11 +354,13 @@ class AsioAcquire final : public Acquire, private Wakeable, private AsioWaiters:
         std::move(handler)(to_error_code(result.error()), Permit());
       }
     });
+    waiters.let_go();
   }
 
   Handler handler_;
   asio::executor_work_guard<asio::associated_executor_t<Handler>> work_;
   AsioWaiters& waiters_;
+  std::shared_ptr<CancelLine<AsioAcquire>> line_;
 };
 
 /// A task of a scope whose end is a completion handler.
@@ -250,8 +373,7 @@ class AsioRun {
     auto slot = asio::get_associated_cancellation_slot(state->handler_);
     if (slot.is_connected()) {
       slot.assign([weak = std::weak_ptr(state)](asio::cancellation_type) {
-        const auto running = weak.lock();
-        if (running && running->inner_ != nullptr) running->inner_->cancel();
+        if (const auto running = weak.lock()) running->cancel();
       });
     }
     // shared_ptr: the frame and, until it has run, the cancellation slot.
@@ -265,19 +387,27 @@ class AsioRun {
 
  private:
   static Task<> carry(std::shared_ptr<AsioRun> self, Task<T> task) {
-    auto body = [&](Scope& inner) -> Task<T> {
-      self->inner_ = &inner;
-      co_return co_await std::move(task);
+    if (self->cancelled_) co_return;  // the handler is told by the destructor
+    const auto body = [&](Scope& inner) -> Task<T> {
+      self->inner_ = &inner;  // before anything runs in it: from here on a cancel reaches it
+      return std::move(task);
     };
     try {
       auto outcome = co_await with_scope(std::ref(body));
       self->finish(std::move(outcome));
     } catch (const std::exception& error) {
       self->finish(fail(Errc::failed, error.what()));
+    } catch (...) {
+      self->finish(fail(Errc::failed, "the task threw something that is not a std::exception"));
     }
+  }
+  void cancel() noexcept {
+    cancelled_ = true;
+    if (inner_ != nullptr) inner_->cancel();
   }
   void finish(Outcome outcome) {
     done_ = true;
+    inner_ = nullptr;
     auto executor = asio::get_associated_executor(handler_);
     asio::post(executor,
                [handler = std::move(handler_), work = std::move(work_), outcome = std::move(outcome)]() mutable {
@@ -289,13 +419,15 @@ class AsioRun {
   Handler handler_;
   asio::executor_work_guard<asio::associated_executor_t<Handler>> work_;
   Scope* inner_ = nullptr;
+  bool cancelled_ = false;
   bool done_ = false;
 };
 
 }  // namespace detail
 
 /// `async_acquire(semaphore, units, token)`, completes with `void(error_code, Permit)` on the token's executor. From
-/// any thread; its cancellation slot must be emitted on the thread that started it. The semaphore must outlive it.
+/// any thread; its cancellation slot may be emitted on any thread, but not while it starts. The semaphore must outlive
+/// it.
 template <class Token>
 auto async_acquire(Semaphore& semaphore, std::uint32_t units, Token&& token) {
   return asio::async_initiate<Token, void(boost::system::error_code, Permit)>(
@@ -306,7 +438,8 @@ auto async_acquire(Semaphore& semaphore, std::uint32_t units, Token&& token) {
 }
 
 /// `async_run(scope, task, token)`: runs a task as a child of `scope` and completes with
-/// `void(error_code, Result<T>)`. The way to every other operation of the library; on the scope's thread.
+/// `void(error_code, Result<T>)`. The way to every other operation of the library; on the scope's thread, as its
+/// cancellation slot. What the task throws is `Errc::failed`: the scope is not touched.
 template <class T, class Token>
 auto async_run(Scope& scope, Task<T> task, Token&& token) {
   return asio::async_initiate<Token, void(boost::system::error_code, detail::Flat<T>)>(

@@ -1,6 +1,8 @@
 /// `STINT_ASSERT`: a bug, not a failure. Always on, in every build; it ends the process, and leases make that safe.
 #pragma once
 
+#include "stint/detail/compiler.hpp"
+
 #include <cstdio>
 #include <cstdlib>
 

@@ -66,6 +66,10 @@ class CancelToken : public detail::Link<CancelToken> {
   friend class Leaf;
   CancelToken* next_below(CancelToken& top) noexcept;
   void shorten(Deadline deadline) noexcept { deadline_ = deadline_.sooner(deadline); }
+  void arbitrate() noexcept {
+    arbitrated_ = true;
+    plain_ = false;
+  }
   void draw_on(Budget* budget) noexcept { budget_ = budget; }
 
   Executor* executor_;  // null once the executor has abandoned this scope
@@ -77,10 +81,12 @@ class CancelToken : public detail::Link<CancelToken> {
   std::atomic<std::uint32_t>* pulse_ = nullptr;
   std::unique_ptr<std::string> cause_;
   Reason reason_ = Reason::none;
-  bool plain_ = true;  // neither cancelled nor watched: one look for both on every resume
+  bool plain_ = true;        // neither cancelled, watched nor arbitrated: one look for all of them on every resume
+  bool arbitrated_ = false;  // `Chain::may_resume` is asked; not inherited
 
  private:
   friend class WithDeadlineBase;
+  friend class SelectBase;
 };
 
 class Chain : public Runnable, public detail::Link<Chain> {
@@ -96,6 +102,9 @@ class Chain : public Runnable, public detail::Link<Chain> {
   virtual void abandon() noexcept = 0;
   /// The chain that waits for this one through a combinator of the same executor; null at the top.
   virtual Chain* above() const noexcept { return nullptr; }
+  /// False: the leaf has completed, but another branch is preferred, and this chain stops. Under an arbitrated token
+  /// only.
+  virtual bool may_resume(const Leaf& /*leaf*/) noexcept { return true; }
 
   Leaf* parked = nullptr;  // at most one: the frames above it all wait for it
 
@@ -106,6 +115,7 @@ class Chain : public Runnable, public detail::Link<Chain> {
     token_ = &token;
     token.chains_.push_back(*this);
   }
+  static bool is_awaited_by(const Leaf& leaf, std::coroutine_handle<> frame) noexcept;
   /// Destroys the frames from the leaf up to and including the root, one after another: a chain may be 100,000 deep.
   void destroy_frames(std::coroutine_handle<> root) noexcept;
   /// At its end: mutexes whose guards it has passed on go to `heir`, or to nobody in particular.
@@ -126,6 +136,9 @@ class Leaf : public Runnable {
  public:
   /// Asks the leaf to complete early. On the executor's thread; must not resume anything, only post.
   virtual void cancel() noexcept = 0;
+  /// True if it will resume without further events: its wait was decided, or its moment has come. Asked of a parked
+  /// leaf, on the executor's thread. A leaf that can't tell says no, and `select` then takes it for ready when it runs.
+  virtual bool ready() const noexcept { return false; }
 
   bool await_ready() const noexcept { return false; }  // even what is free must first look at the token
   void bind(PromiseBase& promise) noexcept;

@@ -1,8 +1,9 @@
-/// Work beneath one await: `race`, `all`, `select`, `with_deadline`, `finally_do`, `shield`.
+/// Work beneath one await: `race`, `all`, `select`, `with_deadline`, `with_timeout`, `finally_do`, `shield`.
 /// Each is a leaf to the chain that awaits it and a catcher to the chains beneath: a stop that travels up from below
 /// ends here, where the frames are destroyed. Each completes only when everything beneath it is gone.
 #pragma once
 
+#include "stint/all.hpp"
 #include "stint/detail/branch.hpp"
 
 #include <tuple>
@@ -15,6 +16,7 @@ namespace stint {
 class WithDeadlineBase : public detail::Combinator, private Timer {
  protected:
   explicit WithDeadlineBase(Deadline deadline) noexcept : deadline_(deadline) {}
+  explicit WithDeadlineBase(Duration timeout) noexcept : deadline_(TimePoint(timeout)), relative_(true) {}
   ~WithDeadlineBase() = default;
   /// Null if there is nothing to begin: stopped already, or too late.
   CancelToken* begin() noexcept;
@@ -25,14 +27,16 @@ class WithDeadlineBase : public detail::Combinator, private Timer {
   void branch_ended(Chain& branch, End end) noexcept override;
   void fire() noexcept override { token_->cancel(Reason::deadline); }
 
-  Deadline deadline_;
+  Deadline deadline_;  // relative: counted from the moment it is awaited
   std::optional<CancelToken> token_;
   bool too_late_ = false;
+  bool relative_ = false;
 };
 template <class T>
 class WithDeadline final : public WithDeadlineBase {
  public:
-  WithDeadline(Deadline deadline, Task<T> task) noexcept : WithDeadlineBase(deadline), branch_(std::move(task)) {}
+  template <class Limit>
+  WithDeadline(Limit limit, Task<T> task) noexcept : WithDeadlineBase(limit), branch_(std::move(task)) {}
   bool await_suspend(std::coroutine_handle<>) noexcept {
     CancelToken* const beneath = begin();
     if (beneath != nullptr) branch_.start(*this, *beneath);
@@ -54,6 +58,11 @@ class WithDeadline final : public WithDeadlineBase {
 template <class T>
 [[nodiscard]] WithDeadline<T> with_deadline(Deadline deadline, Task<T> task) noexcept {
   return {deadline, std::move(task)};
+}
+/// `co_await with_timeout(5s, task)`: the same, with a time that counts from the await.
+template <class T>
+[[nodiscard]] WithDeadline<T> with_timeout(Duration timeout, Task<T> task) noexcept {
+  return {timeout, std::move(task)};
 }
 
 /// What `race` and `all` share: several branches under one token.
@@ -86,10 +95,16 @@ template <class... Ts>
 class Race final : public Branches<Ts...> {
  public:
   explicit Race(Task<Ts>... tasks) noexcept : Branches<Ts...>(std::move(tasks)...) {}
-  std::variant<detail::Regular<Ts>...> await_resume() { return take(std::index_sequence_for<Ts...>()); }
+  using Winner = std::variant<detail::Regular<Ts>...>;
+  [[nodiscard]] Winner await_resume() { return take(std::index_sequence_for<Ts...>()); }
+  /// Which of several that give nothing came first need not matter.
+  Winner await_resume()
+    requires(std::is_void_v<Ts> && ...)
+  {
+    return take(std::index_sequence_for<Ts...>());
+  }
 
  private:
-  using Winner = std::variant<detail::Regular<Ts>...>;
   void branch_ended(Chain& branch, End end) noexcept override {
     if (end == End::finished && first_ == nullptr) {
       first_ = &branch;
@@ -147,7 +162,7 @@ class All final : public Branches<Ts...> {
   template <class T>
   void check(detail::Branch<T>& branch, std::optional<Error>& error) {
     if (&branch != first_bad_) return;
-    if (branch.threw()) branch.take();
+    if (branch.threw()) (void)branch.take();  // throws
     if constexpr (detail::IsResult<T>::value) error = branch.take().error();
   }
   template <class T>
@@ -181,16 +196,130 @@ template <class... Ts>
 }
 
 /// Any awaitable as a task.
-template <class Awaitable>
-auto awaited(Awaitable awaitable) -> Task<decltype(std::declval<Awaitable&>().await_resume())> {
+template <class Awaited>
+auto awaited(Awaited awaitable) -> Task<decltype(std::declval<Awaited&>().await_resume())> {
   co_return co_await awaitable;
 }
+template <class T>
+Task<T> awaited(Task<T> task) noexcept {
+  return task;
+}
+
+namespace detail {
+/// Not all of them are tasks: each becomes one. What can't be moved, such as another combinator, is awaited by a
+/// coroutine of its own instead.
+template <class... Ts>
+concept SomeAwaitables =
+    ((Awaitable<Ts> && std::move_constructible<Ts>) && ...) && !(kIsTask<std::remove_cvref_t<Ts>> && ...);
+}  // namespace detail
+
+/// `all`, `race`, `with_deadline` and `with_timeout` of what is no task: `all(slots.acquire(), sleep_for(1s), work())`.
+template <class... Ts>
+  requires detail::SomeAwaitables<Ts...>
+[[nodiscard]] auto all(Ts... awaitables) {
+  return all(awaited(std::move(awaitables))...);
+}
+template <class... Ts>
+  requires detail::SomeAwaitables<Ts...>
+[[nodiscard]] auto race(Ts... awaitables) {
+  return race(awaited(std::move(awaitables))...);
+}
+template <class T>
+  requires detail::SomeAwaitables<T>
+[[nodiscard]] auto with_deadline(Deadline deadline, T awaitable) {
+  return with_deadline(deadline, awaited(std::move(awaitable)));
+}
+template <class T>
+  requires detail::SomeAwaitables<T>
+[[nodiscard]] auto with_timeout(Duration timeout, T awaitable) {
+  return with_timeout(timeout, awaited(std::move(awaitable)));
+}
+
+/// What `select` knows without the types of its branches.
+class SelectBase : public detail::Combinator {
+ public:
+  void await_suspend(std::coroutine_handle<>) noexcept;
+
+ protected:
+  SelectBase() = default;
+  ~SelectBase() = default;
+  /// Starts the branches in their order, as long as none is ready.
+  virtual void start_branches() noexcept = 0;
+  /// The earliest named that is ready; `running` itself is, since it runs.
+  virtual const Chain* earliest_ready(const Chain* running) const noexcept = 0;
+  /// Nothing is decided yet: the next branch may begin.
+  bool undecided() const noexcept { return preferred_ == nullptr && first_ == nullptr && !token_->cancelled(); }
+  template <class T>
+  void start(detail::Branch<T>& branch) noexcept {
+    if (!undecided()) return;
+    ++running_;
+    branch.start_now(*this, *token_);
+    if (undecided() && branch.ready()) preferred_ = &branch;
+  }
+
+  const Chain* first_ = nullptr;  // to finish
+
+ private:
+  struct Start final : Runnable {
+    explicit Start(SelectBase& owner) noexcept : self(owner) {}
+    void run() noexcept override { self.begin(); }
+    SelectBase& self;
+  };
+  void begin() noexcept;
+  void one_ended() noexcept;
+  void branch_ended(Chain& branch, End end) noexcept override;
+  bool may_resume(const Chain& branch) noexcept override;
+
+  Start start_{*this};
+  std::optional<CancelToken> token_;
+  std::size_t running_ = 0;
+  const Chain* preferred_ = nullptr;  // ready, and about to resume: the others stop
+};
 
 /// `co_await select(semaphore.acquire(), cancelled(other), sleep_for(5s))` → variant of the first that is ready; the
-/// others are withdrawn, and what they had won goes back. If several are ready at once, the earliest named wins.
+/// others are withdrawn, and what they had won goes back. If several are ready, at the start or when it resumes, the
+/// earliest named wins, and those named after one that is ready at the start are not begun. A task among them counts as
+/// ready when it has ended.
 template <class... Awaitables>
-[[nodiscard]] auto select(Awaitables... awaitables) {
-  return race(awaited(std::move(awaitables))...);
+class Select final : public SelectBase {
+  static_assert(sizeof...(Awaitables) > 0, "a wait for nothing would never end");
+  template <class Awaitable>
+  using Value = decltype(std::declval<Awaitable&>().await_resume());
+
+ public:
+  using Winner = std::variant<detail::Regular<Value<Awaitables>>...>;
+
+  explicit Select(Awaitables... awaitables) : branches_(awaited(std::move(awaitables))...) {}
+  Winner await_resume() { return take(std::index_sequence_for<Awaitables...>()); }
+
+ private:
+  void start_branches() noexcept override {
+    std::apply([this](auto&... branch) { (this->start(branch), ...); }, branches_);
+  }
+  const Chain* earliest_ready(const Chain* running) const noexcept override {
+    const Chain* found = nullptr;
+    const auto look = [&](const auto& branch) {
+      if (found == nullptr && (&branch == running || branch.ready())) found = &branch;
+    };
+    std::apply([&](const auto&... branch) { (look(branch), ...); }, branches_);
+    return found;
+  }
+  template <std::size_t... Is>
+  Winner take(std::index_sequence<Is...>) {
+    std::optional<Winner> winner;
+    const auto pick = [&]<std::size_t I>() {
+      auto& branch = std::get<I>(branches_);
+      if (first_ == &branch) winner.emplace(std::in_place_index<I>, branch.take_regular());
+    };
+    (pick.template operator()<Is>(), ...);
+    return std::move(*winner);
+  }
+
+  std::tuple<detail::Branch<Value<Awaitables>>...> branches_;
+};
+template <class... Awaitables>
+[[nodiscard]] Select<Awaitables...> select(Awaitables... awaitables) {
+  return Select<Awaitables...>(std::move(awaitables)...);
 }
 
 /// `co_await cancelled(token)`: until somebody cancels `token`, which need not be the waiter's own (that one stops it).
@@ -215,6 +344,7 @@ class Cancelled final : public Leaf {
     void threw(std::exception_ptr) noexcept override {}
     void abandon() noexcept override { unlink(); }
   };
+  bool ready() const noexcept override { return !watch_.linked(); }
   void cancel() noexcept override {
     if (!watch_.linked()) return;  // queued already
     watch_.unlink();
@@ -254,7 +384,7 @@ class FinallyDo final : public FinallyDoBase {
  public:
   FinallyDo(Task<T> body, Task<> cleanup, Duration grace) noexcept
       : FinallyDoBase(std::move(cleanup), grace), body_(std::move(body)) {}
-  T await_resume() {
+  [[nodiscard]] T await_resume() {
     take_cleanup();
     return body_.take();
   }
@@ -279,7 +409,7 @@ class Shield final : public detail::Combinator {
     shield_.emplace(executor());
     branch_.start(*this, *shield_);
   }
-  T await_resume() { return branch_.take(); }
+  [[nodiscard]] T await_resume() { return branch_.take(); }
 
  private:
   void branch_ended(Chain&, End) noexcept override { complete(); }

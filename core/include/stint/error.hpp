@@ -6,6 +6,8 @@
 /// ended.
 #pragma once
 
+#include "stint/detail/compiler.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <expected>
@@ -41,7 +43,7 @@ enum class Retry : std::uint8_t {
 [[nodiscard]] std::string_view to_string(Retry retry) noexcept;
 
 /// trivial_abi: returned in registers, so that a frame that may get one needs no place for it.
-class [[clang::trivial_abi]] Error {
+class STINT_TRIVIAL_ABI Error {
  public:
   using Duration = std::chrono::steady_clock::duration;
 
@@ -85,8 +87,19 @@ class [[clang::trivial_abi]] Error {
   Details* details_ = nullptr;  // owned; a raw pointer, so that no Result needs a place in a frame for its deleter
 };
 
+/// `std::expected<T, Error>` that may not be dropped: a discarded `Result`, returned or awaited, is a compiler warning.
+/// Say `(void)` and the reason where a failure really does not matter.
 template <class T = void>
-using Result = std::expected<T, Error>;
+class [[nodiscard]] Result : public std::expected<T, Error> {
+  using Base = std::expected<T, Error>;
+
+ public:
+  using Base::Base;
+  using Base::operator=;
+  Result() = default;
+  Result(const Base& other) : Base(other) {}        // NOLINT: what `transform` and its like give
+  Result(Base&& other) : Base(std::move(other)) {}  // NOLINT
+};
 
 [[nodiscard]] inline std::unexpected<Error> fail(Error error) { return std::unexpected<Error>(std::move(error)); }
 [[nodiscard]] inline std::unexpected<Error> fail(Errc code, std::string what) {

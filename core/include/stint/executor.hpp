@@ -10,6 +10,7 @@
 #include "stint/time.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -24,10 +25,14 @@ struct OwnersDeleter {
 };
 }  // namespace detail
 
-/// Something to run once. It lives in a coroutine frame; a queue only links it, so posting never allocates.
+/// Something to run once. It lives in a coroutine frame; a queue only links it, so posting never allocates. It must
+/// live until it has run or was dropped: an executor that goes calls one of the two for everything in its queue.
 class Runnable {
  public:
-  virtual void run() = 0;           // must not throw; not noexcept, so that a resume can be a jump
+  virtual void run() = 0;  // must not throw; not noexcept, so that a resume can be a jump
+  /// Called instead of `run` if the executor goes first: on its thread, or on the poster's if the post came too late.
+  /// Must not touch that executor. What lives in a frame of the executor is destroyed with it and needs no more.
+  virtual void dropped() noexcept {}
   Runnable* next_queued = nullptr;  // belongs to the queue that holds it
 
  protected:
@@ -89,6 +94,13 @@ class Executor : public Wakeable {
   void disarm(Timer& timer) noexcept { timer.unlink(); }
 
   void enroll(ExecutorRoot& root) noexcept { roots_.push_back(root); }
+  /// Counts what is unfinished here: root scopes with children, tasks of other executors. Own thread only.
+  void begin_work() noexcept {
+    if (unfinished_++ == 0) work_changed(true);
+  }
+  void end_work() noexcept {
+    if (--unfinished_ == 0) work_changed(false);
+  }
   bool closing() const noexcept { return closing_; }
   /// True while the run loop is inside a runnable, that is, in a coroutine's frame.
   bool inside() const noexcept { return inside_; }
@@ -101,9 +113,13 @@ class Executor : public Wakeable {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// For the destructor of an implementation, after it has forgotten its queue: destroys every frame, parked or queued.
-  /// post_quietly() must ignore everything from here on.
+  /// For the destructor of an implementation, first: tells what is in the local queue that it will not run. From here
+  /// on post_elsewhere() tells that to whatever is posted.
+  void drop_queued() noexcept;
+  /// For the destructor of an implementation, then: destroys every frame, parked or queued.
   void abandon_all() noexcept;
+  /// The first work has begun, or the last has ended.
+  virtual void work_changed(bool /*unfinished*/) noexcept {}
   /// A post from another thread, or any post if there is no local queue.
   [[nodiscard]] virtual bool post_elsewhere(Runnable& runnable) noexcept = 0;
   /// The own thread's posts go straight into a FIFO queue, without a virtual call, and wake nobody.
@@ -169,6 +185,7 @@ class Executor : public Wakeable {
   TimePoint epoch_{};
   TimerWheel wheel_;
   detail::List<ExecutorRoot> roots_;
+  std::size_t unfinished_ = 0;
   detail::List<Chain> cancelled_;  // chains that were cancelled and whose leaves have not been told yet
   CancelWalk cancel_walk_;
   std::unique_ptr<detail::Owners, detail::OwnersDeleter> owners_;

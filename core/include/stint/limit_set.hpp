@@ -19,10 +19,9 @@ namespace stint {
 
 /// How a set is asked for.
 struct LimitSetOptions {
-  LimitSetOptions() noexcept {}  // NOLINT: not an aggregate, so that it may stand in a co_await expression
-  int priority = 0;              ///< in every one of its lines
-  std::string label;             ///< who asks, for the listings of the semaphores
-  Deadline deadline;             ///< of the whole wait; what is free is had even if it has passed
+  int priority = 0;        ///< in every one of its lines
+  std::string label = {};  ///< who asks, for the listings of the semaphores
+  Deadline deadline = {};  ///< of the whole wait; what is free is had even if it has passed
 };
 
 /// Permits of several semaphores; gives them back when destroyed. Move-only.

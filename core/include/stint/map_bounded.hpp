@@ -1,6 +1,6 @@
-/// `co_await map_bounded(scope, items, max, fn)`: `fn(item)`, a task, for every item, at most `max` at a time; results
-/// in the order of the items. The first failure stops the rest and is the answer. `scope` is one that the caller runs
-/// in.
+/// `co_await map_bounded(items, max, fn)`: `fn(item)`, a task, for every item, at most `max` at a time; results in the
+/// order of the items. The first failure stops the rest and is the answer. `items` is any range; it is read when
+/// `map_bounded` is called, and a container that is moved in is not copied.
 #pragma once
 
 #include "stint/scope.hpp"
@@ -25,13 +25,14 @@ struct MapValue<Result<T>> {
 
 }  // namespace detail
 
-template <class Item, class Fn>
-auto map_bounded(CancelToken& scope, std::vector<Item> items, std::size_t max, Fn fn) -> Task<Result<std::vector<
-    detail::Regular<typename detail::MapValue<typename std::invoke_result_t<Fn&, Item>::value_type>::type>>>> {
-  using Given = typename std::invoke_result_t<Fn&, Item>::value_type;
-  using Value = detail::Regular<typename detail::MapValue<Given>::type>;
+namespace detail {
 
-  STINT_ASSERT((co_await current_token()).is_within(scope));
+template <class Item, class Fn>
+auto map_items(std::vector<Item> items, std::size_t max, Fn fn) -> Task<
+    Result<std::vector<Regular<typename MapValue<typename std::invoke_result_t<Fn&, Item>::value_type>::type>>>> {
+  using Given = typename std::invoke_result_t<Fn&, Item>::value_type;
+  using Value = Regular<typename MapValue<Given>::type>;
+
   if (max == 0) co_return fail(Errc::invalid, "map_bounded: at most 0 at a time would never begin");
   std::vector<std::optional<Value>> results(items.size());
   std::size_t next = 0;
@@ -42,7 +43,7 @@ auto map_bounded(CancelToken& scope, std::vector<Item> items, std::size_t max, F
       if constexpr (std::is_same_v<Given, Result<void>>) {
         STINT_CO_CHECK(co_await fn(std::move(items[at])));
         results[at].emplace();
-      } else if constexpr (detail::IsResult<Given>::value) {
+      } else if constexpr (IsResult<Given>::value) {
         STINT_CO_TRY(results[at], co_await fn(std::move(items[at])));
       } else if constexpr (std::is_void_v<Given>) {
         co_await fn(std::move(items[at]));
@@ -62,6 +63,21 @@ auto map_bounded(CancelToken& scope, std::vector<Item> items, std::size_t max, F
   values.reserve(results.size());
   for (auto& result : results) values.push_back(std::move(*result));
   co_return values;
+}
+
+}  // namespace detail
+
+template <std::ranges::input_range Items, class Fn>
+[[nodiscard]] auto map_bounded(Items&& items, std::size_t max, Fn fn) {
+  using Item = std::ranges::range_value_t<Items>;
+  if constexpr (std::is_constructible_v<std::vector<Item>, Items&&>) {
+    return detail::map_items(std::vector<Item>(std::forward<Items>(items)), max, std::move(fn));
+  } else {
+    std::vector<Item> copies;
+    if constexpr (std::ranges::sized_range<Items>) copies.reserve(std::ranges::size(items));
+    for (auto&& item : items) copies.push_back(std::forward<decltype(item)>(item));
+    return detail::map_items(std::move(copies), max, std::move(fn));
+  }
 }
 
 }  // namespace stint

@@ -27,10 +27,9 @@ namespace stint {
 class MutexGuard;
 
 struct LockOptions {
-  LockOptions() noexcept {}  // NOLINT: not an aggregate, so that it may stand in a co_await expression
-  int priority = 0;          ///< Semaphore::kPriorityMin … kPriorityMax; higher goes first
-  std::string_view label;    ///< who asks, for listings; must live until the wait is over (the holder keeps a copy)
-  Deadline deadline;         ///< then `timed_out`; what is free is had even if it has passed
+  int priority = 0;             ///< Semaphore::kPriorityMin … kPriorityMax; higher goes first
+  std::string_view label = {};  ///< who asks, for listings; must live until the wait is over (the holder keeps a copy)
+  Deadline deadline = {};       ///< then `timed_out`; what is free is had even if it has passed
 };
 
 struct MutexArrival {};
@@ -57,6 +56,7 @@ class [[nodiscard]] MutexLock final : public Leaf,
   // Written under the lock while `waiting`; whoever moves it on has decided the wait, and completes it.
   enum class State : std::uint8_t { idle, waiting, granted, stopped, timed_out, closed, invalid, recursive, circle };
 
+  bool ready() const noexcept override;
   void cancel() noexcept override { give_up(State::stopped); }
   void fire() noexcept override { give_up(State::timed_out); }
   void give_up(State why) noexcept;
@@ -72,7 +72,7 @@ class [[nodiscard]] MutexLock final : public Leaf,
 };
 
 /// What never suspends, but must know the chain that asks.
-class [[nodiscard]] MutexTryLock {
+class [[nodiscard]] MutexTryLock : public NeverSuspends {
  public:
   MutexTryLock(Mutex& mutex, const LockOptions& options) noexcept : mutex_(mutex), options_(options) {}
   bool await_ready() const noexcept { return false; }
@@ -88,7 +88,7 @@ class [[nodiscard]] MutexTryLock {
   LockOptions options_;
   Chain* chain_ = nullptr;
 };
-class [[nodiscard]] MutexUnlock {
+class [[nodiscard]] MutexUnlock : public NeverSuspends {
  public:
   explicit MutexUnlock(MutexGuard& guard) noexcept : guard_(guard) {}
   bool await_ready() const noexcept { return false; }

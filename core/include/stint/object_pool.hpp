@@ -64,11 +64,10 @@ class ObjectPool final : public detail::ObjectPoolBase {
   using Make = std::function<Task<Result<T>>()>;
 
   struct Options {
-    Options() noexcept {}         // NOLINT: not an aggregate, so that it may stand in a co_await expression
     std::uint32_t max_size = 10;  ///< objects that exist at once; the capacity of the semaphore
     std::size_t max_idle = std::numeric_limits<std::size_t>::max();  ///< of those, how many are kept unused
-    std::function<bool(T&)> is_good;                                 ///< a quick look before an idle object goes out
-    std::function<Task<bool>(T&)> validate;  ///< a look that takes time, after the quick one: a ping
+    std::function<bool(T&)> is_good = nullptr;                       ///< a quick look before an idle object goes out
+    std::function<Task<bool>(T&)> validate = nullptr;  ///< a look that takes time, after the quick one: a ping
   };
 
   /// `make` lives as long as the pool, and so may capture.

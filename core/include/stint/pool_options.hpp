@@ -29,17 +29,15 @@ struct PoolOptions {
 };
 
 struct JobOptions {
-  JobOptions() noexcept {}   // NOLINT: not an aggregate, so that it may stand in a co_await expression
-  Deadline deadline;         ///< covers the queue too: after it the job is not started, or stopped
+  Deadline deadline = {};    ///< covers the queue too: after it the job is not started, or stopped
   Budget* budget = nullptr;  ///< must outlive the job; null: with `submit` the caller's, else the pool's scope's
-  std::string label;         ///< for listings
+  std::string label = {};    ///< for listings
 };
 
 struct DrainOptions {
-  DrainOptions() noexcept {}  // NOLINT: as above
   enum class Rest : std::uint8_t { hand_back, cancel };
 
-  std::optional<Duration> timeout;  ///< absent: `PoolOptions::drain_timeout`; not positive: at once
+  std::optional<Duration> timeout = std::nullopt;  ///< absent: `PoolOptions::drain_timeout`; not positive: at once
   Rest rest = Rest::hand_back;  ///< what becomes of jobs that have not started by then; those that run are cancelled
 };
 

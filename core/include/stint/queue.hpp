@@ -66,6 +66,7 @@ class QueueWait : public Leaf, public Link<QueueWait> {
   friend class QueueBase;
   template <class T>
   friend class stint::Queue;
+  bool ready() const noexcept final;
   void cancel() noexcept final { give_up(State::stopped); }
 };
 

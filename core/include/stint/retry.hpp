@@ -1,9 +1,9 @@
-/// `co_await retry(scope, policy, work)`: repeats what may be repeated; see `stint/retry_core.hpp` for the rule.
+/// `co_await retry(policy, work)`: repeats what may be repeated; see `stint/retry_core.hpp` for the rule.
 ///
-/// One budget covers attempts, waits and work: no attempt begins after the deadline (the scope's or its budget's,
-/// whichever is sooner) or without an attempt left, an attempt that runs into the deadline is stopped there, and no
-/// wait outlasts it. A cancel ends a back-off at once and is never repeated. Who gives up returns the last real error.
-/// Belongs to the executor's thread, as every coroutine.
+/// One budget covers attempts, waits and work: no attempt begins after the deadline (of the scope that the caller runs
+/// in, or of its budget, whichever is sooner) or without an attempt left, an attempt that runs into the deadline is
+/// stopped there, and no wait outlasts it. A cancel ends a back-off at once and is never repeated. Who gives up returns
+/// the last real error. Belongs to the executor's thread, as every coroutine.
 #pragma once
 
 #include "stint/combinators.hpp"
@@ -108,6 +108,7 @@ using AttemptTask = decltype(attempt_of(std::declval<Work&>(), 1));
 
 }  // namespace detail
 
+/// The budget is that of `scope`; the deadline its, or the caller's own if that is sooner.
 /// `work(number)` or `work()` makes the task of one attempt, a `Task<Result<T>>`; `number` counts from 1. `work` lives
 /// in this coroutine's frame, so it may be a lambda with captures, even one that is itself a coroutine.
 template <class Work>
@@ -129,6 +130,12 @@ detail::AttemptTask<Work> retry(CancelToken& scope, RetryPolicy policy, Work wor
     Result<> ready = co_await with_deadline(loop.deadline(), options.hook->ready_again());
     if (!ready) co_return fail(loop.no_permit(std::move(ready).error()));
   }
+}
+/// The same with the deadline and the budget of the innermost scope that the caller runs in.
+template <class Work>
+detail::AttemptTask<Work> retry(RetryPolicy policy, Work work, RetryOptions options = {}) {
+  CancelToken& own = co_await current_token();
+  co_return co_await retry(own, policy, std::move(work), options);
 }
 
 }  // namespace stint

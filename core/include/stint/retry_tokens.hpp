@@ -8,6 +8,8 @@
 /// Thread-safe and exact. Must outlive the tokens taken from it.
 #pragma once
 
+#include "stint/detail/compiler.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <optional>

@@ -2,11 +2,12 @@
 /// cancel tree of one executor ends at its thread; this is the bridge: a cancel here is posted there, and the wait ends
 /// only when the task is gone. What the task's frames own is destroyed on the other thread, its result on this one.
 ///
-/// Both executors must outlive the call. Deadline and budget of the caller go along. If the other executor is destroyed
-/// while the task runs there, the answer is `closed`.
+/// The calling executor must outlive the call, the other one its beginning. Deadline and budget of the caller go along.
+/// If the other executor is destroyed before the task has ended there, started or not, the answer is `closed`.
 #pragma once
 
 #include "stint/detail/branch.hpp"
+#include "stint/detail/brief_mutex.hpp"
 
 #include <atomic>
 #include <optional>
@@ -28,11 +29,13 @@ class RunOnBase : public Leaf, protected detail::BranchOwner, private ExecutorRo
   struct Start final : Runnable {
     explicit Start(RunOnBase& owner) noexcept : self(owner) {}
     void run() noexcept override;
+    void dropped() noexcept override { self.executor_gone(); }
     RunOnBase& self;
   };
   struct CancelThere final : Runnable {
     explicit CancelThere(RunOnBase& owner) noexcept : self(owner) {}
     void run() noexcept override;
+    void dropped() noexcept override { self.let_go(); }
     RunOnBase& self;
   };
   class Token final : public CancelToken {
@@ -45,15 +48,21 @@ class RunOnBase : public Leaf, protected detail::BranchOwner, private ExecutorRo
 
   void cancel() noexcept override;
   void branch_ended(Chain& branch, End end) noexcept override;
-  void abandon() noexcept override;
+  void abandon() noexcept override { executor_gone(); }
+  bool ready() const noexcept override { return references_.load(std::memory_order_acquire) == 0; }
+  void executor_gone() noexcept;
+  void leave_there() noexcept;
   void let_go() noexcept;
 
   Executor& there_;
   Executor* here_ = nullptr;
   Start start_{*this};
   CancelThere cancel_{*this};
+  detail::BriefMutex mutex_;         // while a cancel holds it, the other executor can't go
+  bool left_there_ = false;          // under the lock: the other executor may be gone
   std::optional<Token> token_;       // the other thread's
-  std::atomic<int> references_ = 0;  // the task, and a cancel on its way: who lets go last comes back
+  bool cancelled_ = false;           // the other thread's: a cancel that came before the start
+  std::atomic<int> references_ = 0;  // the task, and a cancel on its way: the last to let go comes back
 };
 
 template <class T>
@@ -69,7 +78,7 @@ class RunOn final : public RunOnBase {
   void start_there(CancelToken& token) noexcept override { branch_->start(*this, token); }
   void finish_there(bool abandoned) noexcept override {
     if (abandoned) {
-      outcome_.emplace(fail(Errc::closed, "the executor that ran the task was destroyed"));
+      outcome_.emplace(fail(Errc::closed, "the executor was destroyed before the task had ended"));
     } else if (!branch_->finished()) {
       outcome_.emplace(fail(Errc::cancelled, "the task was cancelled on its executor"));
     } else {

@@ -16,8 +16,7 @@
 namespace stint {
 
 struct ScopeOptions {
-  ScopeOptions() noexcept {}  // NOLINT: not an aggregate, so that it may stand in a co_await expression
-  Deadline deadline;
+  Deadline deadline = {};
   Budget* budget = nullptr;     ///< must outlive the scope; null: the parent's
   bool cancel_on_error = true;  ///< the first failure cancels the siblings
 };
@@ -31,8 +30,16 @@ class Scope : public CancelToken {
   /// is never started.
   bool spawn(Task<> task) { return spawn_child<void>(std::move(task)); }
   bool spawn(Task<Result<>> task) { return spawn_child<Result<>>(std::move(task)); }
+  /// Starts a child that calls `fn` and awaits the task which that gives. `fn` lives as long as the child, so a lambda
+  /// that is itself a coroutine may capture: `scope.spawn([slot = std::move(slot)]() -> Task<> { … })`.
+  template <class Fn>
+    requires std::invocable<Fn&>
+  bool spawn(Fn fn) {
+    return spawn(detail::call(std::move(fn)));
+  }
 
-  /// From any thread: from another than the executor's it posts one request, and the first one counts.
+  /// From any thread: from another than the executor's it posts one request, and the first one counts. The scope must
+  /// outlive the call; it may go before the request has run.
   void cancel(Reason reason = Reason::user, std::string cause = {}) noexcept;
   /// Refuses new children from here on; those that run are not touched.
   void close() noexcept { closed_ = true; }
@@ -42,7 +49,8 @@ class Scope : public CancelToken {
   class Join;
   [[nodiscard]] Join join() noexcept;
 
-  bool idle() const noexcept { return running_ == 0 && !request_.pending.load(std::memory_order_acquire); }
+  /// No child is left, and no cancel of another thread is on its way.
+  bool idle() const noexcept { return running_ == 0 && request_.load(std::memory_order_acquire) == nullptr; }
   std::size_t running() const noexcept { return running_; }
   /// The first failure or exception of a child.
   const std::optional<Error>& error() const noexcept { return error_; }
@@ -50,6 +58,8 @@ class Scope : public CancelToken {
 
   /// How a cancelled scope looks to who asks: `timed_out` if a deadline did it, else `cancelled`, with the cause.
   [[nodiscard]] Error stop_error() const;
+  /// How an idle scope ended: its first failure, or `stop_error` if it was cancelled. Rethrows a child's exception.
+  [[nodiscard]] Result<> outcome() const;
 
  protected:
   Scope(Executor& executor, const ScopeOptions& options) noexcept;
@@ -66,19 +76,28 @@ class Scope : public CancelToken {
   class Child;
   template <class Open>
   friend class WithScope;
+  /// A cancel of another thread. It belongs to the executor's queue, so that the scope may go before it has run.
   struct CancelRequest final : Runnable {
-    explicit CancelRequest(Scope& owner) noexcept : scope(owner) {}
+    CancelRequest(Scope& owner, Reason why, std::string text) noexcept
+        : scope(&owner), cause(std::move(text)), reason(why) {}
     void run() noexcept override;
-    Scope& scope;
-    std::unique_ptr<std::string> cause;
-    std::atomic<bool> pending = false;  // queued: keeps the scope from being idle
-    Reason reason = Reason::none;
+    void dropped() noexcept override;
+    Scope* scope;  // null: gone
+    std::string cause;
+    Reason reason;
   };
 
   template <class T>
   bool spawn_child(Task<T> task);
+  /// What runs beneath a root is work of its executor.
+  void child_began() noexcept {
+    if (running_++ == 0 && parent_ == nullptr) executor_->begin_work();
+  }
+  void child_ended() noexcept {
+    if (--running_ == 0 && parent_ == nullptr) executor_->end_work();
+  }
 
-  CancelRequest request_{*this};
+  std::atomic<CancelRequest*> request_ = nullptr;
   detail::List<Join> joiners_;
   Runnable* on_idle_ = nullptr;  // the with_scope that waits for its own
   std::size_t running_ = 0;
@@ -96,7 +115,7 @@ class RootScope final : public Scope, private ExecutorRoot, private Timer {
 
  private:
   void abandon() noexcept override { abandon_children(); }
-  bool at_rest() const noexcept override { return idle(); }
+  bool at_rest() const noexcept override { return running() == 0; }
   void fire() noexcept override { CancelToken::cancel(Reason::deadline); }
 };
 
@@ -112,6 +131,7 @@ class Scope::Join final : public Leaf, public detail::Link<Scope::Join> {
 
  private:
   friend class Scope;
+  bool ready() const noexcept override { return !linked(); }
   void cancel() noexcept override {
     if (!linked()) return;  // idle was seen, and this is queued
     unlink();
@@ -142,7 +162,7 @@ class Scope::Child final : public Chain {
       }
     }
     abandon();
-    --owner.running_;
+    owner.child_ended();
     owner.check_idle();
   }
   void threw(std::exception_ptr error) noexcept override { scope().fail(std::move(error)); }
@@ -160,15 +180,15 @@ bool Scope::spawn_child(Task<T> task) {
   STINT_ASSERT(executor_->is_current());
   if (closed_) return false;
   auto child = std::make_unique<Child<T>>(*this, std::move(task));
-  ++running_;
+  child_began();
   executor_->post(*child.release());
   return true;
 }
 
-/// `co_await with_scope(open)`, `co_await with_scope(options, open)`: runs `open(scope)`, a task, and whatever it
-/// spawns, and ends when all of it has ended. Gives what `open` gives, or the first failure of a child, or `cancelled`
-/// / `timed_out` if this very scope was cancelled or its deadline passed. A stop from above passes through. Rethrows
-/// the first exception. `open` is called once and lives until the end.
+/// `co_await with_scope(open)`, `co_await with_scope(options, open)`: runs `open(scope)`, a task or a plain function,
+/// and whatever it spawns, and ends when all of it has ended. Gives what `open` gives, or the first failure of a child,
+/// or `cancelled` / `timed_out` if this very scope was cancelled or its deadline passed. A stop from above passes
+/// through. Rethrows the first exception. `open` is called once and lives until the end.
 template <class Open>
 class WithScope final : public detail::Combinator, private Timer {
  public:
@@ -189,7 +209,7 @@ class WithScope final : public detail::Combinator, private Timer {
     body_->start(*this, *scope_);
   }
   detail::Flat<T> await_resume() {
-    if (body_->threw()) body_->take();
+    if (body_->threw()) (void)body_->take();  // throws
     if (scope_->exception()) std::rethrow_exception(scope_->exception());
     if (scope_->error()) return std::unexpected(*scope_->error());
     if (!body_->finished() || scope_->reason() == Reason::deadline) return std::unexpected(scope_->stop_error());
@@ -223,12 +243,20 @@ class WithScope final : public detail::Combinator, private Timer {
   std::optional<Inner> scope_;  // destroyed before the body, whose locals its children may use
 };
 template <class Open>
-[[nodiscard]] WithScope<Open> with_scope(Open open) {
-  return WithScope<Open>({}, std::move(open));
+[[nodiscard]] auto with_scope(ScopeOptions options, Open open) {
+  if constexpr (std::is_void_v<std::invoke_result_t<Open&, Scope&>>) {
+    auto task = [open = std::move(open)](Scope& scope) mutable -> Task<> {
+      open(scope);
+      co_return;
+    };
+    return WithScope<decltype(task)>(options, std::move(task));
+  } else {
+    return WithScope<Open>(options, std::move(open));
+  }
 }
 template <class Open>
-[[nodiscard]] WithScope<Open> with_scope(ScopeOptions options, Open open) {
-  return WithScope<Open>(options, std::move(open));
+[[nodiscard]] auto with_scope(Open open) {
+  return with_scope(ScopeOptions(), std::move(open));
 }
 
 }  // namespace stint

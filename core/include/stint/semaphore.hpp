@@ -61,7 +61,7 @@ class [[nodiscard]] Permit {
   Result<> merge(Permit&& other);
   /// Removes its units for good: the capacity shrinks by them.
   void forget() noexcept;
-  /// Lets go of the units without giving them back; who holds the number owes `Semaphore::release(units)`.
+  /// Lets go of the units without giving them back; the holder of the number owes `Semaphore::release(units)`.
   std::uint32_t detach() noexcept;
 
  private:
@@ -78,10 +78,10 @@ class [[nodiscard]] Permit {
 
 /// What is asked for, beyond the number of units.
 struct AcquireOptions {
-  AcquireOptions() noexcept {}  // NOLINT: not an aggregate, so that it may stand in a co_await expression
   std::uint32_t units = 1;
-  int priority = 0;        ///< kPriorityMin … kPriorityMax; higher goes first
-  std::string_view label;  ///< who asks, for listings; must live until the wait is over (a held permit keeps a copy)
+  int priority = 0;  ///< kPriorityMin … kPriorityMax; higher goes first
+  std::string_view label =
+      {};  ///< who asks, for listings; must live until the wait is over (a held permit keeps a copy)
 };
 
 class Acquire;
@@ -139,6 +139,7 @@ class [[nodiscard]] Acquire : public Leaf, public detail::Link<Acquire> {
   friend class detail::Owners;
   friend class detail::SemaphoreWait;
   void cancel() noexcept final { give_up(State::stopped); }
+  bool ready() const noexcept final;
   [[gnu::cold]] void withdraw_owed() noexcept;
   void take_back() noexcept;
   void owner_waited() noexcept;
@@ -167,6 +168,19 @@ class [[nodiscard]] TimedAcquire final : public Acquire, private Timer {
   TimePoint deadline_;
 };
 
+/// The same with a time limit that counts from the await.
+class [[nodiscard]] AcquireFor final : public Acquire, private Timer {
+ public:
+  AcquireFor(Semaphore& semaphore, std::uint32_t units, Duration limit) noexcept
+      : Acquire(semaphore, units), limit_(limit) {}
+  AcquireFor(AcquireFor&& other) noexcept : Acquire(static_cast<Acquire&&>(other)), limit_(other.limit_) {}
+  bool await_suspend(std::coroutine_handle<>) noexcept;
+
+ private:
+  void fire() noexcept override { give_up(State::timed_out); }
+  Duration limit_;
+};
+
 /// The same with a priority, a label and, if wanted, a moment: for limits that people look at.
 class [[nodiscard]] LabelledAcquire final : public Acquire, private Timer {
  public:
@@ -191,6 +205,15 @@ class [[nodiscard]] LabelledAcquire final : public Acquire, private Timer {
   std::uint64_t turn_ = 0;  // of one that comes back from a back-off; 0: a newcomer
 };
 
+/// What a semaphore may be given besides its capacity.
+struct SemaphoreOptions {
+  std::uint32_t bypass_max = 0;        ///< how many may overtake a head that does not fit, before it goes first again
+  std::uint32_t passed_over_max = 16;  ///< how often in a row higher priorities may go before a lower one
+  std::uint32_t initially_held = 0;    ///< units that are out from the start; see `adopt`
+  bool track_holders = false;          ///< keep a list of who holds what since when; every operation takes the lock
+  const Executor* clock = nullptr;     ///< for the holders' ages; null: the steady clock
+};
+
 class Semaphore {
  public:
   static constexpr std::uint32_t kCapacityMax = std::numeric_limits<std::uint32_t>::max();
@@ -198,14 +221,7 @@ class Semaphore {
   static constexpr int kPriorityMin = -4, kPriorityMax = 3;
   static constexpr int kBypassScanMax = 64;  // how far past the head a grant looks for one that fits
 
-  struct Options {
-    Options() noexcept {}                // NOLINT: not an aggregate, so that it may stand in a co_await expression
-    std::uint32_t bypass_max = 0;        ///< how many may overtake a head that does not fit, before it goes first again
-    std::uint32_t passed_over_max = 16;  ///< how often in a row higher priorities may go before a lower one
-    std::uint32_t initially_held = 0;    ///< units that are out from the start; see `adopt`
-    bool track_holders = false;          ///< keep a list of who holds what since when; every operation takes the lock
-    const Executor* clock = nullptr;     ///< for the holders' ages; null: the steady clock
-  };
+  using Options = SemaphoreOptions;
   struct Holder {
     std::string label;
     std::uint32_t units = 0;
@@ -230,6 +246,11 @@ class Semaphore {
   [[nodiscard]] TimedAcquire acquire_until(TimePoint deadline, std::uint32_t units = 1) noexcept {
     return {*this, units, deadline};
   }
+  /// `co_await semaphore.acquire_for(5s)`: `timed_out` after so long; what is free is had even if `limit` is not
+  /// positive.
+  [[nodiscard]] AcquireFor acquire_for(Duration limit, std::uint32_t units = 1) noexcept {
+    return {*this, units, limit};
+  }
   [[nodiscard]] LabelledAcquire acquire(const AcquireOptions& options, Deadline deadline = {}) noexcept {
     return {*this, options, deadline};
   }
@@ -241,9 +262,10 @@ class Semaphore {
   [[nodiscard]] std::optional<Permit> try_acquire(const AcquireOptions& options) noexcept {
     return try_slow(options.units, options.label);
   }
-  /// Takes over `units` that were held initially or detached. The caller vouches for them.
+  /// Takes over `units` that were held initially or detached. Asserts that so many are.
   [[nodiscard]] Permit adopt(std::uint32_t units) noexcept;
-  /// Gives back detached units. `Errc::invalid`, and nothing changes, if more than were out would come back.
+  /// Gives back units that were held initially or detached. `Errc::invalid`, and nothing changes, if fewer are: what a
+  /// permit holds comes back with the permit only.
   Result<> release(std::uint32_t units);
 
   /// Absolute; never blocks or preempts. Below what is held it makes a debt that returning permits repay first.
@@ -362,6 +384,7 @@ class Semaphore {
   void give_back_slow(std::uint32_t units, std::uint32_t holder) noexcept;
   void give_back_locked(std::uint32_t units, std::uint32_t holder) noexcept;
   bool leave(Acquire& waiter, State why) noexcept;
+  bool take_detached(std::uint32_t units) noexcept;
   std::optional<Permit> try_slow(std::uint32_t units, std::string_view label) noexcept;
   void forget(std::uint32_t units, std::uint32_t holder) noexcept;
   std::uint32_t split_holder(std::uint32_t holder, std::uint32_t units) noexcept;
@@ -371,6 +394,7 @@ class Semaphore {
   std::atomic<std::int64_t> word_;  // 2 × free units (may be negative) + kSlow
   std::atomic<std::uint32_t> capacity_;
   std::atomic<std::uint32_t> waiting_ = 0;
+  std::atomic<std::uint64_t> detached_;  // units that are out and that no permit holds
   mutable detail::BriefMutex mutex_;
   std::array<detail::List<Acquire>, kLines> lines_;  // by priority
   std::array<std::uint32_t, kLines> passed_over_{};  // grants to higher lines since the last to this one
@@ -439,13 +463,13 @@ inline Result<Permit> Acquire::await_resume() noexcept {
   return Permit(semaphore_, units_, semaphore_.tracks_ ? enlist() : 0);
 }
 
-/// `co_await with_permit(scope, semaphore, fn)`: runs `fn()`, a task, under a permit. Waits no longer than the scope's
-/// deadline; then the answer is `timed_out`, and `fn` was not started. `scope` is one that the caller runs in.
+/// `co_await with_permit(semaphore, fn)`: runs `fn()`, a task, under a permit. Waits no longer than the deadline of the
+/// scope that the caller runs in; then the answer is `timed_out`, and `fn` was not started.
 template <class Fn>
-auto with_permit(CancelToken& scope, Semaphore& semaphore, Fn fn, std::uint32_t units = 1)
+auto with_permit(Semaphore& semaphore, Fn fn, std::uint32_t units = 1)
     -> Task<detail::Flat<typename std::invoke_result_t<Fn&>::value_type>> {
-  STINT_ASSERT((co_await current_token()).is_within(scope));
-  STINT_CO_TRY(const Permit permit, co_await semaphore.acquire_until(scope.deadline().when(), units));
+  const Deadline deadline = (co_await current_token()).deadline();
+  STINT_CO_TRY(const Permit permit, co_await semaphore.acquire_until(deadline.when(), units));
   if constexpr (std::is_void_v<typename std::invoke_result_t<Fn&>::value_type>) {
     co_await fn();
     co_return Result<>();

@@ -9,9 +9,11 @@
 #include "stint/cancel.hpp"
 #include "stint/detail/frame_memory.hpp"
 
+#include <concepts>
 #include <coroutine>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -28,6 +30,22 @@ struct TaskLink {
 };
 
 struct CurrentToken {};
+
+/// Base of what is awaited for a value that is there at once: its `await_suspend` returns false, so no cancel can meet
+/// it while it waits.
+struct NeverSuspends {};
+
+namespace detail {
+template <class T>
+inline constexpr bool kIsTask = false;
+template <class T>
+inline constexpr bool kIsTask<Task<T>> = true;
+}  // namespace detail
+
+/// What a task may await: a task, a `Leaf` (which a cancel reaches), or what never suspends.
+template <class T>
+concept Awaitable = detail::kIsTask<std::remove_cvref_t<T>> || std::is_base_of_v<Leaf, std::remove_cvref_t<T>> ||
+                    std::is_base_of_v<NeverSuspends, std::remove_cvref_t<T>>;
 
 struct PromiseBase {
   PromiseBase() noexcept : chain(nullptr) {}
@@ -58,16 +76,21 @@ struct PromiseBase {
     mark(kThrew);
   }
 
-  template <class Awaitable>
-  decltype(auto) await_transform(Awaitable&& awaitable) noexcept {
-    if constexpr (std::is_base_of_v<Leaf, std::remove_cvref_t<Awaitable>>) awaitable.bind(*this);
-    return static_cast<Awaitable&&>(awaitable);
+  template <class Awaited>
+  decltype(auto) await_transform(Awaited&& awaited) noexcept {
+    static_assert(Awaitable<Awaited>,
+                  "this awaitable is not one of the library's: no cancel would reach it, and it might resume the task "
+                  "on a foreign thread. Await an Asio operation with stint::use_task, a foreign coroutine through "
+                  "asio::co_spawn(executor, coroutine, stint::use_task), blocking code with stint::offload; or derive "
+                  "the awaitable from stint::Leaf");
+    if constexpr (std::is_base_of_v<Leaf, std::remove_cvref_t<Awaited>>) awaited.bind(*this);
+    return static_cast<Awaited&&>(awaited);
   }
   auto await_transform(CurrentToken) noexcept {
     struct Ready {
       bool await_ready() const noexcept { return true; }
       void await_suspend(std::coroutine_handle<>) const noexcept {}
-      CancelToken& await_resume() const noexcept { return token; }
+      [[nodiscard]] CancelToken& await_resume() const noexcept { return token; }
       CancelToken& token;
     };
     return Ready{chain->token()};
@@ -144,19 +167,25 @@ class [[nodiscard]] Task : private TaskLink {
   bool await_ready() const noexcept { return false; }
   template <class Awaiting>
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Awaiting> awaiting) noexcept {
+    assert_unused();
     promise().chain = awaiting.promise().chain;
     promise().awaiter_bits = reinterpret_cast<std::uintptr_t>(static_cast<TaskLink*>(this));
     parent = awaiting;
     return child;
   }
-  T await_resume() { return promise().take(); }
+  [[nodiscard]] T await_resume() { return promise().take(); }
 
-  /// Gives up the frame to who will run it as the root of a chain.
+  /// Gives up the frame to the chain that runs it as its root.
   std::coroutine_handle<promise_type> release() noexcept {
+    assert_unused();
     return std::coroutine_handle<promise_type>::from_address(std::exchange(child, {}).address());
   }
 
  private:
+  void assert_unused() const noexcept {
+    STINT_ASSERT(child && "the task is empty: it was moved from, spawned, or never made");
+    STINT_ASSERT(promise().awaiter_bits == 0 && "the task was awaited before: a task runs once");
+  }
   promise_type& promise() const noexcept {
     return std::coroutine_handle<promise_type>::from_address(child.address()).promise();
   }
@@ -182,6 +211,16 @@ inline bool Leaf::park() noexcept {
   return false;
 }
 
+namespace detail {
+
+/// A task that keeps what makes it: `fn` lives in this frame.
+template <class Fn>
+std::invoke_result_t<Fn&> call(Fn fn) {
+  co_return co_await fn();
+}
+
+}  // namespace detail
+
 /// `CancelToken& token = co_await current_token();` never suspends.
 [[nodiscard]] inline CurrentToken current_token() noexcept { return {}; }
 
@@ -195,6 +234,7 @@ class Yield final : public Leaf {
   void await_resume() const noexcept {}
 
  private:
+  bool ready() const noexcept override { return true; }
   void cancel() noexcept override {}  // queued already
 };
 [[nodiscard]] inline Yield yield() noexcept { return {}; }
@@ -214,6 +254,7 @@ class Sleep final : public Leaf, private Timer {
 
  private:
   void fire() noexcept override { complete(); }
+  bool ready() const noexcept override { return !linked() || when_ <= (relative_ ? TimePoint() : executor().now()); }
   void cancel() noexcept override {
     if (!linked()) return;  // fired, and queued
     executor().disarm(*this);

@@ -21,8 +21,8 @@ class Simulator final : public Executor {
   }
   ~Simulator() {
     mark_closing();
-    local_head_ = nullptr;
-    ready_.clear();
+    for (Runnable* const runnable : std::exchange(ready_, {})) runnable->dropped();
+    drop_queued();
     abandon_all();
   }
 
@@ -71,7 +71,11 @@ class Simulator final : public Executor {
  private:
   /// Own thread only: the simulator has no other.
   [[nodiscard]] bool post_elsewhere(Runnable& runnable) noexcept override {
-    if (!closing()) ready_.push_back(&runnable);
+    if (closing()) {
+      runnable.dropped();
+    } else {
+      ready_.push_back(&runnable);
+    }
     return false;
   }
   bool is_ready() {

@@ -2,6 +2,8 @@
 /// durations at the edge.
 #pragma once
 
+#include "stint/detail/compiler.hpp"
+
 #include <chrono>
 
 namespace stint {

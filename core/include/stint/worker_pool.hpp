@@ -29,6 +29,7 @@
 /// `drain`.
 #pragma once
 
+#include "stint/detail/move_only_function.hpp"
 #include "stint/detail/pool_core.hpp"
 
 #include <functional>
@@ -123,7 +124,7 @@ class [[nodiscard]] Enqueue final : public detail::JobWait {
 template <class Job, class Outcome = void>
 class WorkerPool final : private detail::PoolCore {
  public:
-  using OnDone = std::move_only_function<void(JobId, Result<Outcome>)>;
+  using OnDone = detail::MoveOnlyFunction<void(JobId, Result<Outcome>)>;
   struct HandedBack {
     JobId id;
     std::string label;
@@ -211,7 +212,7 @@ class WorkerPool final : private detail::PoolCore {
         : detail::PoolResult<Outcome>(pool, std::move(options)), job(std::move(work)) {}
     Job job;
   };
-  using Carry = std::move_only_function<Task<Result<Outcome>>(Job, JobContext&)>;
+  using Carry = detail::MoveOnlyFunction<Task<Result<Outcome>>(Job, JobContext&)>;
 
   PoolCore& core() noexcept { return *this; }
   template <class Handler>

@@ -28,6 +28,8 @@ using Regular = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 class BranchOwner {
  public:
   virtual void branch_ended(Chain& branch, End end) noexcept = 0;
+  /// May the frame that `branch` started with go on? Under an arbitrated token only.
+  virtual bool may_resume(const Chain& /*branch*/) noexcept { return true; }
   /// The chain that waits here, if it belongs to the executor of the branches.
   virtual Chain* waiting_chain() const noexcept { return nullptr; }
 
@@ -52,6 +54,14 @@ class Branch final : public Chain {
     attach(token);
     executor().post(*this);
   }
+  /// The same, from the run loop: begins at once.
+  void start_now(BranchOwner& owner, CancelToken& token) noexcept {
+    owner_ = &owner;
+    attach(token);
+    run();
+  }
+  /// Its first frame awaits something that has completed.
+  bool ready() const noexcept { return parked != nullptr && is_awaited_by(*parked, root_) && parked->ready(); }
   bool finished() const noexcept { return finished_; }
   bool threw() const noexcept { return thrown_ != nullptr; }
   /// Finished with a value that is a failure.
@@ -95,6 +105,9 @@ class Branch final : public Chain {
     leave_mutexes(nullptr);
   }
   Chain* above() const noexcept override { return owner_->waiting_chain(); }
+  bool may_resume(const Leaf& leaf) noexcept override {
+    return !is_awaited_by(leaf, root_) || owner_->may_resume(*this);
+  }
 
   BranchOwner* owner_ = nullptr;
   std::coroutine_handle<Promise<T>> root_;

@@ -4,6 +4,8 @@
 /// (`std::mutex` costs two atomic exchanges and two calls: a third of a hand-over.)
 #pragma once
 
+#include "stint/detail/compiler.hpp"
+
 #include <atomic>
 
 namespace stint::detail {
@@ -22,7 +24,7 @@ class BriefMutex {
 
  private:
   /// Keeps nearly all registers, so that who calls it need not, on the way on which it is not called.
-  [[clang::preserve_most]] void lock_contended() noexcept;
+  STINT_PRESERVE_MOST void lock_contended() noexcept;
   std::atomic<bool> taken_ = false;
 };
 

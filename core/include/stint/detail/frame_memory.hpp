@@ -2,6 +2,8 @@
 /// their slowest with the sizes that frames have. So each thread keeps some of what it frees, up to a bound.
 #pragma once
 
+#include "stint/detail/compiler.hpp"
+
 #include <cstddef>
 
 namespace stint::detail {

@@ -1,6 +1,8 @@
 /// Circular, doubly linked, intrusive: what is linked owns its hook, so linking never allocates and unlinking is O(1).
 #pragma once
 
+#include "stint/detail/compiler.hpp"
+
 namespace stint::detail {
 
 /// False for what knows by itself whether it is linked, and is certainly out of its list when it goes: no hook of it

@@ -92,6 +92,7 @@ class JobWait : public Leaf, private Timer {
 
  private:
   friend class PoolCore;
+  bool ready() const noexcept final { return job_->ended(); }
   void cancel() noexcept final { give_up(Refusal::cancelled); }
   void fire() noexcept final { give_up(Refusal::timed_out); }
   void give_up(Refusal why) noexcept;

@@ -1,0 +1,58 @@
+/// What tests with several threads share: `Meeting`, at which threads go on together, and rounds of two that race.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+namespace stint {
+
+/// Threads that meet again and again: `meet` returns on all of them at about the same moment.
+class Meeting {
+ public:
+  explicit Meeting(int parties) : parties_(parties) {}
+  void meet() noexcept {
+    const int all = (arrived_.fetch_add(1) / parties_ + 1) * parties_;
+    for (int spins = 0; arrived_.load() < all; ++spins) {
+      if (spins > 1000) std::this_thread::yield();
+    }
+  }
+
+ private:
+  const int parties_;
+  std::atomic<int> arrived_ = 0;
+};
+inline void dawdle(std::uint64_t steps) {
+  for (volatile std::uint64_t left = steps; left > 0; left = left - 1) {
+  }
+}
+
+inline constexpr auto kRaceTimeMax = std::chrono::seconds(2);  // on a busy machine two threads seldom run at once
+
+/// Runs `here(round, begin, end)` on this thread and `there(round)` on another, between `begin()` and `end()` of
+/// `here`. As often as `count` says, or as time allows; returns how often.
+template <class Here, class There>
+int race_rounds(int count, Here here, There there) {
+  Meeting begin(2), end(2);
+  bool over = false;  // handed over by the meeting
+  std::thread other([&] {
+    for (int round = 0;; ++round) {
+      begin.meet();
+      if (over) return;
+      there(round);
+      end.meet();
+    }
+  });
+  const auto until = std::chrono::steady_clock::now() + kRaceTimeMax;
+  int round = 0;
+  for (; round < count && std::chrono::steady_clock::now() < until; ++round) {
+    here(round, [&begin] { begin.meet(); }, [&end] { end.meet(); });
+  }
+  over = true;
+  begin.meet();
+  other.join();
+  return round;
+}
+
+}  // namespace stint

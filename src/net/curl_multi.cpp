@@ -4,6 +4,7 @@
 #include "net/text.hpp"
 
 #include <algorithm>
+#include <sys/socket.h>
 
 namespace stint::net {
 namespace {
@@ -26,6 +27,11 @@ Error to_error(CURLcode code, std::string what) {
     case CURLE_WRITE_ERROR: return {Errc::failed, Retry::unknown, std::move(what)};
     default: return {Errc::unavailable, Retry::unknown, std::move(what)};
   }
+}
+
+/// libcurl's own way leaves out close-on-exec.
+curl_socket_t open_socket(void*, curlsocktype, curl_sockaddr* to) {
+  return ::socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
 }
 
 }  // namespace
@@ -142,6 +148,11 @@ void CurlMulti::Kick::run() noexcept {
   multi->act(CURL_SOCKET_TIMEOUT, 0);
 }
 
+void CurlMulti::Kick::dropped() noexcept {
+  const std::unique_ptr<Kick> self(this);
+  if (multi != nullptr) multi->kick_ = nullptr;
+}
+
 void CurlMulti::act(curl_socket_t socket, int events) noexcept {
   int running = 0;
   curl().curl_multi_socket_action(multi_, socket, events, &running);
@@ -196,6 +207,7 @@ Result<> Transfer::prepare() {
   set(CURLOPT_URL, ask_.url.c_str());
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_PRIVATE, this);
+  set(CURLOPT_OPENSOCKETFUNCTION, &open_socket);
   set(CURLOPT_ERRORBUFFER, text_.data());
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_QUICK_EXIT, 1L);  // else a cancel waits for the name's resolution: 6 s were seen

@@ -35,6 +35,7 @@ class CurlMulti final : private Timer {
   /// Queued, to go on at once: the wheel's tick would cost a millisecond. Owns itself while it is queued.
   struct Kick final : Runnable {
     void run() noexcept override;
+    void dropped() noexcept override;
     CurlMulti* multi = nullptr;  // null: gone
   };
 

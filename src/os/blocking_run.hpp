@@ -2,26 +2,23 @@
 #pragma once
 
 #include "stint/asio.hpp"
-#include "stint/scope.hpp"
 
-#include <optional>
+#include <type_traits>
 
 namespace stint::os {
 
 template <class T>
 T blocking_run(Reactor& reactor, Task<T> task) {
-  std::optional<T> result;
-  auto body = [&]() -> Task<> { result.emplace(co_await std::move(task)); };
-  RootScope scope(reactor);
-  scope.spawn(body());
-  reactor.run(scope);
-  return std::move(*result);
+  if constexpr (std::is_same_v<detail::Flat<T>, T>) {
+    return reactor.run(std::move(task));
+  } else {
+    return *reactor.run(std::move(task));  // only a scope of its own could stop it: there is a value
+  }
 }
 
 inline void blocking_run(Reactor& reactor, Task<> task) {
-  RootScope scope(reactor);
-  scope.spawn(std::move(task));
-  reactor.run(scope);
+  const Result<> ended = reactor.run(std::move(task));
+  STINT_ASSERT(ended);
 }
 
 }  // namespace stint::os

@@ -2,6 +2,7 @@
 
 #include "os/fd.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -35,30 +36,56 @@ std::string cgroup_mount() {
   return {};
 }
 
-/// Those of runs that were started inside of one. Bounded, as paths are.
-std::vector<std::string> nested_cgroups(const std::string& path) {
-  std::vector<std::string> found;
-  DIR* const folder = ::opendir(path.c_str());
-  if (folder == nullptr) return found;
-  while (const dirent* const entry = ::readdir(folder)) {
-    const std::string_view name = entry->d_name;
-    if (entry->d_type == DT_DIR && name.starts_with(kCgroupPrefix)) found.push_back(path + "/" + std::string(name));
-  }
-  ::closedir(folder);
-  return found;
-}
-
 }  // namespace
 
 std::string own_cgroup() {
   const std::string mount = cgroup_mount();
   if (mount.empty()) return {};
   const std::string groups = read_small_file("/proc/self/cgroup");
-  const auto at = groups.starts_with("0::") ? 0 : groups.find("\n0::");
-  if (at == std::string::npos) return {};
-  const auto from = groups.find("::", at) + 2;
-  const std::string path = groups.substr(from, groups.find('\n', from) - from);
-  return path == "/" ? mount : mount + path;
+  const std::string_view path = cgroup_line(groups);
+  if (path.empty()) return {};
+  return path == "/" ? mount : mount + std::string(path);
+}
+
+std::string_view cgroup_line(std::string_view text) {
+  const auto at = text.starts_with("0::") ? 0 : text.find("\n0::");
+  if (at == std::string_view::npos) return {};
+  const auto from = text.find("::", at) + 2;
+  return text.substr(from, std::min(text.find('\n', from), text.size()) - from);
+}
+
+std::vector<std::string> runs_in_cgroup_path(std::string_view path) {
+  std::vector<std::string> runs;
+  for (std::size_t from = 0; from < path.size();) {
+    const auto to = std::min(path.find('/', from), path.size());
+    const std::string_view name = path.substr(from, to - from);
+    if (name.starts_with(kCgroupPrefix)) runs.emplace_back(name.substr(kCgroupPrefix.size()));
+    from = to + 1;
+  }
+  return runs;
+}
+
+std::string cgroup_directory(std::string_view path, std::string_view run) {
+  const std::string name = "/" + std::string(kCgroupPrefix) + std::string(run);
+  for (auto at = path.find(name); at != std::string_view::npos; at = path.find(name, at + 1)) {
+    const auto end = at + name.size();
+    if (end == path.size() || path[end] == '/') return cgroup_mount() + std::string(path.substr(0, end));
+  }
+  return {};
+}
+
+/// Those of runs that were started inside of one, too. Bounded, as paths are.
+std::vector<std::string> cgroup_runs_below(const std::string& parent) {
+  std::vector<std::string> found;
+  DIR* const folder = parent.empty() ? nullptr : ::opendir(parent.c_str());
+  if (folder == nullptr) return found;
+  while (const dirent* const entry = ::readdir(folder)) {
+    const std::string_view name = entry->d_name;
+    if (entry->d_type != DT_DIR || !name.starts_with(kCgroupPrefix)) continue;
+    found.emplace_back(name.substr(kCgroupPrefix.size()));
+  }
+  ::closedir(folder);
+  return found;
 }
 
 std::string delegated_cgroup() {
@@ -113,7 +140,9 @@ std::uint64_t out_of_memory_kills(const std::string& path) {
 }
 
 bool is_populated(const std::string& path) {
-  return read_small_file(path + "/cgroup.events").find("populated 0") == std::string::npos;
+  const FileText events = read_file(path + "/cgroup.events");
+  if (events.error == ENOENT || events.error == ENODEV) return false;  // ENODEV: removed after it was opened
+  return events.text.find("populated 0") == std::string::npos;
 }
 
 void kill_cgroup(const std::string& path) noexcept {
@@ -123,7 +152,7 @@ void kill_cgroup(const std::string& path) noexcept {
 void remove_cgroup(const std::string& path) noexcept {
   if (path.empty() || ::rmdir(path.c_str()) == 0 || errno != EBUSY) return;
   // Nested runs that were killed with their keepers have left theirs beneath it.
-  for (const std::string& below : nested_cgroups(path)) remove_cgroup(below);
+  for (const std::string& run : cgroup_runs_below(path)) remove_cgroup(cgroup_path(path, run));
   ::rmdir(path.c_str());
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <sys/types.h>
+#include <vector>
 
 namespace stint::os {
 
@@ -28,8 +29,17 @@ pid_t fork_into_cgroup(const std::string& cgroup) noexcept;
 bool limit_memory(const std::string& path, std::uint64_t bytes) noexcept;
 /// How many of its processes the kernel ended for want of memory.
 [[nodiscard]] std::uint64_t out_of_memory_kills(const std::string& path);
-/// Whether a process lives in it or below it. True if that can't be read.
+/// Whether a process lives in it or below it. False if the cgroup is gone; true if that can't be read for another
+/// reason (no descriptor is left): such a cgroup may well have processes.
 [[nodiscard]] bool is_populated(const std::string& path);
+/// The runs that have a cgroup right below `parent`: `<id>:<fence>` each.
+[[nodiscard]] std::vector<std::string> cgroup_runs_below(const std::string& parent);
+/// The path of cgroup v2 in the text of a /proc/PID/cgroup; empty if there is none.
+[[nodiscard]] std::string_view cgroup_line(std::string_view text);
+/// The runs in whose cgroups such a path is, outermost first.
+[[nodiscard]] std::vector<std::string> runs_in_cgroup_path(std::string_view path);
+/// The directory of a run's cgroup, by the path of a process that is in it or below it; empty if it is not.
+[[nodiscard]] std::string cgroup_directory(std::string_view path, std::string_view run);
 void kill_cgroup(const std::string& path) noexcept;
 void remove_cgroup(const std::string& path) noexcept;
 

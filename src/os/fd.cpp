@@ -14,10 +14,26 @@ void Fd::reset(int fd) noexcept {
   fd_ = fd;
 }
 
+namespace {
+
+/// What the kernel has no more of, for errors whose own text leaves that open.
+std::string_view what_is_missing(int error) noexcept {
+  switch (error) {
+    case EMFILE: return ", no file descriptor is left to this process (`ulimit -n`)";
+    case ENFILE: return ", no file descriptor is left on this host";
+    case EAGAIN: return ", no further process may be started (`ulimit -u`, or the cgroup's pids.max)";
+    case ENOMEM: return ", no memory is left on this host";
+    default: return {};
+  }
+}
+
+}  // namespace
+
 Error system_error(std::string_view what, int error) {
   std::string text(what);
   text += ": ";
   text += std::generic_category().message(error);
+  text += what_is_missing(error);
   switch (error) {
     case EACCES:
     case EPERM:
@@ -82,19 +98,27 @@ void hold_standard_streams() noexcept {
   }
 }
 
-std::string read_small_file(const std::string& path) {
+FileText read_file(const std::string& path) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  std::string text;
-  if (!fd) return text;
+  FileText file;
+  if (!fd) {
+    file.error = errno;
+    return file;
+  }
   char chunk[4096];
-  while (text.size() < kSmallFileMax) {
+  while (file.text.size() < kSmallFileMax) {
     const ssize_t got = ::read(fd.get(), chunk, sizeof chunk);
     if (got < 0 && errno == EINTR) continue;
+    if (got < 0) file.error = errno;
     if (got <= 0) break;
-    text.append(chunk, static_cast<std::size_t>(got));
+    file.text.append(chunk, static_cast<std::size_t>(got));
   }
-  return text;
+  return file;
 }
+
+std::string read_small_file(const std::string& path) { return read_file(path).text; }
+
+bool is_shortage(int error) noexcept { return error == EMFILE || error == ENFILE || error == ENOMEM; }
 
 bool write_kernel_file(const std::string& path, std::string_view text) noexcept {
   const Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));

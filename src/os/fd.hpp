@@ -38,6 +38,14 @@ inline constexpr std::size_t kSmallFileMax = 1 << 20;  // environments and mount
 
 /// The content of a small file, cut at kSmallFileMax; empty if it can't be read.
 [[nodiscard]] std::string read_small_file(const std::string& path);
+/// The same, with the errno of what failed: for callers to whom "not there" and "can't be read" are different answers.
+struct FileText {
+  std::string text;
+  int error = 0;
+};
+[[nodiscard]] FileText read_file(const std::string& path);
+/// Whether an errno says that this process or the host is short of something, and nothing about what was asked for.
+[[nodiscard]] bool is_shortage(int error) noexcept;
 /// Opens a file that processes share, to read and to write; makes it with `mode`, whatever the umask, if it is missing.
 /// Only a regular file, and never through a symbolic link: a directory that others may write to must not lead us
 /// elsewhere.

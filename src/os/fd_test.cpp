@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <fcntl.h>
+#include <map>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,6 +79,16 @@ TEST(StandardStreams, closed_ones_are_held_and_hidden_from_children) {
   ::dup2(kept.get(), STDIN_FILENO);
   EXPECT_EQ(flags, FD_CLOEXEC);
   EXPECT_EQ(output & FD_CLOEXEC, 0) << "an open one is left alone";
+}
+
+TEST(SystemError, names_what_is_used_up_and_may_be_tried_again) {
+  for (const auto& [code, what] : std::map<int, std::string>{
+           {EMFILE, "file descriptor"}, {ENFILE, "file descriptor"}, {EAGAIN, "process"}, {ENOMEM, "memory"}}) {
+    const Error error = system_error("cannot start x", code);
+    EXPECT_EQ(error, Errc::exhausted);
+    EXPECT_EQ(error.retry(), Retry::safe);
+    EXPECT_NE(error.what().find(what), std::string_view::npos) << error.what();
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "os/file_time.hpp"
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -21,8 +22,8 @@ std::array<timespec, 2> times(WallTime at) noexcept {
 
 void say_written(int fd, WallTime at) noexcept { (void)::futimens(fd, times(at).data()); }
 
-void say_written(const std::string& path, WallTime at) noexcept {
-  (void)::utimensat(AT_FDCWD, path.c_str(), times(at).data(), AT_SYMLINK_NOFOLLOW);
+bool say_written(const std::string& path, WallTime at) noexcept {
+  return ::utimensat(AT_FDCWD, path.c_str(), times(at).data(), AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
 std::optional<WallTime> written_at(const std::string& path) noexcept {
@@ -32,10 +33,10 @@ std::optional<WallTime> written_at(const std::string& path) noexcept {
   return WallTime(std::chrono::floor<WallTime::duration>(time));
 }
 
-FileStamp file_stamp(const std::string& path) noexcept {
+std::optional<FileIdentity> file_identity(const std::string& path) noexcept {
   struct stat found{};
-  if (::lstat(path.c_str(), &found) != 0) return {};
-  return {found.st_ino, found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec};
+  if (::stat(path.c_str(), &found) != 0) return std::nullopt;
+  return FileIdentity{found.st_dev, found.st_ino};
 }
 
 }  // namespace stint::os

@@ -12,18 +12,17 @@ namespace stint::os {
 
 /// On a file of our own. If the file system refuses, the time stays what it was.
 void say_written(int fd, WallTime at) noexcept;
-void say_written(const std::string& path, WallTime at) noexcept;
+/// False: there is no such file.
+bool say_written(const std::string& path, WallTime at) noexcept;
 /// None: there is no such file.
 [[nodiscard]] std::optional<WallTime> written_at(const std::string& path) noexcept;
 
-/// Two that differ: it was written to, or is another file. The kernel's clock for this has steps of up to 10 ms: what
-/// is written within the step of the write before may leave no trace.
-struct FileStamp {
-  std::uint64_t inode = 0;
-  std::int64_t size = 0, written_s = 0, written_ns = 0;
-  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+/// Which file a path leads to. Two that differ: it was deleted, moved, or replaced by another.
+struct FileIdentity {
+  std::uint64_t device = 0, inode = 0;
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
-/// All zero: there is no such file.
-[[nodiscard]] FileStamp file_stamp(const std::string& path) noexcept;
+/// Links are followed. None: there is no such file.
+[[nodiscard]] std::optional<FileIdentity> file_identity(const std::string& path) noexcept;
 
 }  // namespace stint::os

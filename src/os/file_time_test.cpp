@@ -25,21 +25,25 @@ TEST(FileTime, what_was_said_is_read_to_the_millisecond) {
   }
 }
 
-TEST(FileStamp, differs_after_a_write_and_for_another_file) {
+TEST(FileTime, of_a_file_that_is_missing_is_not_set) {
+  const TestFolder folder;
+  EXPECT_FALSE(say_written(folder / "x", WallTime(std::chrono::milliseconds(1))));
+}
+
+TEST(FileIdentity, is_that_of_the_file_and_not_of_the_path) {
   const TestFolder folder;
   const std::string path = folder / "x";
-  EXPECT_EQ(file_stamp(path), FileStamp());
+  EXPECT_EQ(file_identity(path), std::nullopt);
   const Fd file = open_shared_file(path, 0600).value();
-  const FileStamp empty = file_stamp(path);
-  EXPECT_NE(empty, FileStamp());
-  EXPECT_EQ(file_stamp(path), empty);
+  const auto first = file_identity(path);
+  ASSERT_TRUE(first);
   ASSERT_EQ(::write(file.get(), "x", 1), 1);
-  EXPECT_NE(file_stamp(path), empty);
-  const FileStamp written = file_stamp(path);
-  say_written(file.get(), WallTime(std::chrono::milliseconds(1)));
-  EXPECT_NE(file_stamp(path), written) << "the same size at another time";
+  EXPECT_EQ(file_identity(path), first);
   ASSERT_EQ(::rename(path.c_str(), (folder / "y").c_str()), 0);
-  EXPECT_EQ(file_stamp(path), FileStamp());
+  EXPECT_EQ(file_identity(path), std::nullopt);
+  EXPECT_EQ(file_identity(folder / "y"), first);
+  const Fd other = open_shared_file(path, 0600).value();
+  EXPECT_NE(file_identity(path), first);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 // 3. What a walk says is below somebody was read while that somebody still had its pid.
 #include "os/process.hpp"
 
+#include "os/cgroup.hpp"
 #include "os/number.hpp"
 
 #include <algorithm>
@@ -98,13 +99,32 @@ bool same(const std::vector<Process>& one, const std::vector<Process>& other) {
   });
 }
 
-/// The value of the mark in a process's environment; empty if it has none, or we may not look.
-std::string mark_of(pid_t pid) {
-  const std::string environment = '\0' + read_small_file("/proc/" + std::to_string(pid) + "/environ");
+/// The value of the mark in an environment; empty if it has none.
+std::string mark_in(const std::string& text) {
+  const std::string environment = '\0' + text;
   const std::string needle = std::string(1, '\0') + kMarkVariable + "=";
   const auto at = environment.find(needle);
   if (at == std::string::npos) return {};
   return environment.c_str() + at + needle.size();  // up to the next NUL
+}
+
+/// The process before its mark: if another gets the pid in between, the mark is that of one that will not be hit.
+std::optional<Marked> read_marked(pid_t pid, bool& complete) {
+  const std::string folder = "/proc/" + std::to_string(pid);
+  const auto read = [&](const char* name) {
+    FileText file = read_file(folder + name);
+    complete = complete && !is_shortage(file.error);
+    return std::move(file.text);
+  };
+  const auto process = parse_process(pid, read("/stat"));
+  if (!process || process->is_zombie()) return std::nullopt;
+  Marked marked{.process = *process, .parts = mark_parts(mark_in(read("/environ"))), .cgroup = {}};
+  marked.cgroup = cgroup_line(read("/cgroup"));
+  for (std::string& run : runs_in_cgroup_path(marked.cgroup)) {
+    if (std::ranges::find(marked.parts, run) == marked.parts.end()) marked.parts.push_back(std::move(run));
+  }
+  if (marked.parts.empty()) return std::nullopt;
+  return marked;
 }
 
 }  // namespace
@@ -200,25 +220,33 @@ std::vector<std::string> mark_parts(std::string_view mark) {
   return parts;
 }
 
-std::vector<Marked> all_marked() {
-  std::vector<Marked> found;
-  for (const pid_t pid : ids_in("/proc")) {
-    // The process before its mark: if another gets the pid in between, the mark is that of one who will not be hit.
-    const auto process = read_process(pid);
-    if (!process || process->is_zombie()) continue;
-    std::string mark = mark_of(pid);
-    if (!mark.empty()) found.push_back({*process, std::move(mark)});
+Marks all_marked() {
+  Marks marks;
+  const std::vector<pid_t> pids = ids_in("/proc");
+  marks.complete = !pids.empty();  // this process is one of them
+  for (const pid_t pid : pids) {
+    if (auto marked = read_marked(pid, marks.complete)) marks.found.push_back(std::move(*marked));
   }
-  return found;
+  return marks;
 }
 
 std::vector<Process> marked(std::string_view run) {
   std::vector<Process> found;
-  for (const Marked& each : all_marked()) {
-    const auto parts = mark_parts(each.mark);
-    if (std::ranges::find(parts, run) != parts.end()) found.push_back(each.process);
+  for (const Marked& each : all_marked().found) {
+    if (std::ranges::find(each.parts, run) != each.parts.end()) found.push_back(each.process);
   }
   return found;
+}
+
+std::string argument_of(pid_t pid, std::size_t index) {
+  const std::string words = read_small_file("/proc/" + std::to_string(pid) + "/cmdline");
+  std::size_t from = 0;
+  for (; index > 0; --index) {
+    const auto end = words.find('\0', from);
+    if (end == std::string::npos) return {};
+    from = end + 1;
+  }
+  return from < words.size() ? words.c_str() + from : "";  // up to the next NUL
 }
 
 bool signal_process(const Process& process, int signal) noexcept {

@@ -47,13 +47,21 @@ struct Process {
 [[nodiscard]] std::vector<Process> descendants_of(pid_t ancestor, const std::vector<pid_t>& except = {});
 /// The same by a scan: for those who have no other proof that none is left.
 [[nodiscard]] std::vector<Process> scan_descendants_of(pid_t ancestor, const std::vector<pid_t>& except = {});
-/// One that carries a mark.
+/// One that belongs to runs: by the mark in its environment, by the cgroup that it is in, or both. A process can empty
+/// its environment; it does not leave its cgroup.
 struct Marked {
   Process process;
-  std::string mark;
+  std::vector<std::string> parts;  // the runs, `<id>:<fence>` each, outermost first
+  std::string cgroup;              // its path in cgroup v2; empty where there is none
 };
-/// Every living one, whatever its parent.
-[[nodiscard]] std::vector<Marked> all_marked();
+struct Marks {
+  std::vector<Marked> found;
+  bool complete = true;  // false: for want of descriptors or memory not all could be looked at
+};
+/// Every living one, whatever its parent. Processes of other users that may not be read are passed over.
+[[nodiscard]] Marks all_marked();
+/// A word of its command line, by number; empty if it has no such word.
+[[nodiscard]] std::string argument_of(pid_t pid, std::size_t index);
 /// Those whose mark has `run` as a part.
 [[nodiscard]] std::vector<Process> marked(std::string_view run);
 /// The mark of a run that is started from a process with the mark `outer`, which may be empty.

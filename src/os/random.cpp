@@ -8,6 +8,7 @@
 namespace stint::os {
 
 std::uint64_t Random::operator()() {
+  const std::lock_guard lock(mutex_);
   if (left_ == 0) {
     ssize_t got = 0;
     do {

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <set>
+#include <thread>
+#include <vector>
 
 namespace stint::os {
 namespace {
@@ -37,11 +38,34 @@ TEST(Random, keeps_nothing_of_what_it_gave) {
   Random random;
   for (int i = 0; i < 100; ++i) {
     const std::uint64_t given = random();
-    const auto bytes = std::bit_cast<std::array<unsigned char, sizeof(Random)>>(random);
+    std::array<unsigned char, sizeof(Random)> bytes{};
+    std::memcpy(bytes.data(), static_cast<const void*>(&random), bytes.size());
     std::array<unsigned char, sizeof given> needle{};
     std::memcpy(needle.data(), &given, sizeof given);
     EXPECT_EQ(std::ranges::search(bytes, needle).begin(), bytes.end());
   }
+}
+
+/// Ids and tokens are drawn by the reactor's thread and by the store's: without a lock two of them get one number, or
+/// read beyond the buffer.
+TEST(Random, threads_that_draw_at_once_get_different_numbers) {
+  constexpr std::size_t kThreads = 4, kEach = 50'000;
+  Random random;
+  std::vector<std::vector<std::uint64_t>> drawn(kThreads);
+  {
+    std::vector<std::jthread> threads;
+    for (std::vector<std::uint64_t>& mine : drawn) {
+      threads.emplace_back([&random, &mine] {
+        mine.reserve(kEach);
+        for (std::size_t i = 0; i < kEach; ++i) mine.push_back(random());
+      });
+    }
+  }
+  std::vector<std::uint64_t> all;
+  for (const std::vector<std::uint64_t>& mine : drawn) all.insert(all.end(), mine.begin(), mine.end());
+  std::ranges::sort(all);
+  EXPECT_EQ(std::ranges::adjacent_find(all), all.end());
+  EXPECT_NE(all.front(), 0U);  // what was taken already is zero
 }
 
 }  // namespace

@@ -8,11 +8,11 @@
 
 #include "os/cgroup.hpp"
 #include "os/number.hpp"
-#include "os/process.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -51,6 +51,20 @@ void erase(int fd, std::string_view run) noexcept {
   if (::pwrite(fd, text, length, 0) != static_cast<ssize_t>(length)) (void)!::ftruncate(fd, 0);
 }
 
+/// What is alive of a record's run.
+struct Left {
+  std::vector<Process> processes;
+  bool complete = true;
+  [[nodiscard]] bool none() const { return processes.empty() && complete; }
+};
+Left left_of(const SlotRecord& record, const Marks& marks) {
+  Left left{.processes = {}, .complete = marks.complete};
+  for (const Marked& each : marks.found) {
+    if (std::ranges::find(each.parts, record.run) != each.parts.end()) left.processes.push_back(each.process);
+  }
+  return left;
+}
+
 void add(std::string& text, std::string_view key, std::string_view value) {
   text += ' ';
   text += key;
@@ -70,6 +84,7 @@ std::string to_text(const SlotRecord& record, std::size_t most) {
   add(text, "weight", std::to_string(record.weight));
   add(text, "since", std::to_string(record.since_ms));
   add(text, "ns", std::to_string(record.namespace_id));
+  if (record.user) add(text, "uid", std::to_string(*record.user));
   if (!record.boot.empty()) add(text, "boot", record.boot);
   if (!record.cgroup.empty()) add(text, "cgroup", record.cgroup);
   add(text, "label", std::string_view(record.label).substr(0, kLabelMax));
@@ -89,6 +104,7 @@ std::optional<SlotRecord> parse_slot_record(std::string_view text) {
   record.weight = std::max<std::uint32_t>(1, number<std::uint32_t>(field(text, "weight")));
   record.since_ms = number<std::int64_t>(field(text, "since"));
   record.namespace_id = number<std::uint64_t>(field(text, "ns"));
+  if (const std::string_view user = field(text, "uid"); !user.empty()) record.user = number<uid_t>(user);
   record.boot = field(text, "boot");
   record.label = field(text, "label");
   return record;
@@ -125,6 +141,14 @@ std::string boot_id() {
   return id;
 }
 
+std::string boot_clock_id() {
+  std::string id = boot_id();
+  struct stat status{};
+  const bool known = ::stat("/proc/self/ns/time", &status) == 0;  // else the kernel has none
+  if (!id.empty() && known) id += "-" + std::to_string(status.st_ino);
+  return id;
+}
+
 bool can_see(const SlotRecord& record) {
   const std::uint64_t here = pid_namespace();
   // None: no Stint wrote it so, and a made-up record must not hold a slot for ever.
@@ -154,6 +178,26 @@ std::uint64_t inode_of(int fd) noexcept {
 bool try_lock_slot(int fd) noexcept { return ::flock(fd, LOCK_EX | LOCK_NB) == 0; }
 void unlock_slot(int fd) noexcept { ::flock(fd, LOCK_UN); }
 
+Result<LockState> probe_lock(const std::string& path) {
+  const auto unknown = [](const Error& error) {
+    return fail(Error(error.code(), Retry::safe, std::string(error.what())));
+  };
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  if (!file && errno == ENOENT) return LockState::missing;
+  if (!file) return unknown(system_error("cannot tell whether " + path + " is locked"));
+  struct stat status{};
+  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return unknown({Errc::denied, "cannot tell whether " + path + " is locked: it is not a regular file. Remove it"});
+  }
+  while (::flock(file.get(), LOCK_SH | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return LockState::held;
+    if (errno != EINTR) return unknown(system_error("cannot tell whether " + path + " is locked"));
+  }
+  return LockState::free;
+}
+
+void erase_slot_record(int fd) noexcept { (void)!::ftruncate(fd, 0); }
+
 void release_slot(int fd, std::string_view run) noexcept {
   if (!try_lock_slot(fd)) return;
   erase(fd, run);
@@ -167,10 +211,41 @@ void release_slot(Fd slot, std::string_view run) noexcept {
   unlock_slot(slot.get());
 }
 
+namespace {
+
+/// Whether that user has a process that is no older than the record's taker: the work is younger than that. Its marks
+/// can't be read, so any of them may be a part of it.
+bool may_be_theirs(const SlotRecord& record) {
+  for (const Process& process : all_processes()) {
+    if (process.is_zombie() || process.start < record.start) continue;
+    struct stat status{};
+    const std::string folder = "/proc/" + std::to_string(process.pid);
+    if (::stat(folder.c_str(), &status) == 0 && status.st_uid == *record.user) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_anothers(const SlotRecord& record) noexcept {
+  const uid_t self = ::geteuid();
+  return self != 0 && record.user && *record.user != self;
+}
+
+bool may_be_alive(const SlotRecord& record, const Marks& marks) {
+  if (record.run.empty()) return false;
+  if (!record.boot.empty() && record.boot != boot_id()) return false;
+  if (!can_see(record)) return true;
+  if (is_anothers(record)) return may_be_theirs(record);
+  if (is_cgroup_of(record.cgroup, record.run) && is_populated(record.cgroup)) return true;
+  return !left_of(record, marks).none();
+}
+
 Swept sweep(const SlotRecord& record) {
   if (record.run.empty()) return Swept::gone;
   if (!record.boot.empty() && record.boot != boot_id()) return Swept::gone;  // the machine was started anew since
   if (!can_see(record)) return Swept::unseen;
+  if (is_anothers(record)) return may_be_theirs(record) ? Swept::unseen : Swept::gone;
   const bool has_cgroup = is_cgroup_of(record.cgroup, record.run);
   if (has_cgroup) {
     kill_cgroup(record.cgroup);
@@ -178,9 +253,9 @@ Swept sweep(const SlotRecord& record) {
   }
   // A process may be born behind the back of one walk. An empty cgroup bears none: one walk finds who has left it.
   for (int walks = has_cgroup ? 1 : 2; walks > 0; --walks) {
-    const auto left = marked(record.run);
-    signal_all(left, SIGKILL);
-    if (!left.empty()) return Swept::ending;
+    const Left left = left_of(record, all_marked());
+    signal_all(left.processes, SIGKILL);
+    if (!left.none()) return Swept::ending;
   }
   if (has_cgroup) remove_cgroup(record.cgroup);
   return Swept::gone;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "os/fd.hpp"
+#include "os/process.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -28,6 +29,7 @@ struct SlotRecord {
   std::uint32_t weight = 1;
   std::int64_t since_ms = 0;       // of the wall clock, for people
   std::uint64_t namespace_id = 0;  // of its pids: a foreign one can't be judged
+  std::optional<uid_t> user;       // that owns it: the marks of another user's processes can't be read
   std::string boot;                // of the machine; what an earlier one ran is gone
   std::string label;
 };
@@ -53,6 +55,9 @@ bool write_slot_record(int fd, const SlotRecord& record, bool blank = false) noe
 [[nodiscard]] std::uint64_t pid_namespace();
 
 [[nodiscard]] std::string boot_id();
+/// Names the boot and the time namespace: processes for which it is the same may compare CLOCK_BOOTTIME and
+/// CLOCK_MONOTONIC. Empty: the kernel does not tell.
+[[nodiscard]] std::string boot_clock_id();
 /// Whether its processes can be seen from here: not those of another container.
 [[nodiscard]] bool can_see(const SlotRecord& record);
 
@@ -60,8 +65,17 @@ bool write_slot_record(int fd, const SlotRecord& record, bool blank = false) noe
 [[nodiscard]] std::vector<std::uint64_t> flocked_inodes();
 [[nodiscard]] std::uint64_t inode_of(int fd) noexcept;
 
+/// Under the lock, and only when its work is gone.
+void erase_slot_record(int fd) noexcept;
+
 bool try_lock_slot(int fd) noexcept;
 void unlock_slot(int fd) noexcept;
+
+enum class LockState : std::uint8_t { missing, free, held };
+/// Whether a process holds the lock of this file; does not keep it. Two probes at once do not disturb each other. Fails
+/// with Retry::safe if the kernel does not tell: no descriptor is left, no permission. That says nothing about the
+/// holder.
+[[nodiscard]] Result<LockState> probe_lock(const std::string& path);
 /// Erases the record, unlocks, then closes a fresh write descriptor, which is what wakes a waiter (an unlock alone
 /// wakes nobody, and our own descriptor may live on in another process). Does nothing to a slot that is no longer ours.
 void release_slot(int fd, std::string_view run) noexcept;
@@ -71,8 +85,12 @@ void release_slot(Fd slot, std::string_view run) noexcept;
 enum class Swept : std::uint8_t {
   gone,    ///< its cgroup is empty and a walk found nothing; without a cgroup, two walks in a row
   ending,  ///< come back in a moment
-  unseen,  ///< another container's: nobody here can tell, so it counts as alive
+  unseen,  ///< another container's, or another user's who has processes that may belong to it: it counts as alive
 };
+/// Whether its processes belong to a user whose processes this one can neither read the marks of nor end.
+[[nodiscard]] bool is_anothers(const SlotRecord& record) noexcept;
+/// Whether something of the run that a record names may be alive, by a scan of all processes. Looks only.
+[[nodiscard]] bool may_be_alive(const SlotRecord& record, const Marks& marks);
 /// One pass over what an earlier run left behind: ends it with SIGKILL.
 [[nodiscard]] Swept sweep(const SlotRecord& record);
 

@@ -8,6 +8,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace stint::os {
@@ -165,6 +166,30 @@ TEST(Cgroup, a_path_out_of_a_file_is_not_trusted) {
   EXPECT_TRUE(is_cgroup_of(real, "unit-test:" + std::to_string(::getpid())));
   remove_cgroup(real);
   EXPECT_FALSE(std::filesystem::exists(real)) << "with those of nested runs";
+}
+
+TEST(ProbeLock, tells_missing_free_and_held_and_disturbs_neither) {
+  const TestFolder folder;
+  const std::string path = folder / "x.lock";
+  EXPECT_EQ(probe_lock(path).value(), LockState::missing);
+  const Fd holder = open_shared_file(path, 0600).value();
+  EXPECT_EQ(probe_lock(path).value(), LockState::free);
+  ASSERT_TRUE(try_lock_slot(holder.get())) << "a probe keeps nothing";
+  EXPECT_EQ(probe_lock(path).value(), LockState::held);
+  unlock_slot(holder.get());
+  EXPECT_EQ(probe_lock(path).value(), LockState::free);
+}
+
+TEST(ProbeLock, what_it_can_not_look_at_is_an_error_and_proves_nothing) {
+  const TestFolder folder;
+  ASSERT_EQ(::symlink("elsewhere", (folder / "link").c_str()), 0);
+  ASSERT_EQ(::mkdir((folder / "folder").c_str(), 0700), 0);
+  folder.write("file", "");
+  for (const char* const name : {"link", "folder", "file/below"}) {
+    const Result<LockState> found = probe_lock(folder / name);
+    ASSERT_FALSE(found) << name;
+    EXPECT_EQ(found.error().retry(), Retry::safe) << name;
+  }
 }
 
 }  // namespace

@@ -97,17 +97,26 @@ void forget_handlers() noexcept {
   }
 }
 
-/// What an exec does to descriptors.
-void close_private_descriptors(const std::vector<int>& keep) noexcept {
-  DIR* const folder = ::opendir("/proc/self/fd");
-  if (folder == nullptr) return;
+/// The open descriptors above the standard streams; an errno if they can't be listed.
+struct OpenDescriptors {
   std::vector<int> found;
+  int error = 0;
+};
+OpenDescriptors open_descriptors() {
+  DIR* const folder = ::opendir("/proc/self/fd");
+  if (folder == nullptr) return {{}, errno};
+  OpenDescriptors open;
   while (const dirent* const entry = ::readdir(folder)) {
     const int fd = number<int>(entry->d_name);
-    if (fd > STDERR_FILENO && fd != ::dirfd(folder)) found.push_back(fd);
+    if (fd > STDERR_FILENO && fd != ::dirfd(folder)) open.found.push_back(fd);
   }
   ::closedir(folder);
-  for (const int fd : found) {
+  return open;
+}
+
+/// What an exec does to descriptors.
+void close_private_descriptors(const std::vector<int>& keep) {
+  for (const int fd : open_descriptors().found) {
     const int flags = ::fcntl(fd, F_GETFD);
     if (flags >= 0 && (flags & FD_CLOEXEC) != 0 && std::ranges::find(keep, fd) == keep.end()) ::close(fd);
   }
@@ -169,6 +178,25 @@ std::vector<std::string> environment_with(const std::vector<std::string>& change
   std::ranges::copy_if(changes, std::back_inserter(result),
                        [](const std::string& change) { return change.find('=') != std::string::npos; });
   return result;
+}
+
+int close_others(std::vector<int> keep) {
+  std::ranges::sort(keep);
+  unsigned from = STDERR_FILENO + 1;
+  bool closed = true;
+  for (const int fd : keep) {
+    const auto kept = static_cast<unsigned>(fd);
+    if (fd > STDERR_FILENO && kept > from) closed = ::close_range(from, kept - 1, 0) == 0 && closed;
+    if (kept >= from) from = kept + 1;
+  }
+  closed = ::close_range(from, ~0U, 0) == 0 && closed;
+  if (closed) return 0;
+  // Linux before 5.9, or a filter of system calls that does not know it.
+  const OpenDescriptors open = open_descriptors();
+  for (const int fd : open.found) {
+    if (!std::ranges::binary_search(keep, fd)) ::close(fd);
+  }
+  return open.error;
 }
 
 Result<Pair> packet_pair() {

@@ -37,6 +37,11 @@ void remember_command_line(int argc, char** argv) noexcept;
 /// The environment of this process with changes; a change without `=` removes the variable.
 [[nodiscard]] std::vector<std::string> environment_with(const std::vector<std::string>& changes);
 
+/// Closes every descriptor above the standard streams that is not in `keep`: for a process that was just started and
+/// must hold nothing that its starter or the starter's caller left open. 0, or the errno of what failed; then
+/// descriptors may be open still.
+[[nodiscard]] int close_others(std::vector<int> keep);
+
 /// Both ends close-on-exec.
 struct Pair {
   Fd ours, theirs;

@@ -86,4 +86,12 @@ bool is_limit_name(std::string_view name) noexcept {
                              [&](char c) { return alphanumeric(c) || c == '_' || c == '.' || c == ':' || c == '-'; });
 }
 
+std::string limit_of_file_name(std::string_view name) {
+  for (const std::string_view kind : {"agent", "account", "model"}) {
+    if (!name.starts_with(kind) || name.size() < kind.size() + 2 || name[kind.size()] != '.') continue;
+    return std::string(kind) + ":" + std::string(name.substr(kind.size() + 1));
+  }
+  return {};
+}
+
 }  // namespace stint::domain

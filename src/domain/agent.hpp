@@ -139,5 +139,8 @@ struct Agent {
 [[nodiscard]] bool is_argument_name(std::string_view name) noexcept;
 /// `[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}`, without "..": a limit's name becomes part of a file's name.
 [[nodiscard]] bool is_limit_name(std::string_view name) noexcept;
+/// `account:anthropic` of `account.anthropic`: in file names ':' is written as '.', and one limit has one name. Empty:
+/// the name is none of a file. Of `agent`, `account` and `model`.
+[[nodiscard]] std::string limit_of_file_name(std::string_view name);
 
 }  // namespace stint::domain

@@ -1,17 +1,27 @@
-/// What a program takes from the world and a simulation makes up: the date, and chance.
+/// What a program takes from the world and a simulation makes up: clocks, and chance.
 #pragma once
 
 #include "stint/retry_after.hpp"
+#include "stint/time.hpp"
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace stint::domain {
 
 struct Ambient {
-  std::function<WallTime()> wall_now;
+  std::function<WallTime()> wall_now;  ///< may jump either way
   std::function<std::uint64_t()> random;
+  /// Clocks of this boot that never jump: `elapsed` goes on while the machine sleeps (CLOCK_BOOTTIME), `awake` does not
+  /// (CLOCK_MONOTONIC). Left out by tests whose wall clock does not jump: it serves for all three.
+  std::function<Duration()> elapsed{};
+  std::function<Duration()> awake{};
+  std::string boot{};  ///< names the boot in which both count; processes with the same name may compare them
+
+  [[nodiscard]] Duration elapsed_now() const { return elapsed ? elapsed() : Duration(wall_now().time_since_epoch()); }
+  [[nodiscard]] Duration awake_now() const { return awake ? awake() : elapsed_now(); }
 };
 
 [[nodiscard]] inline std::int64_t to_unix_ms(WallTime time) noexcept { return time.time_since_epoch().count(); }

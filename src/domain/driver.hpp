@@ -30,10 +30,12 @@ struct RunInput {
   std::string driver, model, program;  ///< empty: the agent's, or the settings'
   std::string title;                   ///< for listings
   BudgetSpec budget;                   ///< what differs from the agent's
+  std::optional<int> priority;         ///< none: the agent's
   std::vector<BudgetAbove> budgets_above;
   std::string directory;  ///< where it runs; empty: the project's root
   std::string retry_of;   ///< the id of the run that it repeats
   std::string trace;      ///< of what it belongs to, 32 hexadecimal digits
+  std::string asked;      ///< of one with a key: a digest of what its caller asked for, before any default
 };
 
 /// What earlier attempts of a run left behind, and its result in the end.
@@ -76,6 +78,7 @@ struct WorkReport {
   std::uint32_t processes_ended = 0;
   std::uint32_t streams_closed = 0;
   Duration ending{};  ///< from the first word of the end until nothing was left
+  bool left = false;  ///< some of it could not be ended: permits of this host stay taken until it is gone
 };
 
 /// What is told of an attempt while it runs.
@@ -102,6 +105,8 @@ class Work {
   /// True: whoever hears what it says can't take more for now, so that it shall wait with it, if it can; false: again.
   /// Several may ask for it, each in turn with both. It never holds up the end.
   virtual void hold(bool /*held*/) {}
+  /// What it waits for before it begins, or while it ends, for people; empty: it is at work.
+  [[nodiscard]] virtual std::string waits_for() const { return {}; }
 };
 
 class Driver {
@@ -118,20 +123,33 @@ class Driver {
 /// that hosts share, each ends its own.
 class Survivors {
  public:
+  /// What was found of an attempt.
+  enum class Trace : std::uint8_t {
+    kept,      ///< processes, and the warden that watches over them
+    orphaned,  ///< processes without a warden: nothing but this ends them
+    empty,     ///< a cgroup without processes
+  };
   struct Attempt {
     std::string run;
     std::int64_t fence = 0;
+    Trace trace = Trace::kept;
+  };
+  struct Ending {
+    std::uint32_t processes = 0;  ///< that were found
+    std::string left;             ///< those that were still alive when the time was up, for people; empty: none
   };
   Survivors() = default;
   virtual ~Survivors() = default;
   Survivors(const Survivors&) = delete;
   Survivors& operator=(const Survivors&) = delete;
 
-  /// Attempts of which something is alive here, whoever carries them. Not those that this process is a part of.
-  [[nodiscard]] virtual std::vector<Attempt> alive() const = 0;
-  /// Ends what is alive here of these attempts, and of earlier ones of their runs; returns when nothing is. How many
-  /// processes it found.
-  virtual Task<std::uint32_t> end(std::vector<Attempt> attempts) = 0;
+  /// Attempts of which something is here, whoever carries them. Not those that this process is a part of.
+  [[nodiscard]] virtual std::vector<Attempt> found() const = 0;
+  /// Ends what is alive here of these attempts, and of earlier ones of their runs, and removes their cgroups. Returns
+  /// when nothing is left, or when the time for it is up. When `hurry` comes to be true: without grace.
+  virtual Task<Ending> end(std::vector<Attempt> attempts, std::function<bool()> hurry) = 0;
+  /// Kills the same, once, and waits for nothing: for a command that only reads.
+  virtual void kill(const std::vector<Attempt>& attempts) = 0;
 };
 
 /// Permits in hand. The destructor gives them back, unless work that keeps them may still be alive.

@@ -138,6 +138,13 @@ RunState after_settle(const SettleFacts& facts) noexcept {
   return facts.expires_first ? expired : queued;  // what can't fit ends now, with its last real error
 }
 
+std::string error_of_loss(RunState next, std::uint32_t times) {
+  if (next == in_doubt) return "the process that carried it was lost: what it did until then is unknown";
+  if (next != failed) return {};
+  return "the process that carried it was lost " + (times == 1 ? "once" : std::to_string(times) + " times") +
+         ": the run may be the cause. `stint retry` runs it again";
+}
+
 bool is_transition(std::string_view cause, RunState from, RunState to) noexcept {
   if (from == running) {
     const auto settle = std::ranges::find_if(kSettles, [&](Settle value) { return to_string(value) == cause; });

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace stint::domain {
@@ -77,6 +78,10 @@ struct SettleFacts {
   bool deadline_first = false;  ///< its deadline alone ends before the park does; a park until a person has no end
 };
 [[nodiscard]] RunState after_settle(const SettleFacts& facts) noexcept;
+
+/// For people, of a run whose owner was lost `times` times: why it does not go on by itself. Empty: it does, or
+/// somebody had asked it to stop.
+[[nodiscard]] std::string error_of_loss(RunState next, std::uint32_t times);
 
 /// One kind of change. The event that it leaves carries the name.
 struct Transition {

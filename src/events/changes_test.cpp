@@ -51,7 +51,7 @@ TEST_F(ChangesTest, who_waits_for_an_end_is_not_woken_on_the_way_and_misses_noth
   {
     Changes::Ending ending(changes_, "a");
     const auto wait = [&]() -> Task<> {
-      co_await ending.next(1h);
+      (void)co_await ending.next(1h);
       ++woken;
     };
     changes_.tell("a");  // before anybody waits
@@ -96,7 +96,7 @@ TEST_F(ChangesTest, what_concerns_everybody_wakes_everybody) {
   scope_.spawn(follow("", changes_.now(), 1h, woken));
   Changes::Ending ending(changes_, "b");
   auto wait = [&]() -> Task<> {
-    co_await ending.next(1h);
+    (void)co_await ending.next(1h);
     ++ended;
   };
   scope_.spawn(wait());

@@ -20,6 +20,26 @@ class Neighbours {
     for (const AgentEntry& agent : agents) agents_.insert(agent.name);
   }
 
+  /// Sums are read after the runs of their page, so that the last one seen includes all of them.
+  void count(const RunRecord& record) {
+    for (const FamilyUse& family : record.families) {
+      Family& sum = families_[family.head];
+      sum.said = family.used;
+      sum.seen.tokens += record.run.tokens;
+      sum.seen.money_micros += record.run.money_micros;
+    }
+  }
+  /// What runs that were forgotten used is in the sum, and nowhere else: it may be more than what is seen.
+  [[nodiscard]] std::vector<std::string> blame_families() const {
+    std::vector<std::string> findings;
+    for (const auto& [head, sum] : families_) {
+      if (sum.said.tokens < sum.seen.tokens || sum.said.money_micros < sum.seen.money_micros) {
+        findings.push_back("run " + head + ": the sum of what draws on its budget is less than what its runs used");
+      }
+    }
+    return findings;
+  }
+
   std::string blame(const Run& run) {
     if (!agents_.contains(run.agent)) return "its agent '" + run.agent + "' is not there";
     if (!run.key.empty() && !keys_.emplace(run.agent, run.key).second)
@@ -35,6 +55,10 @@ class Neighbours {
   }
 
  private:
+  struct Family {
+    Use said, seen;
+  };
+  std::map<std::string, Family> families_;
   std::set<std::string, std::less<>> agents_, sessions_;  // of unfinished runs
   std::set<std::pair<std::string, std::string>> keys_;
 };
@@ -46,11 +70,17 @@ Task<Result<Audit>> walk(Store& store) {
   RunNumber after = 0;
   while (true) {
     STINT_CO_TRY(const std::vector<RunRecord> page, co_await store.dump(after, kPage));
-    if (page.empty()) co_return audit;
+    if (page.empty()) {
+      for (std::string& finding : neighbours.blame_families()) {
+        if (audit.findings.size() < Audit::kFindingsMax) audit.findings.push_back(std::move(finding));
+      }
+      co_return audit;
+    }
     after = page.back().run.number;
     for (const RunRecord& record : page) {
       ++audit.runs;
       audit.events += record.events.size();
+      neighbours.count(record);
       for (const std::string& wrong : {contradiction(record), neighbours.blame(record.run)}) {
         if (wrong.empty() || audit.findings.size() == Audit::kFindingsMax) continue;
         audit.findings.push_back("run " + record.run.id + ": " + wrong);

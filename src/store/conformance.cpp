@@ -48,6 +48,36 @@ Claim StoreTest::claim_one(WorkerNumber worker, std::string agent) {
   return std::move(claims.front());
 }
 
+Claim StoreTest::claim_named(WorkerNumber worker, std::string id) {
+  std::vector<Claim> claims = claim(worker, "a", 1, id);
+  if (claims.size() != 1) {
+    ADD_FAILURE() << claims.size() << " claims of " << id;
+    return {};
+  }
+  return std::move(claims.front());
+}
+
+std::string StoreTest::submit_below(std::string parent, std::vector<std::string> draws_on) {
+  return submit("a", [&](NewRun& run) {
+    run.parent = std::move(parent);
+    run.draws_on = std::move(draws_on);
+  });
+}
+
+Use StoreTest::used(std::string head) {
+  const std::vector<FamilyUse> sums = get(store().used({std::move(head)}));
+  if (sums.size() != 1) {
+    ADD_FAILURE() << sums.size() << " sums";
+    return {};
+  }
+  return sums.front().used;
+}
+
+std::optional<std::vector<FamilyUse>> StoreTest::report(WorkerNumber worker, const Claim& of, std::int64_t tokens,
+                                                        std::int64_t money_micros) {
+  return get(store().report(worker, of.run, of.fence, {.tokens = tokens, .money_micros = money_micros}));
+}
+
 std::vector<std::string> StoreTest::claimed_ids(WorkerNumber worker, std::string agent, std::uint32_t most) {
   std::vector<std::string> ids;
   for (Claim& one : claim(worker, std::move(agent), most)) ids.push_back(std::move(one.id));
@@ -126,7 +156,7 @@ void StoreTest::live() {
   settle(worker, claims[3], Settle::retry, [](Settlement& end) { end.retry_after = 1h; });
   settle(worker, claims[4], Settle::park, [&](Settlement& end) {
     end.park_on = "account:x";
-    end.park_until = world().now() + 2h;
+    end.park_for = 2h;
   });
   settle(worker, claims[5], Settle::park);
   settle(worker, claims[6], Settle::hand_back);

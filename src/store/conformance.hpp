@@ -1,6 +1,6 @@
 /// The suite that every store passes: fixture and world. A store takes part with a World of its own and
 /// `INSTANTIATE_TEST_SUITE_P(Name, StoreTest, testing::Values(WorldMaker{"name", …}), world_name)` in its own test
-/// file.
+/// file, and the same with ClockTest.
 #pragma once
 
 #include "domain/run_id.hpp"
@@ -9,10 +9,44 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 
 namespace stint::store {
+
+/// Clocks that go on as a test says. Any thread may read them.
+class TestClocks {
+ public:
+  [[nodiscard]] WallTime wall() const { return WallTime(std::chrono::milliseconds(wall_ms_)); }
+  [[nodiscard]] Duration elapsed() const { return std::chrono::milliseconds(elapsed_ms_); }
+  [[nodiscard]] Duration awake() const { return std::chrono::milliseconds(awake_ms_); }
+  void advance(Duration by) {
+    awake_ms_ += whole(by);
+    suspend(by);
+  }
+  /// Time passes, and the machine sleeps.
+  void suspend(Duration by) {
+    elapsed_ms_ += whole(by);
+    jump(by);
+  }
+  /// The wall clock is set to another time; none passes.
+  void jump(Duration by) { wall_ms_ += whole(by); }
+  [[nodiscard]] domain::Ambient ambient(std::function<std::uint64_t()> random) {
+    return {.wall_now = [this] { return wall(); },
+            .random = std::move(random),
+            .elapsed = [this] { return elapsed(); },
+            .awake = [this] { return awake(); },
+            .boot = "test"};
+  }
+
+ private:
+  [[nodiscard]] static std::int64_t whole(Duration by) {
+    return std::chrono::ceil<std::chrono::milliseconds>(by).count();
+  }
+
+  std::atomic<std::int64_t> wall_ms_ = 1'800'000'000'000, elapsed_ms_ = 5'000'000, awake_ms_ = 3'000'000;
+};
 
 /// A store under test, and what surrounds it: its time, and the deaths of its workers' processes.
 class World {
@@ -23,9 +57,20 @@ class World {
   World& operator=(const World&) = delete;
 
   virtual Store& store() = 0;
-  [[nodiscard]] virtual WallTime now() = 0;
-  /// The store's time goes on. Workers that do not beat meanwhile may die of it.
-  virtual void advance(Duration by) = 0;
+  [[nodiscard]] WallTime now() const { return clocks_.wall(); }
+  /// Time goes on. Workers that do not beat meanwhile may die of it.
+  void advance(Duration by) {
+    clocks_.advance(by);
+    tell_time();
+  }
+  /// The wall clock by which the store goes, the database's if it has one, is set to another time.
+  void jump(Duration by) {
+    clocks_.jump(by);
+    tell_time();
+  }
+  TestClocks& clocks() { return clocks_; }
+  /// Whether the store is on the machine that sleeps.
+  [[nodiscard]] virtual bool is_local() const { return true; }
   /// The worker's process is gone, without a word, and for so long that the next tick() buries it. Time goes on as far
   /// as that takes.
   virtual void kill(WorkerNumber worker) = 0;
@@ -37,7 +82,12 @@ class World {
   }
   Reactor& reactor() { return reactor_; }
 
+ protected:
+  /// The clocks were moved.
+  virtual void tell_time() {}
+
  private:
+  TestClocks clocks_;
   Reactor reactor_;
 };
 struct WorldMaker {
@@ -82,6 +132,14 @@ class StoreTest : public testing::TestWithParam<WorldMaker> {
   }
   /// Exactly one.
   Claim claim_one(WorkerNumber worker, std::string agent);
+  /// The run with this id, of agent `a`.
+  Claim claim_named(WorkerNumber worker, std::string id);
+  /// A run of agent `a` below another, which draws on the budgets of these.
+  std::string submit_below(std::string parent, std::vector<std::string> draws_on);
+  /// What the family of a run has used.
+  Use used(std::string head);
+  std::optional<std::vector<FamilyUse>> report(WorkerNumber worker, const Claim& of, std::int64_t tokens,
+                                               std::int64_t money_micros = 0);
   std::vector<std::string> claimed_ids(WorkerNumber worker, std::string agent, std::uint32_t most);
   std::optional<domain::RunState> settle(WorkerNumber worker, const Claim& claim, domain::Settle settle,
                                          const std::function<void(Settlement&)>& change = {});
@@ -94,9 +152,41 @@ class StoreTest : public testing::TestWithParam<WorldMaker> {
   /// One run of each kind that there is, all at rest.
   void live();
 
+ protected:
+  /// A new world, as at the beginning.
+  void renew() {
+    world_.reset();
+    world_ = GetParam().make();
+  }
+
  private:
   std::unique_ptr<World> world_;
   std::uint64_t ids_ = 0;
+};
+
+/// Those of the suite that move the clocks.
+class ClockTest : public StoreTest {
+ protected:
+  /// An agent `a` with two limits, and a worker.
+  void prepare();
+  /// In a world of its own for each way in which a clock may jump.
+  template <class Body>
+  void with_jumps(Body body) {
+    for (const Duration by : {Duration(std::chrono::hours(24)), Duration(std::chrono::hours(-24))}) {
+      SCOPED_TRACE(by > Duration::zero() ? "a day ahead" : "a day back");
+      renew();
+      prepare();
+      body(by);
+    }
+  }
+  void advance(Duration by);
+  /// A lease may be the database's: after a jump nothing is claimed before the next beat.
+  void jump(Duration by);
+  bool is_claimable(const std::string& id) { return !claim(worker_, "a", 1, id).empty(); }
+  /// A run that has begun and drawn four of the ten seconds of its budget, and was handed back.
+  std::string begun();
+
+  WorkerNumber worker_ = 0;
 };
 
 inline std::string world_name(const testing::TestParamInfo<WorldMaker>& info) { return info.param.name; }

@@ -110,7 +110,7 @@ TEST_P(StoreTest, ready_counts_what_limits_would_let_start) {
   claim(worker, "one", 2);
   EXPECT_EQ(startable("one"), 3U);
   EXPECT_EQ(startable("two"), 1U);
-  get(store().pause("account:x", world().now() + 1s));
+  get(store().pause("account:x", 1s));
   EXPECT_EQ(startable("two"), 0U) << "paused";
   EXPECT_EQ(startable("one"), 3U);
   world().advance(2s);
@@ -167,6 +167,99 @@ TEST_P(StoreTest, the_turn_of_one_that_has_nothing_left_to_start_does_not_count)
   light.agent = "light";
   EXPECT_EQ(reasons(get(store().list(light)).front().id), Ids{"place"});
   EXPECT_EQ(claim(worker, "light").size(), 1U) << "nobody needs it any more";
+}
+
+TEST_P(StoreTest, ready_tells_that_a_claim_would_take_the_turn_although_nothing_fits) {
+  define("light", with({{"gpu", 1}}));
+  define("heavy", with({{"gpu", 2}}));
+  get(store().resize("gpu", 2));
+  for (int i = 0; i < 3; ++i) submit("light");
+  world().advance(1ms);
+  submit("heavy");
+  const WorkerNumber worker = enrol();
+  const auto takes_turn = [&](const std::string& agent) {
+    const std::vector<Ready> all = get(store().ready());
+    const auto found = std::ranges::find(all, agent, &Ready::agent);
+    return found != all.end() && found->takes_turn;
+  };
+  EXPECT_FALSE(takes_turn("heavy")) << "it fits";
+  const Claim first = claim_one(worker, "light");
+  EXPECT_TRUE(takes_turn("heavy"));
+  EXPECT_FALSE(takes_turn("light")) << "what weighs one needs no turn";
+  EXPECT_TRUE(claim(worker, "heavy").empty());
+  EXPECT_TRUE(takes_turn("heavy")) << "and keeps it by asking again";
+  get(store().pause("gpu", std::nullopt));
+  EXPECT_FALSE(takes_turn("heavy")) << "a pause holds up everybody";
+  get(store().resume("gpu"));
+  settle(worker, first, domain::Settle::succeeded);
+  EXPECT_FALSE(takes_turn("heavy")) << "it fits";
+  settle(worker, claim_one(worker, "heavy"), domain::Settle::succeeded);
+  submit("heavy");
+  claim_one(worker, "light");
+  EXPECT_TRUE(takes_turn("heavy")) << "another was served in between";
+}
+
+// ---- what a configuration says -------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, a_configured_capacity_changes_with_the_configuration_and_else_by_hand) {
+  define("a", with({{"agent:a", 1}, {"account:x", 1}}));
+  const auto capacity = [&](const std::string& name) {
+    const std::vector<LimitState> all = get(store().limits());
+    return std::ranges::find(all, name, &LimitState::name)->capacity;
+  };
+  get(store().configure({{"agent:a", 3}, {"account:x", 5}}, {"a"}));
+  EXPECT_EQ(capacity("agent:a"), 3U);
+  get(store().resize("agent:a", 2));
+  get(store().configure({{"agent:a", 3}, {"account:x", 5}}, {"a"}));
+  EXPECT_EQ(capacity("agent:a"), 2U) << "the configuration says what it said before: the resize stays";
+  get(store().configure({{"agent:a", 4}, {"account:x", 5}}, {"a"}));
+  EXPECT_EQ(capacity("agent:a"), 4U);
+  get(store().resize("agent:a", 2));
+  get(store().configure({{"account:x", 5}}, {"a"}));
+  EXPECT_EQ(capacity("agent:a"), std::nullopt) << "it is not in its file any more";
+  EXPECT_EQ(capacity("account:x"), 5U);
+  for (int i = 0; i < 5; ++i) submit("a");
+  EXPECT_EQ(claim(enrol(), "a", 9).size(), 5U);
+  EXPECT_EQ(error_of(store().configure({{"agent:a", 0}}, {})), Errc::invalid);
+}
+
+TEST_P(StoreTest, a_configuration_takes_back_no_capacity_of_others) {
+  define("a", with({{"account:x", 1}}));
+  define("b", with({{"account:x", 1}}));
+  const auto capacity = [&] { return get(store().limits()).front().capacity; };
+  get(store().configure({{"account:x", 5}}, {"a"}));
+  get(store().configure({}, {"b"}));
+  EXPECT_EQ(capacity(), 5U) << "another project's agent uses it, and its configuration may name it";
+  get(store().configure({}, {}));
+  EXPECT_EQ(capacity(), 5U) << "nothing was said";
+  get(store().configure({}, {"a", "b"}));
+  EXPECT_EQ(capacity(), std::nullopt);
+  get(store().resize("account:x", 7));
+  get(store().configure({}, {"a", "b"}));
+  EXPECT_EQ(capacity(), 7U) << "no configuration gave it";
+}
+
+// ---- a provider that answers ---------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, an_answer_of_the_provider_widens_the_ramp_before_the_run_has_ended) {
+  define("a", with({{"account:x", 1}}));
+  for (int i = 0; i < 8; ++i) submit("a");
+  const WorkerNumber worker = enrol();
+  get(store().pause("account:x", std::nullopt));
+  get(store().resume("account:x"));
+  const Claim probe = claim_one(worker, "a");
+  EXPECT_TRUE(claim(worker, "a", 9).empty());
+  EXPECT_FALSE(get(store().answered(worker, probe.run, probe.fence + 1))) << "stale";
+  EXPECT_TRUE(claim(worker, "a", 9).empty());
+  EXPECT_TRUE(get(store().answered(worker, probe.run, probe.fence)));
+  EXPECT_EQ(claim(worker, "a", 9).size(), 1U) << "two at once";
+  EXPECT_EQ(state(probe.id), domain::RunState::running);
+  settle(worker, probe, domain::Settle::succeeded);
+  EXPECT_FALSE(get(store().answered(worker, probe.run, probe.fence)));
+  define("steady");
+  submit("steady");
+  const Claim other = claim_one(worker, "steady");
+  EXPECT_TRUE(get(store().answered(worker, other.run, other.fence))) << "nothing to widen";
 }
 
 TEST_P(StoreTest, one_run_can_be_claimed_by_its_name_and_no_other) {

@@ -76,8 +76,21 @@ TEST_P(StoreTest, a_run_that_kills_its_workers_is_not_tried_for_ever) {
     EXPECT_EQ(claimed_ids(worker, "a", 1), Ids{id});
     world().kill(worker);
     tick();
+    EXPECT_EQ(look(id).error.empty(), i < 2) << "as long as it goes on there is nothing to explain";
   }
   EXPECT_EQ(state(id), RunState::failed);
+  EXPECT_TRUE(look(id).error.contains("lost 3 times")) << look(id).error;
+}
+
+TEST_P(StoreTest, a_run_in_doubt_says_that_its_process_was_lost) {
+  define("a");
+  const std::string id = submit("a", [](NewRun& run) { run.on_crash = domain::OnCrash::doubt; });
+  const WorkerNumber worker = enrol();
+  claim_one(worker, "a");
+  world().kill(worker);
+  tick();
+  EXPECT_EQ(state(id), RunState::in_doubt);
+  EXPECT_TRUE(look(id).error.contains("was lost")) << look(id).error;
 }
 
 TEST_P(StoreTest, workers_are_named_with_what_they_carry_and_when_they_beat) {
@@ -174,7 +187,7 @@ TEST_P(StoreTest, a_paused_limit_lets_nobody_through_then_one_probe_then_more) {
   define("a", [](AgentEntry& agent) { agent.limits = {{"account:x", 1}}; });
   for (int i = 0; i < 8; ++i) submit("a");
   const WorkerNumber worker = enrol();
-  get(store().pause("account:x", world().now() + 5s));
+  get(store().pause("account:x", 5s));
   EXPECT_TRUE(claim(worker, "a").empty());
   world().advance(6s);
   EXPECT_EQ(claim(worker, "a", 9).size(), 1U) << "the probe";
@@ -343,6 +356,27 @@ TEST_P(StoreTest, the_feed_has_every_event_once_whatever_the_pages) {
   }
 }
 
+TEST_P(StoreTest, a_cursor_that_is_ahead_of_the_feed_is_refused_and_one_of_forgotten_events_is_not) {
+  define("a");
+  const WorkerNumber worker = enrol();
+  submit("a");
+  settle(worker, claim_one(worker, "a"), Settle::succeeded);
+  const std::string now = get(store().feed(std::string(kFeedNow), 10)).cursor;
+  const FeedPage page = get(store().feed("", 100));
+  std::string ahead = page.cursor;  // a number, or two of them: the first one counts
+  const std::size_t digits = std::min(ahead.find('-'), ahead.size());
+  ahead.replace(0, digits, std::to_string(std::stoll(ahead.substr(0, digits)) + 1'000'000));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(error_of(store().feed(ahead, 10)), Errc::invalid) << ahead;
+  world().advance(2h);
+  EXPECT_EQ(get(store().prune(1h, 100)), 1U);
+  for (const std::string& known : {now, page.cursor, page.events.front().cursor}) {
+    EXPECT_TRUE(get(store().feed(known, 100)).events.empty()) << known;
+  }
+  EXPECT_EQ(error_of(store().feed(ahead, 10)), Errc::invalid);
+  submit("a");
+  EXPECT_EQ(get(store().feed(now, 10)).events.size(), 1U);
+}
+
 // ---- looking -------------------------------------------------------------------------------------------------------
 
 TEST_P(StoreTest, every_wait_has_a_reason) {
@@ -435,6 +469,53 @@ TEST_P(StoreTest, a_list_has_inputs_and_results_only_if_they_are_asked_for) {
   EXPECT_EQ(get(store().list(filter)).front().result, "[1]");
 }
 
+TEST_P(StoreTest, a_list_takes_no_more_of_a_long_text_than_it_shows) {
+  define("a");
+  const WorkerNumber worker = enrol();
+  const std::string big(100'000, 'x');
+  const std::string id =
+      submit("a", [&](NewRun& run) { run.input = R"({"prompt":")" + big + R"(\u0000","title":"t ü"})"; });
+  const Claim claim = claim_one(worker, "a");
+  Settlement end;
+  end.run = claim.run;
+  end.fence = claim.fence;
+  end.settle = Settle::succeeded;
+  end.result = R"({"usage":{"out":3},"text":")" + big + "\"}";
+  get(store().settle(worker, {end}));
+  Filter filter;
+  filter.texts = true;
+  filter.text_bytes_max = 1000;
+  const auto dense = [](std::string text) {
+    std::erase_if(text, [](char c) { return c == ' '; });
+    return text;
+  };
+  const store::Run run = get(store().list(filter)).front();
+  EXPECT_EQ(dense(run.input), R"({"title":"tü"})");
+  EXPECT_EQ(dense(run.result), R"({"usage":{"out":3}})");
+  filter.text_bytes_max = 200'000;
+  EXPECT_EQ(get(store().list(filter)).front().result, end.result);
+  EXPECT_EQ(look(id).result, end.result) << "one run is read whole";
+}
+
+TEST_P(StoreTest, queues_count_all_that_is_queued_and_know_their_bound) {
+  define("a", [](AgentEntry& agent) { agent.queued_max = 3; });
+  define("b");
+  const WorkerNumber worker = enrol();
+  submit("a");
+  submit("a", [](NewRun& run) { run.delay = 1h; });
+  submit("a", [](NewRun& run) { run.session = "s"; });
+  const auto sizes = [&] {
+    std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> found;
+    for (const QueueState& each : get(store().queues())) found[each.agent] = {each.queued, each.queued_max};
+    return found;
+  };
+  EXPECT_EQ(sizes().at("a"), std::pair(std::uint64_t{3}, std::uint64_t{3}));
+  EXPECT_EQ(sizes().at("b").first, 0U);
+  EXPECT_EQ(try_submit(fresh("a")).error(), Errc::full);
+  claim_one(worker, "a");
+  EXPECT_EQ(sizes().at("a").first, 2U) << "what runs is not queued";
+}
+
 TEST_P(StoreTest, a_list_of_states_and_one_of_children_have_all_of_them) {
   live();
   submit("a", [](NewRun& run) { run.session = "t"; });
@@ -507,13 +588,13 @@ TEST_P(StoreTest, what_ended_long_ago_is_forgotten_and_nothing_else) {
   worker = enrol();
   const std::string recent = submit("a", [](NewRun& run) { run.priority = 9; });
   settle(worker, claim_one(worker, "a"), Settle::succeeded);
-  EXPECT_EQ(get(store().prune(world().now() - 30min, 100)), 1U);
+  EXPECT_EQ(get(store().prune(30min, 100)), 1U);
   EXPECT_FALSE(get(store().find(old)));
   EXPECT_EQ(state(open), RunState::queued);
   EXPECT_EQ(state(recent), RunState::succeeded);
   EXPECT_EQ(error_of(store().events(old, 0, 9)), Errc::invalid);
   EXPECT_NE(submit("a", [](NewRun& run) { run.key = "k"; }), old) << "its key is free again";
-  EXPECT_EQ(get(store().prune(world().now() - 30min, 100)), 0U);
+  EXPECT_EQ(get(store().prune(30min, 100)), 0U);
 }
 
 TEST_P(StoreTest, sums_say_what_there_is) {

@@ -28,6 +28,10 @@ std::string describe(const store::Run& run) {
   return text + " error '" + run.error + "'";
 }
 
+std::string describe(const FamilyUse& sum) {
+  return sum.head + " used " + std::to_string(sum.used.tokens) + " " + std::to_string(sum.used.money_micros);
+}
+
 template <class T>
 std::string outcome(const Result<T>& result) {
   return result ? "ok" : std::string(to_string(result.error().code()));
@@ -89,6 +93,22 @@ class Side {
     const auto marked = run(store_.mark(workers_[worker], claim.run, claim.fence, unsafe));
     return marked ? std::to_string(static_cast<int>(*marked)) : outcome(marked);
   }
+  std::string answered(std::size_t which) {
+    const auto& [worker, claim] = held_[which];
+    const auto known = run(store_.answered(workers_[worker], claim.run, claim.fence));
+    return known ? std::to_string(static_cast<int>(*known)) : outcome(known);
+  }
+  std::string report(std::size_t which, Use so_far) {
+    const auto& [worker, claim] = held_[which];
+    const auto sums = run(store_.report(workers_[worker], claim.run, claim.fence, so_far));
+    if (!sums) return outcome(sums);
+    if (!*sums) return "stale";
+    std::set<std::string> said;
+    for (const FamilyUse& sum : **sums) said.insert(describe(sum));
+    std::string all;
+    for (const std::string& one : said) all += one + "; ";
+    return all;
+  }
   std::string cancel(const std::string& id) {
     const auto reached = run(store_.cancel(id));
     if (!reached) return outcome(reached);
@@ -107,17 +127,24 @@ class Side {
     Filter all;
     all.most = 10'000;
     std::vector<std::string> found;
-    for (const store::Run& one : run(store_.list(all)).value()) found.push_back(describe(one));
+    std::vector<std::string> heads;
+    for (const store::Run& one : run(store_.list(all)).value()) {
+      found.push_back(describe(one));
+      heads.push_back(one.id);
+    }
+    for (const FamilyUse& sum : run(store_.used(heads)).value()) found.push_back(describe(sum));
     for (const Spent& one : run(store_.spent(WallTime())).value()) {
       found.push_back(one.day + " " + one.agent + " spent " + std::to_string(one.runs) + " " +
                       std::to_string(one.tokens) + " " + std::to_string(one.money_micros));
     }
     for (const Ready& one : run(store_.ready()).value()) {
       found.push_back(one.agent + " has " + std::to_string(one.runs) + ", may start " +
-                      (one.startable ? std::to_string(*one.startable) : "all") + ", " + std::to_string(one.rank_ms));
+                      (one.startable ? std::to_string(*one.startable) : "all") + ", " + std::to_string(one.rank_ms) +
+                      (one.takes_turn ? ", takes a turn" : ""));
     }
     for (const LimitState& one : run(store_.limits()).value()) {
-      found.push_back(one.name + " held " + std::to_string(one.units) + " by " + std::to_string(one.runs));
+      found.push_back(one.name + " held " + std::to_string(one.units) + " by " + std::to_string(one.runs) + " of " +
+                      std::to_string(one.capacity.value_or(0)) + " ramp " + std::to_string(one.ramp.value_or(0)));
     }
     return found;
   }
@@ -146,7 +173,7 @@ class Pair {
       said_by_real = act(real_);
       said_by_model = act(model_);
     };
-    switch (below(18)) {
+    switch (below(20)) {
       case 0:
       case 1:
       case 2:
@@ -154,6 +181,7 @@ class Pair {
         last_ = fresh();
         const auto keeper = below(6) == 0 ? std::optional(below(2)) : std::nullopt;
         both("submit " + last_.id, [&](Side& side) { return side.submit(last_, keeper); });
+        if (said_by_real.ends_with(" new")) draws_on_[last_.id] = last_.draws_on;
         break;
       }
       case 4:
@@ -172,6 +200,10 @@ class Pair {
       case 11: {
         if (real_.held() == 0 || ids_.empty()) break;
         const std::size_t which = below(real_.held());
+        if (below(3) == 0) {
+          both("answered", [&](Side& side) { return side.answered(which); });
+          break;
+        }
         const bool unsafe = below(3) > 0;
         both("mark", [&](Side& side) { return side.mark(which, unsafe); });
         break;
@@ -179,6 +211,7 @@ class Pair {
       case 12: person(both); break;
       case 13: {
         world_.advance(below(4) * 2s);
+        if (below(3) == 0) world_.jump(below(2) == 0 ? Duration(24h) : Duration(-24h));
         both("tick", [](Side& side) { return side.tick(); });
         break;
       }
@@ -187,6 +220,15 @@ class Pair {
       case 16: {
         const std::size_t worker = below(2);
         both("claim " + last_.id, [&](Side& side) { return side.claim(worker, last_.agent, 1, last_.id); });
+        break;
+      }
+      case 17:
+      case 18: {
+        if (real_.held() == 0) break;
+        const std::size_t which = below(real_.held());
+        const Use so_far{.tokens = static_cast<std::int64_t>(below(1000)),
+                         .money_micros = static_cast<std::int64_t>(below(1000))};
+        both("report", [&](Side& side) { return side.report(which, so_far); });
         break;
       }
       default: {
@@ -213,6 +255,10 @@ class Pair {
     if (below(6) == 0) run.key = "k" + std::to_string(below(4));
     if (below(6) == 0 && !ids_.empty()) run.parent = ids_[below(ids_.size())];
     if (below(4) == 0 && real_.held() > 0) run.parent = real_.held_id(below(real_.held()));
+    if (!run.parent.empty()) {  // a child draws on what its parent draws on, and mostly on its parent's
+      run.draws_on = draws_on_[run.parent];
+      if (below(3) > 0) run.draws_on.push_back(run.parent);
+    }
     run.priority = static_cast<int>(below(3)) - 1;
     if (below(6) == 0) run.delay = 5s;
     if (below(8) == 0) run.deadline = world_.now() + 9s;
@@ -234,7 +280,7 @@ class Pair {
     settlement.money_micros = static_cast<std::int64_t>(below(1000));
     if (below(2) == 0) settlement.error = "e" + std::to_string(below(9));
     if (below(2) == 0) settlement.retry_after = 5s;
-    if (settlement.settle == Settle::park && below(2) == 0) settlement.park_until = world_.now() + 5s;
+    if (settlement.settle == Settle::park && below(2) == 0) settlement.park_for = 5s;
     if (settlement.settle == Settle::park && below(3) == 0) settlement.park_on = "account";
     const bool forget = below(8) > 0;
     both("settle as " + std::string(to_string(settlement.settle)),
@@ -260,13 +306,23 @@ class Pair {
   template <class Both>
   void limits(const Both& both) {
     const std::uint32_t capacity = static_cast<std::uint32_t>(1 + below(4));
-    switch (below(3)) {
-      case 0:
+    switch (below(5)) {
+      case 0: {
+        std::map<std::string, std::uint32_t> said;
+        if (below(3) > 0) said["gpu"] = capacity;
+        if (below(3) == 0) said["account"] = capacity;
+        std::vector<std::string> agents;
+        for (const char* const agent : {"a0", "a1", "a2"}) {
+          if (below(4) > 0) agents.emplace_back(agent);
+        }
+        both("configure", [&](Side& side) { return outcome(side.run(side.store().configure(said, agents))); });
+        break;
+      }
+      case 1:
         both("resize", [&](Side& side) { return outcome(side.run(side.store().resize("gpu", capacity))); });
         break;
-      case 1: {
-        const WallTime until = world_.now() + 3s;
-        both("pause", [&](Side& side) { return outcome(side.run(side.store().pause("account", until))); });
+      case 2: {
+        both("pause", [&](Side& side) { return outcome(side.run(side.store().pause("account", 3s))); });
         break;
       }
       default:
@@ -281,6 +337,7 @@ class Pair {
   std::mt19937 random_;
   Side real_, model_;
   std::vector<std::string> ids_;
+  std::map<std::string, std::vector<std::string>> draws_on_;  // of those that were accepted
   NewRun last_;
 };
 
@@ -305,7 +362,7 @@ TEST_P(StoreTest, does_what_the_model_does) {
   for (int seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     const auto fresh = GetParam().make();
-    const domain::Ambient ambient{.wall_now = [&] { return fresh->now(); }, .random = [] { return std::uint64_t{0}; }};
+    const domain::Ambient ambient = fresh->clocks().ambient([] { return std::uint64_t{0}; });
     MemoryStore model(ambient);
     Pair pair(*fresh, model, static_cast<std::uint32_t>(seed));
     for (int step = 0; step < kSteps && !HasFatalFailure(); ++step) pair.step(step);

@@ -51,6 +51,7 @@ TEST_P(StoreTest, others_pass_by_a_kept_run) {
   EXPECT_EQ(first(get(store().ready())).runs, 1U);
   EXPECT_EQ(first(get(store().ready(1))).runs, 1U) << "what is kept does not use up the bound";
   EXPECT_EQ(get(store().why(batch[1].id)).back().detail, "1") << "its place is not behind a kept one";
+  EXPECT_EQ(get(store().why(batch[2].id)).back().detail, "3") << "a kept one stands in one line with the others";
   EXPECT_EQ(claimed_ids(other, "a", 9), Ids{batch[1].id});
   EXPECT_EQ(claim(keeper, "a", 1, batch[2].id).size(), 1U);
 }
@@ -183,7 +184,7 @@ TEST_P(StoreTest, a_pause_holds_up_a_nested_run_and_a_ramp_or_a_turn_of_what_is_
   const WorkerNumber worker = enrol();
   const Claim parent = claim_one(worker, "a");
   const std::string child = submit("a", below(parent));
-  get(store().pause("account:one", world().now() + 5s));
+  get(store().pause("account:one", 5s));
   EXPECT_TRUE(claim(worker, "a", 1, child).empty());
   world().advance(6s);
   get(store().beat(worker));

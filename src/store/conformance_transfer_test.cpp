@@ -61,7 +61,7 @@ struct Moves {
 };
 /// By way of a store in memory: each of the two has a reactor of its own.
 Moves move(World& from, World& into) {
-  const domain::Ambient ambient{.wall_now = [&] { return from.now(); }, .random = [] { return 1; }};
+  const domain::Ambient ambient = from.clocks().ambient([] { return std::uint64_t{1}; });
   MemoryStore between(ambient);
   StoreSink first(between), second(into.store());
   Moves moves;
@@ -137,7 +137,7 @@ TEST_P(StoreTest, a_store_in_use_is_not_poured) {
   submit("a");
   const WorkerNumber worker = enrol();
   claim_one(worker, "a");
-  const domain::Ambient ambient{.wall_now = [&] { return world().now(); }, .random = [] { return 1; }};
+  const domain::Ambient ambient = world().clocks().ambient([] { return std::uint64_t{1}; });
   MemoryStore other(ambient);
   StoreSink sink(other);
   EXPECT_EQ(error_of(pour(store(), sink)), Errc::conflict);

@@ -1,7 +1,10 @@
 // Invariants
-// 1. Each change of a run raises its seq and leaves one event: save() does both, and nothing else writes a run.
+// 1. Each change of a run raises its seq and leaves one event: save() does both, and nothing else writes a run, but
+//    report(), which changes only what the run has used.
 // 2. The oldest unfinished run of a session is its head, and no other is ready: promote() follows every end.
 // 3. Every change by an owner is checked against worker, fence and state.
+// 4. What is added to a run's use is added to each of its families in the same step: count_use() does both.
+// 5. Times are the store's, but for deadlines; only what goes out is turned into wall time (ledger_time.cpp).
 #include "store/ledger.hpp"
 
 #include "domain/run_id.hpp"
@@ -10,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 namespace stint::store {
 namespace {
@@ -20,9 +24,13 @@ using domain::Settle;
 using domain::Stop;
 using std::chrono::milliseconds;
 
-WallTime later(WallTime time, Duration by) { return time + std::chrono::ceil<milliseconds>(by); }
+template <class Time>
+Time later(Time time, Duration by) {
+  return time + std::chrono::ceil<milliseconds>(by);
+}
 
-std::optional<WallTime> sooner(std::optional<WallTime> a, std::optional<WallTime> b) {
+template <class Time>
+std::optional<Time> sooner(std::optional<Time> a, std::type_identity_t<std::optional<Time>> b) {
   return a && b ? std::min(*a, *b) : a ? a : b;
 }
 
@@ -48,23 +56,6 @@ void extend_pause(GateRow& gate, std::optional<WallTime> until) {
   gate.paused = true;
 }
 
-std::string json_of_resize(const std::string& limit, std::optional<std::uint32_t> capacity) {
-  return "{\"limit\":\"" + limit + "\",\"capacity\":" + (capacity ? std::to_string(*capacity) : "null") + "}";
-}
-
-EventRow row_of(const Event& event, RunNumber run) {
-  return {.run = run,
-          .seq = event.seq,
-          .fence = event.fence,
-          .cause = event.cause,
-          .state = event.state,
-          .hold = event.hold,
-          .worker = event.worker,
-          .error = event.error,
-          .data = event.data,
-          .at = event.at};
-}
-
 }  // namespace
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
@@ -84,7 +75,7 @@ Result<Loan<RunRow>> Ledger::find_owned(WorkerNumber worker, RunNumber run, std:
 Result<> Ledger::save(RunRow& row, std::string cause, std::optional<WorkerNumber> owner, std::string data) {
   Run& run = row.run;
   ++run.seq;
-  run.expires_at = sooner(run.deadline, row.budget_until);
+  STINT_CHECK(choose_clock(row));
   STINT_CHECK(rows_.put(row));
   EventRow event;
   event.run = run.number;
@@ -115,7 +106,7 @@ Result<> Ledger::wake(RunRow& row, std::string cause) {
   row.run.state = RunState::queued;
   row.run.hold = Hold::none;
   row.run.not_before.reset();
-  if (row.budget_left) row.budget_until = later(now(), *row.budget_left);
+  if (row.budget_left) row.budget_until = later(clock_.awake(), *row.budget_left);
   row.budget_left.reset();
   row.parked_on.clear();
   return save(row, std::move(cause));
@@ -160,31 +151,20 @@ Result<> Ledger::define(const AgentEntry& entry) {
     STINT_TRY(agent.set, rows_.make_set(members));
   }
   agent.entry = entry;
-  return rows_.put(agent);
+  STINT_CHECK(rows_.put(agent));
+  return note_pauses(agent);
 }
 
-Result<> Ledger::resize(const std::string& limit, std::optional<std::uint32_t> capacity) {
-  if (capacity == 0U) return fail(Errc::invalid, limit + ": a capacity is at least 1");
+Result<> Ledger::pause(const std::string& limit, std::optional<Duration> length) {
+  return pause(limit, length, domain::is_probed(limit));
+}
+
+Result<> Ledger::pause(const std::string& limit, std::optional<Duration> length, bool probed) {
   STINT_TRY(GateRow gate, rows_.gate(limit));
-  if (gate.capacity == capacity) return {};
-  gate.capacity = capacity;
-  STINT_CHECK(rows_.put(gate));
-  EventRow event;
-  event.cause = "resized";
-  event.data = json_of_resize(limit, capacity);
-  event.at = now();
-  return rows_.add_event(std::move(event));
-}
-
-Result<> Ledger::pause(const std::string& limit, std::optional<WallTime> until) {
-  return pause(limit, until, domain::is_probed(limit));
-}
-
-Result<> Ledger::pause(const std::string& limit, std::optional<WallTime> until, bool probed) {
-  STINT_TRY(GateRow gate, rows_.gate(limit));
-  extend_pause(gate, until);
+  extend_pause(gate, length ? std::optional(later(now(), *length)) : std::nullopt);
   if (probed) gate.ramp = 1;
-  return rows_.put(gate);
+  STINT_CHECK(rows_.put(gate));
+  return note_pauses(gate.number);
 }
 
 Result<std::uint64_t> Ledger::resume(const std::string& limit) {
@@ -194,6 +174,7 @@ Result<std::uint64_t> Ledger::resume(const std::string& limit) {
   gate.paused = false;
   gate.paused_until.reset();
   STINT_CHECK(rows_.put(gate));
+  STINT_CHECK(note_pauses(gate.number));
   return parked.size();
 }
 
@@ -207,7 +188,10 @@ Result<std::vector<LimitState>> Ledger::limits() {
     state.units = use.units;
     state.runs = use.runs;
     state.paused = is_paused(use.gate, now());
-    if (state.paused) state.paused_until = use.gate.paused_until;
+    if (state.paused && use.gate.paused_until) {
+      state.paused_until = clock_.shown(use.gate.paused_until);
+      state.paused_for = *use.gate.paused_until - now();
+    }
     state.ramp = use.gate.ramp;
     found.push_back(std::move(state));
   }
@@ -216,14 +200,14 @@ Result<std::vector<LimitState>> Ledger::limits() {
 
 // ---- workers -------------------------------------------------------------------------------------------------------
 
-Result<WorkerNumber> Ledger::enrol(const std::string& label) { return rows_.add_worker(label, now()); }
+Result<WorkerNumber> Ledger::enrol(const std::string& label) { return rows_.add_worker(label, beat_time()); }
 
 Result<Beat> Ledger::beat(WorkerNumber worker) {
   STINT_TRY(const Loan<const WorkerRow> row, rows_.worker(worker));
   Beat beat;
   if (!row || row->state == WorkerRow::State::dead) return beat;
   beat.alive = true;
-  STINT_CHECK(rows_.renew(worker, now()));
+  STINT_CHECK(rows_.renew(worker, beat_time()));
   STINT_TRY(const std::vector<Loan<RunRow>> runs, rows_.owned(worker));
   for (const Loan<RunRow>& owned : runs) {
     const Run& run = owned->run;
@@ -262,10 +246,7 @@ Result<> Ledger::check(const NewRun& fresh, const AgentRow& agent, Loan<const Ru
   if (!parent || parent->run.state != RunState::running || parent->run.stop != Stop::none) {
     return fail(Errc::conflict, "its parent '" + fresh.parent + "' does not run");
   }
-  if (!fresh.session.empty() && fresh.session == parent->run.session) {
-    return fail(Errc::invalid, "in the session of its parent it would wait for itself");
-  }
-  return {};
+  return fresh.session.empty() ? Result<>() : check_session(fresh.session, *parent);
 }
 
 Result<Accepted> Ledger::enqueue(NewRun&& fresh) {
@@ -294,7 +275,11 @@ Result<Accepted> Ledger::enqueue(NewRun&& fresh) {
   run.key = std::move(fresh.key);
   run.on_crash = fresh.on_crash;
   run.deadline = fresh.deadline;
-  run.expires_at = fresh.deadline;
+  if (fresh.deadline_in) run.deadline = sooner(run.deadline, later(clock_.wall(), *fresh.deadline_in));
+  if (parent) {
+    if (parent->run.deadline) run.deadline = sooner(run.deadline, *parent->run.deadline);
+    row.budget_until = parent->budget_until;  // of a running parent: not of its agent's clock
+  }
   run.created_at = at;
   if (fresh.delay > Duration::zero()) run.not_before = due;
   bool behind = false;
@@ -303,6 +288,7 @@ Result<Accepted> Ledger::enqueue(NewRun&& fresh) {
     behind = head != nullptr;
   }
   run.hold = behind ? Hold::session : run.not_before ? Hold::delay : Hold::none;
+  STINT_CHECK(choose_clock(row));
   run.seq = 1;
   EventRow event;
   event.seq = 1;
@@ -313,6 +299,7 @@ Result<Accepted> Ledger::enqueue(NewRun&& fresh) {
   STINT_TRY(const Loan<const RunRow> added, rows_.add(std::move(row), std::move(fresh.input)));
   event.run = added->run.number;
   STINT_CHECK(rows_.add_event(std::move(event)));
+  for (const std::string& head : fresh.draws_on) STINT_CHECK(join_family(head, added->run.number));
   return Accepted{std::move(fresh.id), true};
 }
 
@@ -345,6 +332,7 @@ Result<RunState> Ledger::resolve(const std::string& id, domain::Resolution how) 
   run.state = domain::after_resolution(how);
   run.unsafe = false;
   row->budget_until.reset();
+  if (run.state == RunState::succeeded) run.error.clear();
   if (how == domain::Resolution::rerun) {
     run.stop = Stop::none;
   } else {
@@ -431,7 +419,8 @@ Result<std::vector<Ready>> Ledger::ready(std::uint32_t most) {
     ready.agent = agent.entry.name;
     ready.runs = static_cast<std::uint32_t>(queue.runs);
     ready.rank_ms = queue.rank;
-    const auto free = domain::ask_gates(agent.number, seen).free;
+    const auto [free, take_turn, clear_turn] = domain::ask_gates(agent.number, seen);
+    ready.takes_turn = !take_turn.empty();
     if (free) ready.startable = static_cast<std::uint32_t>(std::clamp<std::int64_t>(*free, 0, queue.runs));
     found.push_back(std::move(ready));
   }
@@ -452,8 +441,11 @@ Result<> Ledger::add_claim(const RunRow& row, std::vector<Claim>& claims) {
   claim.lost = run.lost;
   claim.on_crash = run.on_crash;
   claim.unsafe = run.unsafe;
-  claim.expires_at = run.expires_at;
-  if (run.expires_at) claim.left = std::max<Duration>(*run.expires_at - now(), Duration::zero());
+  STINT_TRY(claim.left, time_left(row));
+  if (claim.left) {
+    claim.left = std::max(*claim.left, Duration::zero());
+    claim.expires_at = later(clock_.shown(now()), *claim.left);
+  }
   STINT_TRY(claim.input, rows_.input(row.run.number));
   return {};
 }
@@ -495,7 +487,8 @@ Result<std::vector<Loan<RunRow>>> Ledger::first_ones(WorkerNumber worker, const 
   if (!any) return rows;
   STINT_TRY(const std::int64_t room, permits(agent, most, {}));
   if (room < 1) return rows;
-  STINT_TRY(rows, rows_.ready(agent.number, worker, now(), static_cast<std::size_t>(room)));
+  STINT_TRY(rows,
+            rows_.ready(agent.number, worker, {clock_.wall(), agents_clock(agent)}, static_cast<std::size_t>(room)));
   for (const Loan<RunRow>& row : rows) row->set = agent.set;
   return rows;
 }
@@ -503,9 +496,11 @@ Result<std::vector<Loan<RunRow>>> Ledger::first_ones(WorkerNumber worker, const 
 Result<std::vector<Loan<RunRow>>> Ledger::named_one(WorkerNumber worker, const AgentRow& agent, const std::string& id) {
   std::vector<Loan<RunRow>> rows;
   STINT_TRY(Loan<RunRow> row, rows_.run(id));
-  const bool ready = row && row->agent == agent.number && row->run.state == RunState::queued &&
-                     row->run.hold == Hold::none && !(row->run.expires_at && *row->run.expires_at <= now());
+  const bool ready =
+      row && row->agent == agent.number && row->run.state == RunState::queued && row->run.hold == Hold::none;
   if (!ready) return rows;
+  STINT_TRY(const std::optional<Duration> left, time_left(*row));
+  if (left && *left <= Duration::zero()) return rows;
   STINT_TRY(const bool kept, is_kept(*row, worker));
   if (kept) return rows;
   STINT_TRY(const std::set<GateNumber> above, held_above(*row));
@@ -521,7 +516,7 @@ Result<std::vector<Claim>> Ledger::claim(WorkerNumber worker, const std::string&
   STINT_TRY(const Loan<const WorkerRow> by, rows_.worker(worker));
   bool lapsed = !by || by->state == WorkerRow::State::dead;
   if (!lapsed) {
-    STINT_TRY(lapsed, rows_.is_lapsed(worker, now()));
+    STINT_TRY(lapsed, rows_.is_lapsed(worker, beat_time()));
   }
   if (lapsed) return fail(Errc::closed, "the lease of this worker is over");
   std::vector<Claim> claims;
@@ -538,8 +533,13 @@ Result<std::vector<Claim>> Ledger::claim(WorkerNumber worker, const std::string&
     run.worker = worker;
     ++run.fence;
     ++run.attempt;
+    const bool first = !run.started_at;  // then its parent's budget may bound it, but its own begins now
     run.started_at = now();
-    if (!row.budget_until && row.budget) row.budget_until = later(now(), *row.budget);
+    row.reported = {};
+    STINT_CHECK(choose_clock(row));
+    if (row.budget && (first || !row.budget_until)) {
+      row.budget_until = sooner(row.budget_until, later(clock_.awake(), *row.budget));
+    }
     STINT_CHECK(save(row, "claimed"));
     STINT_CHECK(add_claim(row, claims));
   }
@@ -569,6 +569,8 @@ Result<RunState> Ledger::settle_row(RunRow& row, Settlement&& settlement) {
   Run& run = row.run;
   const WallTime at = now();
   const bool park = settle == Settle::park;
+  const std::optional<WallTime> park_until =
+      settlement.park_for ? std::optional(later(at, *settlement.park_for)) : std::nullopt;
   WallTime again = at;
   if (settle == Settle::retry) {
     again = later(at, std::max(settlement.retry_after, backoff(agent->entry, run.attempt, ambient_.random())));
@@ -582,26 +584,32 @@ Result<RunState> Ledger::settle_row(RunRow& row, Settlement&& settlement) {
   facts.attempts_max = agent->entry.attempts_max;
   facts.lost = run.lost;
   facts.lost_max = agent->entry.lost_max;
-  facts.expires_first = run.expires_at && *run.expires_at <= again;
-  facts.deadline_first = park && settlement.park_until && run.deadline && *run.deadline <= *settlement.park_until;
+  STINT_TRY(const std::optional<Duration> left, time_left(row));
+  facts.expires_first = left && *left <= again - at;
+  facts.deadline_first =
+      park && settlement.park_for && run.deadline && *run.deadline <= later(clock_.wall(), *settlement.park_for);
   const RunState next = domain::after_settle(facts);
   const bool retry = next == RunState::queued && settle == Settle::retry, parked = next == RunState::parked;
   const auto owner = std::exchange(run.worker, std::nullopt);
   run.state = next;
-  if (!settlement.error.empty()) run.error = std::move(settlement.error);
-  run.hold = retry ? Hold::backoff : !parked ? Hold::none : settlement.park_until ? Hold::quota : Hold::person;
-  run.not_before = retry ? std::optional(again) : parked ? settlement.park_until : std::nullopt;
+  if (!settlement.error.empty() || next == RunState::succeeded) {  // what failed before it succeeded is in its events
+    run.error = std::move(settlement.error);
+  } else if (settle == Settle::lost) {
+    if (std::string why = domain::error_of_loss(next, run.lost + 1); !why.empty()) run.error = std::move(why);
+  }
+  run.hold = retry ? Hold::backoff : !parked ? Hold::none : park_until ? Hold::quota : Hold::person;
+  run.not_before = retry ? std::optional(again) : parked ? park_until : std::nullopt;
   if (park || settle == Settle::hand_back || settle == Settle::lost) --run.attempt;
   if (settle == Settle::lost) ++run.lost;
   row.parked_on = parked ? settlement.park_on : std::string();
-  if (parked && row.budget_until) row.budget_left = *row.budget_until - at;
+  if (parked && row.budget_until) row.budget_left = *row.budget_until - clock_.awake();
   if (parked) row.budget_until.reset();
   run.unsafe = next == RunState::in_doubt && run.unsafe;
   if (domain::is_finished(next)) run.finished_at = at;
   STINT_CHECK(save(row, std::string(to_string(settle)), owner));
   if (!settlement.result.empty()) STINT_CHECK(rows_.put_result(run.number, std::move(settlement.result)));
   if (run.finished_at) STINT_CHECK(promote(run.session));
-  if (park && !settlement.park_on.empty()) STINT_CHECK(pause(settlement.park_on, settlement.park_until, true));
+  if (park && !settlement.park_on.empty()) STINT_CHECK(pause(settlement.park_on, settlement.park_for, true));
   if (settle == Settle::succeeded) STINT_CHECK(widen(row.set));
   return next;
 }
@@ -609,10 +617,10 @@ Result<RunState> Ledger::settle_row(RunRow& row, Settlement&& settlement) {
 Result<std::optional<RunState>> Ledger::settle(WorkerNumber worker, Settlement&& settlement) {
   STINT_TRY(const Loan<RunRow> row, find_owned(worker, settlement.run, settlement.fence));
   if (!row) return std::nullopt;
-  row->run.tokens += settlement.tokens;
-  row->run.money_micros += settlement.money_micros;
-  const Spending spending{.tokens = settlement.tokens, .money_micros = settlement.money_micros};
-  STINT_CHECK(rows_.add_spent(row->agent, now(), spending));
+  const Use used{.tokens = settlement.tokens, .money_micros = settlement.money_micros};
+  STINT_CHECK(count_use(*row, used));
+  row->reported = {};
+  STINT_CHECK(rows_.add_spent(row->agent, clock_.wall(), used));
   STINT_TRY(const RunState state, settle_row(*row, std::move(settlement)));
   return state;
 }
@@ -640,14 +648,22 @@ Result<bool> Ledger::append_output(WorkerNumber worker, RunNumber run, std::int6
   return true;
 }
 
+Result<bool> Ledger::answered(WorkerNumber worker, RunNumber run, std::int64_t fence) {
+  STINT_TRY(const Loan<const RunRow> row, find_owned(worker, run, fence));
+  if (!row) return false;
+  STINT_CHECK(widen(row->set));
+  return true;
+}
+
 // ---- what is due ---------------------------------------------------------------------------------------------------
 
 Result<Ticked> Ledger::tick() {
   Ticked ticked;
+  STINT_CHECK(note_ends_of_pauses());
   STINT_TRY(const std::vector<Loan<RunRow>> asleep, rows_.asleep(now(), kBatchMax));
   for (const Loan<RunRow>& row : asleep) STINT_CHECK(wake(*row, "woken"));
   ticked.woken = asleep.size();
-  STINT_TRY(const std::vector<Loan<RunRow>> expiring, rows_.expiring(now(), kBatchMax));
+  STINT_TRY(const std::vector<Loan<RunRow>> expiring, this->expiring());
   std::set<std::string> sessions;
   for (const Loan<RunRow>& row : expiring) {
     STINT_CHECK(stop(*row, Stop::expired));
@@ -657,7 +673,7 @@ Result<Ticked> Ledger::tick() {
   ticked.expired = expiring.size();
   STINT_TRY(std::vector<WorkerRow> workers, rows_.workers());
   for (WorkerRow& worker : workers) {
-    STINT_TRY(const bool lapsed, rows_.is_lapsed(worker.number, now()));
+    STINT_TRY(const bool lapsed, rows_.is_lapsed(worker.number, beat_time()));
     if (!lapsed) continue;
     STINT_TRY(const std::vector<Loan<RunRow>> runs, rows_.owned(worker.number));
     for (const Loan<RunRow>& row : runs) {
@@ -670,7 +686,7 @@ Result<Ticked> Ledger::tick() {
     ticked.buried.push_back(worker.number);
     ticked.lost += runs.size();
   }
-  STINT_TRY(ticked.next, rows_.next_due());
+  STINT_TRY(ticked.next, next_due());
   return ticked;
 }
 
@@ -681,7 +697,7 @@ Result<std::vector<Why>> Ledger::why(const std::string& id, std::optional<std::i
   const Run& run = row.run;
   if (run.state != RunState::queued && run.state != RunState::parked) return reasons;
   if (run.hold != Hold::none) {
-    Why why{std::string(to_string(run.hold)), row.parked_on, run.not_before};
+    Why why{std::string(to_string(run.hold)), row.parked_on, clock_.shown(run.not_before)};
     if (run.hold == Hold::session) {
       STINT_TRY(const Loan<const RunRow> head, rows_.head_of(run.session));
       if (head) why.detail = "behind " + head->run.id + " (" + std::string(to_string(head->run.state)) + ")";
@@ -700,9 +716,9 @@ Result<std::vector<Why>> Ledger::why(const std::string& id, std::optional<std::i
     const std::string held = use.gate.name + ": " + std::to_string(use.units) + " of " +
                              (gate.capacity ? std::to_string(*gate.capacity) : std::string("any")) + " held";
     if (gate.paused) {
-      reasons.push_back({"paused", use.gate.name, use.gate.paused_until});
+      reasons.push_back({"paused", use.gate.name, clock_.shown(use.gate.paused_until)});
     } else if (gate.turn_of && *gate.turn_of != row.agent && !gate.turn_lapsed) {
-      reasons.push_back({"turn", held, use.gate.turn_until});
+      reasons.push_back({"turn", held, clock_.shown(use.gate.turn_until)});
     } else if (gate.ramp && gate.runs >= std::int64_t{*gate.ramp}) {
       reasons.push_back({"probe", use.gate.name + ": " + std::to_string(*gate.ramp) + " at a time", std::nullopt});
     } else if (gate.capacity && std::int64_t{*gate.capacity} - gate.units < std::int64_t{gate.weight}) {
@@ -711,78 +727,6 @@ Result<std::vector<Why>> Ledger::why(const std::string& id, std::optional<std::i
   }
   if (place) reasons.push_back({"place", std::to_string(*place), std::nullopt});
   return reasons;
-}
-
-Result<std::uint64_t> Ledger::prune(WallTime before, std::uint32_t most) {
-  STINT_TRY(const std::vector<RunNumber> old, rows_.finished_before(before, most));
-  for (const RunNumber number : old) STINT_CHECK(rows_.forget(number));
-  return old.size();
-}
-
-// ---- from one store to another -------------------------------------------------------------------------------------
-
-Result<std::vector<AgentEntry>> Ledger::agents() {
-  STINT_TRY(const std::vector<Loan<const AgentRow>> rows, rows_.agents());
-  std::vector<AgentEntry> entries;
-  for (const Loan<const AgentRow>& row : rows) {
-    STINT_TRY(const std::vector<GateUse> uses, rows_.gates_of(row->set));
-    AgentEntry& entry = entries.emplace_back(row->entry);
-    entry.limits.clear();
-    for (const GateUse& use : uses) entry.limits.push_back({use.gate.name, use.weight});
-    std::ranges::sort(entry.limits, {}, &LimitUse::limit);
-  }
-  return entries;
-}
-
-Result<bool> Ledger::load(const RunRecord& record) {
-  STINT_TRY(const Loan<const RunRow> known, rows_.run(record.run.id));
-  if (known) return false;
-  STINT_CHECK(check_record(record));
-  STINT_TRY(const Loan<const AgentRow> agent, rows_.agent(record.run.agent));
-  if (!agent) return fail(no_such_agent(record.run.agent));
-  if (!record.run.key.empty()) {
-    STINT_TRY(const Loan<const RunRow> twin, rows_.run_of_key(agent->number, record.run.key));
-    if (twin) return fail(key_is_taken(record.run, twin->run.id));
-  }
-  RunRow fresh;
-  fresh.run = record.run;
-  fresh.run.input.clear();
-  fresh.run.result.clear();
-  fresh.agent = agent->number;
-  fresh.rank = record.rank;
-  fresh.budget = record.budget;
-  fresh.budget_left = record.budget_left;
-  fresh.budget_until = record.budget_until;
-  fresh.parked_on = record.parked_on;
-  if (!record.run.parent.empty()) {
-    STINT_TRY(const Loan<const RunRow> parent, rows_.run(record.run.parent));
-    if (parent) fresh.parent = parent->run.number;
-  }
-  bool behind = false;
-  if (!record.run.session.empty()) {
-    STINT_TRY(const Loan<const RunRow> head, rows_.head_of(record.run.session));
-    behind = head != nullptr;
-  }
-  fresh.run.state = RunState::queued;  // the rest is written over it: a run comes into being queued
-  fresh.run.hold = Hold::none;
-  fresh.run.seq = 1;
-  STINT_TRY(const Loan<RunRow> row, rows_.add(std::move(fresh), record.run.input));
-  Run& run = row->run;
-  run.state = record.run.state;
-  run.hold = record.run.hold;
-  run.seq = record.run.seq;
-  STINT_CHECK(rows_.put(*row));
-  if (!record.run.result.empty()) STINT_CHECK(rows_.put_result(run.number, record.run.result));
-  for (const Event& event : record.events) STINT_CHECK(rows_.add_event(row_of(event, run.number)));
-  if (record.output.bytes > 0) STINT_CHECK(rows_.put_output(run.number, record.output));
-  const bool ready = run.state == RunState::queued && run.hold != Hold::session;
-  if (behind && ready) {
-    run.hold = Hold::session;
-    STINT_CHECK(save(*row, "loaded"));
-  } else if (!behind) {
-    STINT_CHECK(promote(run.session));
-  }
-  return true;
 }
 
 }  // namespace stint::store

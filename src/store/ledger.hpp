@@ -12,11 +12,14 @@ class Ledger {
  public:
   static constexpr std::size_t kBatchMax = 1000;  // runs woken, expired or lost in one step
 
-  Ledger(Rows& rows, const domain::Ambient& ambient) : rows_(rows), ambient_(ambient) {}
+  Ledger(Rows& rows, const domain::Ambient& ambient) : Ledger(rows, ambient, StoreClock(ambient)) {}
+  Ledger(Rows& rows, const domain::Ambient& ambient, StoreClock clock)
+      : rows_(rows), ambient_(ambient), clock_(std::move(clock)) {}
 
   Result<> define(const AgentEntry& entry);
   Result<> resize(const std::string& limit, std::optional<std::uint32_t> capacity);
-  Result<> pause(const std::string& limit, std::optional<WallTime> until);
+  Result<> configure(const std::map<std::string, std::uint32_t>& capacities, const std::vector<std::string>& agents);
+  Result<> pause(const std::string& limit, std::optional<Duration> length);
   Result<std::uint64_t> resume(const std::string& limit);
   Result<std::vector<LimitState>> limits();
 
@@ -24,7 +27,7 @@ class Ledger {
   Result<Beat> beat(WorkerNumber worker);
   Result<> drain(WorkerNumber worker);
   Result<> leave(WorkerNumber worker);
-  Result<std::vector<WorkerState>> workers() { return rows_.worker_states(now()); }
+  Result<std::vector<WorkerState>> workers() { return rows_.worker_states(beat_time()); }
 
   /// Takes its texts, and settle() those of the settlement.
   Result<Accepted> enqueue(NewRun&& fresh);
@@ -40,17 +43,49 @@ class Ledger {
   Result<bool> mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe);
   Result<bool> note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause, std::string data);
   Result<bool> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string_view text);
+  Result<bool> answered(WorkerNumber worker, RunNumber run, std::int64_t fence);
+  Result<std::optional<std::vector<FamilyUse>>> report(WorkerNumber worker, RunNumber run, std::int64_t fence,
+                                                       const Use& so_far);
+  Result<std::vector<FamilyUse>> used(const std::vector<std::string>& heads);
 
   Result<Ticked> tick();
   Result<std::vector<Why>> why(const std::string& id, std::optional<std::int64_t> place);
-  Result<std::uint64_t> prune(WallTime before, std::uint32_t most);
+  Result<std::uint64_t> prune(Duration older_than, std::uint32_t most);
+  /// No process has forgotten all that is old within `every`.
+  Result<bool> is_prune_due(Duration every);
+  Result<std::uint64_t> prune_if_due(Duration keep, Duration every, std::uint32_t most);
 
   Result<std::vector<AgentEntry>> agents();
   /// False: it is here already.
   Result<bool> load(const RunRecord& record);
 
+  // As people and other stores see it: wall times, and when it expires.
+  Result<Run> shown(RunRow row);
+  Result<std::vector<Run>> shown(std::vector<RunRow> rows);
+  /// What the rows say is added to their records.
+  Result<std::vector<RunRecord>> shown(std::vector<std::pair<RunRow, RunRecord>> rows);
+  [[nodiscard]] std::vector<Event> shown(std::vector<Event> events) const;
+  [[nodiscard]] const StoreClock& clock() const noexcept { return clock_; }
+
  private:
-  [[nodiscard]] WallTime now() const { return ambient_.wall_now(); }
+  [[nodiscard]] WallTime now() const { return clock_.now(); }
+  /// A worker that sleeps with the store misses no beat.
+  [[nodiscard]] WallTime beat_time() const { return clock_.beat_time(); }
+  /// How long budgets of the agent's ready runs have stood still so far.
+  [[nodiscard]] Duration stood_still(const AgentRow& agent) const;
+  [[nodiscard]] AwakeTime agents_clock(const AgentRow& agent) const;
+  /// After a limit of the agent was paused or resumed, or the agent has other limits.
+  Result<> note_pauses(const AgentRow& agent);
+  Result<> note_pauses(GateNumber gate);
+  /// Of pauses that are over, or in which the machine slept: while a pause is open across a sleep, its end is vague.
+  Result<> note_ends_of_pauses();
+  /// By the clock that a run in its state draws on its budget.
+  Result<> choose_clock(RunRow& row);
+  Result<std::optional<Duration>> budget_left(const RunRow& row);
+  /// The less of budget and deadline. None: it has neither.
+  Result<std::optional<Duration>> time_left(const RunRow& row);
+  Result<std::vector<Loan<RunRow>>> expiring();
+  Result<std::optional<Duration>> next_due();
   Result<Loan<RunRow>> must_find(const std::string& id);
   Result<Loan<RunRow>> find_owned(WorkerNumber worker, RunNumber run, std::int64_t fence);
   /// Writes the row, and the event of its change. `owner`: who had it before.
@@ -60,7 +95,8 @@ class Ledger {
   Result<> stop(RunRow& row, domain::Stop stop);
   Result<domain::RunState> settle_row(RunRow& row, Settlement&& settlement);
   Result<> widen(SetNumber set);
-  Result<> pause(const std::string& limit, std::optional<WallTime> until, bool probed);
+  Result<> resize(GateRow& gate, std::optional<std::uint32_t> capacity);
+  Result<> pause(const std::string& limit, std::optional<Duration> length, bool probed);
   /// As the agent sees it. The turn of one that has nothing to start is over. Of what is held above the run in question
   /// only a pause is seen.
   Result<domain::Gate> view(const GateUse& use, AgentNumber agent, const std::set<GateNumber>& held_above);
@@ -75,9 +111,16 @@ class Ledger {
   Result<std::vector<Loan<RunRow>>> named_one(WorkerNumber worker, const AgentRow& agent, const std::string& id);
   Result<> add_claim(const RunRow& row, std::vector<Claim>& claims);
   Result<> check(const NewRun& fresh, const AgentRow& agent, Loan<const RunRow>& parent);
+  /// Fails if a run above it holds the session, so that each would wait for the other.
+  Result<> check_session(const std::string& session, const RunRow& parent);
+  Result<> join_family(const std::string& head, RunNumber run);
+  Result<> load_families(const std::vector<FamilyUse>& sums, RunNumber run);
+  /// What an attempt has used so far, all in all: the rest of it is added to the run and to its families.
+  Result<> count_use(RunRow& row, const Use& so_far);
 
   Rows& rows_;
   const domain::Ambient& ambient_;
+  StoreClock clock_;
 };
 
 }  // namespace stint::store

@@ -1,5 +1,6 @@
 // Those members of MemoryRows that only look.
 #include "domain/run_id.hpp"
+#include "store/brief_text.hpp"
 #include "store/memory_rows.hpp"
 #include "store/words.hpp"
 
@@ -30,15 +31,15 @@ const EventRow& MemoryRows::event_at(const EventPlace& place) const {
   return place.run == kFleet ? fleet_events_[place.index] : entry_of(place.run).events[place.index].row;
 }
 
-Result<std::optional<Run>> MemoryRows::find(const std::string& id) {
+Result<std::optional<RunRow>> MemoryRows::find(const std::string& id) {
   const Entry* found = find_entry(id);
   if (found == nullptr) {
     STINT_TRY(found, find_by_part(id));
   }
   if (found == nullptr) return std::nullopt;
-  Result<std::optional<Run>> run(std::in_place, found->row.run);
-  add_texts(**run, *found);
-  return run;
+  Result<std::optional<RunRow>> row(std::in_place, found->row);
+  add_texts((*row)->run, *found);
+  return row;
 }
 
 /// A person has written it: that is rare enough to look at all of them.
@@ -53,8 +54,8 @@ Result<const MemoryRows::Entry*> MemoryRows::find_by_part(const std::string& id)
   return found;
 }
 
-std::vector<Run> MemoryRows::list(const Filter& filter) const {
-  std::vector<Run> found;
+std::vector<RunRow> MemoryRows::list(const Filter& filter) const {
+  std::vector<RunRow> found;
   const auto parent = ids_.find(filter.parent);
   if (!filter.parent.empty() && parent == ids_.end()) return found;
   for (const auto& [number, entry] : runs_.before(filter.before > 0 ? filter.before : next_run_)) {
@@ -66,8 +67,20 @@ std::vector<Run> MemoryRows::list(const Filter& filter) const {
     if (!filter.parent.empty() && row.parent != parent->second->row.run.number) continue;
     if (!filter.agent.empty() && run.agent != filter.agent) continue;
     if (!filter.session.empty() && run.session != filter.session) continue;
-    found.push_back(run);
-    if (filter.texts) add_texts(found.back(), each);
+    found.push_back(row);
+    if (!filter.texts) continue;
+    found.back().run.input = brief_text(each.input, kBriefInput, filter.text_bytes_max);
+    found.back().run.result = brief_text(each.result, kBriefResult, filter.text_bytes_max);
+  }
+  return found;
+}
+
+std::vector<RunRow> MemoryRows::with_key(const std::string& agent, const std::string& key) const {
+  std::vector<RunRow> found;
+  for (auto at = keys_.lower_bound({key, 0}); at != keys_.end() && at->first.first == key; ++at) {
+    const Entry& entry = entry_of(at->second);
+    if (!agent.empty() && entry.row.run.agent != agent) continue;
+    add_texts(found.emplace_back(entry.row).run, entry);
   }
   return found;
 }
@@ -86,6 +99,7 @@ Result<std::vector<Event>> MemoryRows::events(const std::string& id, std::int64_
 Result<FeedPage> MemoryRows::feed(const std::string& cursor, std::uint32_t most) {
   if (cursor == kFeedNow) return FeedPage{{}, std::to_string(next_event_ - 1)};
   STINT_TRY(const std::int64_t after, read_cursor(cursor));
+  if (after >= next_event_) return fail(cursor_ahead(cursor));
   FeedPage page;
   page.cursor = std::to_string(after);
   for (const auto& [number, place] : feed_.after(after)) {
@@ -107,10 +121,12 @@ Result<std::optional<std::int64_t>> MemoryRows::place(const std::string& id, std
   if (found == nullptr) return fail(no_such_run(id));
   const RunRow& row = found->row;
   const auto& ready = agents_.at(row.agent).ready;
+  // One that its own process carries stands in the same line as the others of that kind; a daemon takes none of them.
+  const bool own = is_kept(row.run.number);
   std::int64_t place = 1;
   for (const auto& [rank, number] : ready) {
     if (number == row.run.number || place >= most) return place;
-    if (!is_kept(number)) ++place;
+    if (own || !is_kept(number)) ++place;
   }
   return std::nullopt;
 }
@@ -128,6 +144,15 @@ Stats MemoryRows::stats() const {
   return stats;
 }
 
+std::vector<QueueState> MemoryRows::queues() const {
+  std::vector<QueueState> found;
+  for (const auto& [number, agent] : agents_) {
+    found.push_back({agent.row.entry.name, agent.queued, agent.row.entry.queued_max});
+  }
+  std::ranges::sort(found, {}, &QueueState::agent);
+  return found;
+}
+
 std::vector<Spent> MemoryRows::spent(WallTime since) const {
   std::vector<Spent> found;
   for (auto at = spent_.lower_bound({std::chrono::floor<std::chrono::days>(since), 0}); at != spent_.end(); ++at) {
@@ -140,22 +165,17 @@ std::vector<Spent> MemoryRows::spent(WallTime since) const {
   return found;
 }
 
-std::vector<RunRecord> MemoryRows::dump(RunNumber after, std::uint32_t most) const {
-  std::vector<RunRecord> records;
+std::vector<std::pair<RunRow, RunRecord>> MemoryRows::dump(RunNumber after, std::uint32_t most) const {
+  std::vector<std::pair<RunRow, RunRecord>> records;
   for (const auto& [number, kept] : runs_.after(after)) {
     if (records.size() >= most) break;
     const Entry& entry = **kept;
-    RunRecord record;
-    record.run = entry.row.run;
-    add_texts(record.run, entry);
-    record.rank = entry.row.rank;
-    record.budget = entry.row.budget;
-    record.budget_left = entry.row.budget_left;
-    record.budget_until = entry.row.budget_until;
-    record.parked_on = entry.row.parked_on;
+    auto& [row, record] = records.emplace_back(entry.row, RunRecord());
+    add_texts(row.run, entry);
+    for (const FamilyNumber family : entry.families) record.families.push_back(families_.at(family).row.sum);
+    std::ranges::sort(record.families, {}, &FamilyUse::head);
     for (const KeptEvent& event : entry.events) record.events.push_back(event_of(event.row));
     record.output = entry.output;
-    records.push_back(std::move(record));
   }
   return records;
 }

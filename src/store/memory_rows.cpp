@@ -16,7 +16,7 @@ using domain::RunState;
 using domain::Stop;
 
 bool can_expire(const Run& run) {
-  return run.expires_at && run.stop == Stop::none && !domain::is_finished(run.state) && run.state != RunState::in_doubt;
+  return run.stop == Stop::none && !domain::is_finished(run.state) && run.state != RunState::in_doubt;
 }
 
 bool is_asleep(const Run& run) { return run.not_before && run.hold != Hold::session && run.hold != Hold::none; }
@@ -34,8 +34,8 @@ void take_from(Sorted& sorted, const typename Sorted::value_type& item) {
   sorted.erase(found);
 }
 
-template <class Due>
-void move_in(Due& due, std::optional<WallTime> from, std::optional<WallTime> to, RunNumber run) {
+template <class Due, class Time>
+void move_in(Due& due, std::optional<Time> from, std::optional<Time> to, RunNumber run) {
   if (from == to) return;
   if (from) due.erase(due.find({*from, run}));
   if (to) due.emplace_hint(due.end(), *to, run);  // times mostly rise
@@ -66,6 +66,11 @@ Result<> MemoryRows::put(AgentRow& agent) {
   if (agent.number == 0) agent.number = std::ssize(agents_) + 1;
   agent_names_[agent.entry.name] = agent.number;
   agents_[agent.number].row = agent;
+  return {};
+}
+
+Result<> MemoryRows::put(AgentNumber agent, const Standstill& standstill) {
+  agents_.at(agent).row.standstill = standstill;
   return {};
 }
 
@@ -144,7 +149,7 @@ Result<> MemoryRows::put(const GateRow& gate) {
 }
 
 Result<WorkerNumber> MemoryRows::add_worker(const std::string& label, WallTime now) {
-  const WorkerNumber number = std::ssize(workers_) + 1;
+  const WorkerNumber number = next_worker_++;
   Worker& worker = workers_[number];
   worker.row.number = number;
   worker.row.label = label;
@@ -158,7 +163,11 @@ Result<Loan<const WorkerRow>> MemoryRows::worker(WorkerNumber number) {
 }
 
 Result<> MemoryRows::put(const WorkerRow& worker) {
-  workers_.at(worker.number).row = worker;
+  if (worker.state == WorkerRow::State::dead) {
+    workers_.erase(worker.number);
+  } else {
+    workers_.at(worker.number).row = worker;
+  }
   return {};
 }
 
@@ -205,7 +214,10 @@ MemoryRows::Listing MemoryRows::listing_of(const RunRow& row) {
     listing.set = row.set;
   }
   if (is_asleep(run)) listing.asleep = run.not_before;
-  if (can_expire(run)) listing.expiring = run.expires_at;
+  if (can_expire(run)) {
+    listing.deadline = run.deadline;
+    (row.by_agents_clock ? listing.ready_budget : listing.budget) = row.budget_until;
+  }
   listing.finished = run.finished_at;
   if (run.state == RunState::parked) listing.parked_on = row.parked_on;
   return listing;
@@ -228,7 +240,9 @@ void MemoryRows::list(Entry& entry, Listing next) {
     hold(next.set, 1);
   }
   move_in(asleep_, last.asleep, next.asleep, number);
-  move_in(expiring_, last.expiring, next.expiring, number);
+  move_in(deadlines_, last.deadline, next.deadline, number);
+  move_in(budgets_, last.budget, next.budget, number);
+  move_in(agent.budgets, last.ready_budget, next.ready_budget, number);
   if (last.finished != next.finished) {
     if (last.finished) take_from(finished_, {*last.finished, number});
     if (next.finished) add_to(finished_, {*next.finished, number});
@@ -278,7 +292,7 @@ Result<Loan<RunRow>> MemoryRows::run(std::string_view id) {
 }
 
 Result<Loan<RunRow>> MemoryRows::run_of_key(AgentNumber agent, std::string_view key) {
-  const auto found = keys_.find({agent, std::string(key)});
+  const auto found = keys_.find({std::string(key), agent});
   return found == keys_.end() ? Loan<RunRow>() : lend(entry_of(found->second).row);
 }
 
@@ -288,15 +302,15 @@ bool MemoryRows::is_kept(const RunRow& row, std::optional<WorkerNumber> from) co
   return found != workers_.end() && found->second.row.state != WorkerRow::State::dead;
 }
 
-Result<std::vector<Loan<RunRow>>> MemoryRows::ready(AgentNumber agent, WorkerNumber by, WallTime now,
-                                                    std::size_t most) {
+Result<std::vector<Loan<RunRow>>> MemoryRows::ready(AgentNumber agent, WorkerNumber by, Moment now, std::size_t most) {
   std::vector<Loan<RunRow>> found;
   const auto& ready = agents_.at(agent).ready;
   found.reserve(std::min(most, ready.size()));
   for (const auto& [rank, number] : ready) {
     if (found.size() >= most) break;
     RunRow& row = entry_of(number).row;
-    const bool expired = row.run.expires_at && *row.run.expires_at <= now;
+    const bool expired =
+        (row.run.deadline && *row.run.deadline <= now.wall) || (row.budget_until && *row.budget_until <= now.drawn);
     if (!expired && !is_kept(row, by)) found.push_back(lend(row));
   }
   return found;
@@ -328,7 +342,8 @@ Result<std::vector<Loan<RunRow>>> MemoryRows::parked_on(std::string_view limit) 
   return found;
 }
 
-std::vector<Loan<RunRow>> MemoryRows::rows_of(const Due& due, WallTime until, std::size_t most) {
+template <class Time>
+std::vector<Loan<RunRow>> MemoryRows::rows_of(const Due<Time>& due, Time until, std::size_t most) {
   std::vector<Loan<RunRow>> found;
   for (const auto& [when, number] : due) {
     if (when > until || found.size() >= most) break;
@@ -340,15 +355,29 @@ std::vector<Loan<RunRow>> MemoryRows::rows_of(const Due& due, WallTime until, st
 Result<std::vector<Loan<RunRow>>> MemoryRows::asleep(WallTime until, std::size_t most) {
   return rows_of(asleep_, until, most);
 }
-Result<std::vector<Loan<RunRow>>> MemoryRows::expiring(WallTime until, std::size_t most) {
-  return rows_of(expiring_, until, most);
+Result<std::vector<Loan<RunRow>>> MemoryRows::past_deadline(WallTime wall, std::size_t most) {
+  return rows_of(deadlines_, wall, most);
+}
+Result<std::vector<Loan<RunRow>>> MemoryRows::past_budget(AwakeTime until, std::size_t most) {
+  return rows_of(budgets_, until, most);
+}
+Result<std::vector<Loan<RunRow>>> MemoryRows::ready_past_budget(AgentNumber agent, AwakeTime until, std::size_t most) {
+  return rows_of(agents_.at(agent).budgets, until, most);
 }
 
-Result<std::optional<WallTime>> MemoryRows::next_due() {
-  std::optional<WallTime> next;
-  for (const auto* const due : {&asleep_, &expiring_}) {
-    if (!due->empty()) next = std::min(next.value_or(WallTime::max()), due->begin()->first);
+Result<std::vector<std::pair<AgentNumber, AwakeTime>>> MemoryRows::ready_budgets() {
+  std::vector<std::pair<AgentNumber, AwakeTime>> found;
+  for (const auto& [number, agent] : agents_) {
+    if (!agent.budgets.empty()) found.emplace_back(number, agent.budgets.begin()->first);
   }
+  return found;
+}
+
+Result<NextDue> MemoryRows::next_due() {
+  NextDue next;
+  if (!asleep_.empty()) next.asleep = asleep_.begin()->first;
+  if (!deadlines_.empty()) next.deadline = deadlines_.begin()->first;
+  if (!budgets_.empty()) next.budget = budgets_.begin()->first;
   return next;
 }
 
@@ -382,7 +411,7 @@ Result<Loan<RunRow>> MemoryRows::add(RunRow&& run, std::string input) {
   entry.input = std::move(input);
   entry.events.reserve(kEventsUsual);
   ids_.emplace(row.run.id, &entry);
-  if (!row.run.key.empty()) keys_.emplace(std::pair(row.agent, row.run.key), number);
+  if (!row.run.key.empty()) keys_.emplace(std::pair(row.run.key, row.agent), number);
   if (row.parent != 0) entry_of(row.parent).children.insert(number);
   list(entry, listing_of(row));
   return lend(row);
@@ -416,11 +445,11 @@ Result<> MemoryRows::add_event(EventRow&& event) {
   return {};
 }
 
-Result<> MemoryRows::add_spent(AgentNumber agent, WallTime now, const Spending& spending) {
+Result<> MemoryRows::add_spent(AgentNumber agent, WallTime now, const Use& use) {
   Spent& spent = spent_[{std::chrono::floor<std::chrono::days>(now), agent}];
   ++spent.runs;
-  spent.tokens += spending.tokens;
-  spent.money_micros += spending.money_micros;
+  spent.tokens += use.tokens;
+  spent.money_micros += use.money_micros;
   return {};
 }
 
@@ -454,10 +483,57 @@ Result<> MemoryRows::forget(RunNumber run) {
   for (const KeptEvent& event : entry.events) feed_.erase(event.number);
   const auto* const parent = runs_.find(entry.row.parent);
   if (parent != nullptr) (*parent)->children.erase(run);
-  if (!entry.row.run.key.empty()) keys_.erase({entry.row.agent, entry.row.run.key});
+  if (!entry.row.run.key.empty()) keys_.erase({entry.row.run.key, entry.row.agent});
+  for (const FamilyNumber number : entry.families) {
+    const auto family = families_.find(number);
+    if (--family->second.runs > 0) continue;
+    family_heads_.erase(family->second.row.sum.head);
+    families_.erase(family);
+  }
   ids_.erase(entry.row.run.id);
   asked_for_ = nullptr;
   runs_.erase(run);
+  return {};
+}
+
+// ---- families ------------------------------------------------------------------------------------------------------
+
+Result<std::optional<FamilyRow>> MemoryRows::family(std::string_view head) {
+  const auto found = family_heads_.find(head);
+  if (found == family_heads_.end()) return std::nullopt;
+  return families_.at(found->second).row;
+}
+
+Result<FamilyRow> MemoryRows::make_family(const FamilyUse& sum) {
+  const FamilyNumber number = next_family_++;
+  family_heads_.emplace(sum.head, number);
+  return families_.emplace(number, Family{.row = {.number = number, .sum = sum}}).first->second.row;
+}
+
+Result<> MemoryRows::join(FamilyNumber family, RunNumber run) {
+  std::vector<FamilyNumber>& joined = entry_of(run).families;
+  if (std::ranges::find(joined, family) != joined.end()) return {};
+  joined.push_back(family);
+  ++families_.at(family).runs;
+  return {};
+}
+
+Result<std::vector<FamilyRow>> MemoryRows::families_of(RunNumber run) {
+  std::vector<FamilyRow> found;
+  for (const FamilyNumber number : entry_of(run).families) found.push_back(families_.at(number).row);
+  std::ranges::sort(found, {}, [](const FamilyRow& row) { return row.sum.head; });
+  return found;
+}
+
+Result<> MemoryRows::add_use(FamilyNumber family, const Use& more) {
+  Use& used = families_.at(family).row.sum.used;
+  used.tokens += more.tokens;
+  used.money_micros += more.money_micros;
+  return {};
+}
+
+Result<> MemoryRows::put_pruned_at(WallTime at) {
+  pruned_at_ = at;
   return {};
 }
 

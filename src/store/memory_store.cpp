@@ -11,8 +11,13 @@ Task<Result<>> MemoryStore::resize(std::string limit, std::optional<std::uint32_
   co_return ring(ledger_.resize(limit, capacity));
 }
 
-Task<Result<>> MemoryStore::pause(std::string limit, std::optional<WallTime> until) {
-  co_return ledger_.pause(limit, until);
+Task<Result<>> MemoryStore::configure(std::map<std::string, std::uint32_t> capacities,
+                                      std::vector<std::string> agents) {
+  co_return ring(ledger_.configure(capacities, agents));
+}
+
+Task<Result<>> MemoryStore::pause(std::string limit, std::optional<Duration> length) {
+  co_return ledger_.pause(limit, length);
 }
 
 Task<Result<std::uint64_t>> MemoryStore::resume(std::string limit) { co_return ring(ledger_.resume(limit)); }
@@ -79,6 +84,15 @@ Task<Result<bool>> MemoryStore::append_output(WorkerNumber worker, RunNumber run
   co_return ledger_.append_output(worker, run, fence, text);
 }
 
+Task<Result<bool>> MemoryStore::answered(WorkerNumber worker, RunNumber run, std::int64_t fence) {
+  co_return ring(ledger_.answered(worker, run, fence));
+}
+
+Task<Result<std::optional<std::vector<FamilyUse>>>> MemoryStore::report(WorkerNumber worker, RunNumber run,
+                                                                        std::int64_t fence, Use so_far) {
+  co_return ledger_.report(worker, run, fence, so_far);
+}
+
 Task<Result<Ticked>> MemoryStore::tick() {
   STINT_CO_TRY(Ticked ticked, ledger_.tick());
   if (ticked.changed()) bell_.ring();
@@ -89,15 +103,33 @@ Task<Result<std::uint64_t>> MemoryStore::wait(std::uint64_t seen, Duration most)
   co_return co_await bell_.hear(seen, most);
 }
 
-Task<Result<std::optional<Run>>> MemoryStore::find(std::string id) { co_return rows_.find(id); }
-
-Task<Result<std::vector<Run>>> MemoryStore::list(Filter filter) { co_return rows_.list(filter); }
-
-Task<Result<std::vector<Event>>> MemoryStore::events(std::string id, std::int64_t after, std::uint32_t most) {
-  co_return rows_.events(id, after, most);
+Task<Result<std::optional<Run>>> MemoryStore::find(std::string id) {
+  STINT_CO_TRY(std::optional<RunRow> row, rows_.find(id));
+  if (!row) co_return std::nullopt;
+  STINT_CO_TRY(Run run, ledger_.shown(std::move(*row)));
+  co_return std::move(run);
 }
 
-Task<Result<FeedPage>> MemoryStore::feed(std::string cursor, std::uint32_t most) { co_return rows_.feed(cursor, most); }
+Task<Result<std::vector<Run>>> MemoryStore::list(Filter filter) { co_return ledger_.shown(rows_.list(filter)); }
+
+Task<Result<std::vector<Run>>> MemoryStore::with_key(std::string agent, std::string key) {
+  co_return ledger_.shown(rows_.with_key(agent, key));
+}
+
+Task<Result<std::vector<FamilyUse>>> MemoryStore::used(std::vector<std::string> heads) {
+  co_return ledger_.used(heads);
+}
+
+Task<Result<std::vector<Event>>> MemoryStore::events(std::string id, std::int64_t after, std::uint32_t most) {
+  STINT_CO_TRY(std::vector<Event> found, rows_.events(id, after, most));
+  co_return ledger_.shown(std::move(found));
+}
+
+Task<Result<FeedPage>> MemoryStore::feed(std::string cursor, std::uint32_t most) {
+  STINT_CO_TRY(FeedPage page, rows_.feed(cursor, most));
+  page.events = ledger_.shown(std::move(page.events));
+  co_return page;
+}
 
 Task<Result<std::vector<Why>>> MemoryStore::why(std::string id) {
   STINT_CO_TRY(const auto place, rows_.place(id, kPlaceMax));
@@ -107,17 +139,22 @@ Task<Result<std::vector<Why>>> MemoryStore::why(std::string id) {
 Task<Result<Output>> MemoryStore::output(std::string id) { co_return rows_.output(id); }
 
 Task<Result<Stats>> MemoryStore::stats() { co_return rows_.stats(); }
+Task<Result<std::vector<QueueState>>> MemoryStore::queues() { co_return rows_.queues(); }
 
 Task<Result<std::vector<Spent>>> MemoryStore::spent(WallTime since) { co_return rows_.spent(since); }
 
-Task<Result<std::uint64_t>> MemoryStore::prune(WallTime before, std::uint32_t most) {
-  co_return ledger_.prune(before, most);
+Task<Result<std::uint64_t>> MemoryStore::prune(Duration older_than, std::uint32_t most) {
+  co_return ledger_.prune(older_than, most);
+}
+
+Task<Result<std::uint64_t>> MemoryStore::prune_if_due(Duration keep, Duration every, std::uint32_t most) {
+  co_return ledger_.prune_if_due(keep, every, most);
 }
 
 Task<Result<std::vector<AgentEntry>>> MemoryStore::agents() { co_return ledger_.agents(); }
 
 Task<Result<std::vector<RunRecord>>> MemoryStore::dump(RunNumber after, std::uint32_t most) {
-  co_return rows_.dump(after, most);
+  co_return ledger_.shown(rows_.dump(after, most));
 }
 
 Task<Result<std::uint64_t>> MemoryStore::load(std::vector<RunRecord> records) {

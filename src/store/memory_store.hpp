@@ -13,7 +13,8 @@ class MemoryStore : public Store {
 
   Task<Result<>> define(std::vector<AgentEntry> agents) override;
   Task<Result<>> resize(std::string limit, std::optional<std::uint32_t> capacity) override;
-  Task<Result<>> pause(std::string limit, std::optional<WallTime> until) override;
+  Task<Result<>> configure(std::map<std::string, std::uint32_t> capacities, std::vector<std::string> agents) override;
+  Task<Result<>> pause(std::string limit, std::optional<Duration> length) override;
   Task<Result<std::uint64_t>> resume(std::string limit) override;
   Task<Result<std::vector<LimitState>>> limits() override;
   Task<Result<WorkerNumber>> enrol(std::string label) override;
@@ -35,17 +36,24 @@ class MemoryStore : public Store {
   Task<Result<bool>> note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
                           std::string data) override;
   Task<Result<bool>> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string text) override;
+  Task<Result<bool>> answered(WorkerNumber worker, RunNumber run, std::int64_t fence) override;
+  Task<Result<std::optional<std::vector<FamilyUse>>>> report(WorkerNumber worker, RunNumber run, std::int64_t fence,
+                                                             Use so_far) override;
   Task<Result<Ticked>> tick() override;
   Task<Result<std::uint64_t>> wait(std::uint64_t seen, Duration most) override;
   Task<Result<std::optional<Run>>> find(std::string id) override;
   Task<Result<std::vector<Run>>> list(Filter filter) override;
+  Task<Result<std::vector<Run>>> with_key(std::string agent, std::string key) override;
+  Task<Result<std::vector<FamilyUse>>> used(std::vector<std::string> heads) override;
   Task<Result<std::vector<Event>>> events(std::string id, std::int64_t after, std::uint32_t most) override;
   Task<Result<FeedPage>> feed(std::string cursor, std::uint32_t most) override;
   Task<Result<std::vector<Why>>> why(std::string id) override;
   Task<Result<Output>> output(std::string id) override;
   Task<Result<Stats>> stats() override;
+  Task<Result<std::vector<QueueState>>> queues() override;
   Task<Result<std::vector<Spent>>> spent(WallTime since) override;
-  Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) override;
+  Task<Result<std::uint64_t>> prune(Duration older_than, std::uint32_t most) override;
+  Task<Result<std::uint64_t>> prune_if_due(Duration keep, Duration every, std::uint32_t most) override;
   Task<Result<std::vector<AgentEntry>>> agents() override;
   Task<Result<std::vector<RunRecord>>> dump(RunNumber after, std::uint32_t most) override;
   Task<Result<std::uint64_t>> load(std::vector<RunRecord> records) override;

@@ -119,6 +119,81 @@ TEST_F(PostgresClock, a_database_whose_clock_jumps_takes_no_run_from_a_live_work
   EXPECT_EQ(succeed(live, claim).value(), RunState::succeeded);
 }
 
+// ---- a clock that jumps: what every store promises is in conformance_clock_test.cpp
+// ----------------------------------
+
+TEST_F(PostgresClock, two_machines_that_see_one_jump_make_up_for_it_once) {
+  const auto ahead = [&] { return Duration(std::chrono::milliseconds(world().sql(query::store_clock).number(0, 0))); };
+  const auto moved = [&] { return world().sql(query::store_clock).number(0, 1); };
+  world().jump(24h);
+  get(store().tick());
+  get(other().tick());
+  EXPECT_EQ(ahead(), -24h);
+  EXPECT_EQ(moved(), 1);
+  world().jump(-48h);
+  get(other().tick());
+  get(store().tick());
+  EXPECT_EQ(ahead(), 24h);
+  EXPECT_EQ(moved(), 2);
+  world().jump(1s);
+  get(store().tick());
+  EXPECT_EQ(moved(), 2) << "that may be anything";
+}
+
+TEST_F(PostgresClock, a_process_that_starts_in_the_moment_of_a_jump_does_not_take_back_what_others_make_of_it) {
+  NewRun run;
+  run.id = "cccccccccccc";
+  run.agent = "a";
+  run.delay = 1min;
+  get(store().enqueue({run}));
+  world().jump(24h);
+  const auto late = world().run(PostgresStore::open(world().reactor(), world().url(), world().options())).value();
+  EXPECT_EQ(get(store().tick()).woken, 0U);
+  EXPECT_EQ(get(late->tick()).woken, 0U);
+  EXPECT_EQ(world().sql(query::store_clock).number(0, 1), 1);
+  world().advance(1min);
+  EXPECT_EQ(get(late->tick()).woken, 1U);
+}
+
+TEST_F(PostgresClock, a_machine_whose_own_clock_stood_still_does_not_turn_back_the_clock_of_the_fleet) {
+  NewRun run;
+  run.id = "cccccccccccc";
+  run.agent = "a";
+  run.delay = 1h;
+  get(store().enqueue({run}));
+  PostgresOptions options = world().options();
+  Duration frozen{};  // as of a virtual machine that was paused
+  options.elapsed = [&] { return world().clocks().elapsed() - frozen; };
+  const auto paused = world().run(PostgresStore::open(world().reactor(), world().url(), options)).value();
+  get(paused->tick());
+  for (int i = 0; i < 120; ++i) {
+    world().advance(30s);
+    if (i % 2 == 0) get(other().tick());
+  }
+  world().advance(1s);
+  EXPECT_EQ(get(other().tick()).woken, 1U);
+  frozen = 1h;
+  run.id = "dddddddddddd";
+  get(paused->enqueue({run}));
+  EXPECT_EQ(get(paused->tick()).woken, 0U);
+  EXPECT_EQ(world().sql(query::store_clock).number(0, 1), 0);
+  world().advance(1h - 1s);
+  EXPECT_EQ(get(other().tick()).woken, 0U) << "what it submitted waits as long as it was told";
+  world().advance(1s);
+  EXPECT_EQ(get(other().tick()).woken, 1U);
+}
+
+TEST_F(PostgresClock, a_fleet_that_was_away_goes_on_by_the_databases_clock) {
+  NewRun run;
+  run.id = "cccccccccccc";
+  run.agent = "a";
+  run.delay = 2h;
+  get(store().enqueue({run}));
+  world().advance(2h);
+  const auto late = world().run(PostgresStore::open(world().reactor(), world().url(), world().options())).value();
+  EXPECT_EQ(get(late->tick()).woken, 1U);
+}
+
 // ---- waiting for work ----------------------------------------------------------------------------------------------
 
 TEST_F(PostgresWait, hears_of_what_another_machine_submits_long_before_it_would_poll) {

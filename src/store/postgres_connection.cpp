@@ -6,6 +6,7 @@
 #include "store/postgres_connection.hpp"
 
 #include "os/fd.hpp"
+#include "stint/combinators.hpp"
 #include "store/postgres_library.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
@@ -93,7 +94,7 @@ Error connect_error(PGconn* connection) {
 }
 
 Task<> wait(asio::posix::stream_descriptor& socket, asio::posix::stream_descriptor::wait_type what) {
-  co_await socket.async_wait(what, use_task);  // an error shows in the next call of libpq
+  (void)co_await socket.async_wait(what, use_task);  // an error shows in the next call of libpq
 }
 
 /// The answer of the last statement was read to its end.
@@ -237,6 +238,18 @@ Parameters& Parameters::time(std::optional<WallTime> value) {
   return number(std::clamp<std::int64_t>(value->time_since_epoch().count(), 0, kLastMs));
 }
 
+Parameters& Parameters::late(std::function<std::optional<std::int64_t>()> value) {
+  late_ = std::move(value);
+  late_at_ = values_.size();
+  return number(std::nullopt);
+}
+
+void Parameters::refresh() {
+  if (!late_) return;
+  const std::optional<std::int64_t> value = late_();
+  values_[late_at_] = {value ? std::to_string(*value) : std::string(), !value, false};
+}
+
 Parameters& Parameters::bytes(std::string value) {
   values_.push_back({std::move(value), false, true});
   return *this;
@@ -360,7 +373,17 @@ Task<Result<>> PostgresConnection::handshake() {
   co_return watch_socket();
 }
 
-Task<Result<std::unique_ptr<PostgresConnection>>> PostgresConnection::open(Reactor& reactor, std::string url) {
+Task<Result<std::unique_ptr<PostgresConnection>>> PostgresConnection::open(Reactor& reactor, std::string url,
+                                                                           Duration patience) {
+  auto opened = co_await with_deadline(Deadline::after(reactor.now(), patience), open_now(reactor, std::move(url)));
+  if (opened || opened.error() != Errc::timed_out) co_return std::move(opened);
+  co_return fail(Error(Errc::unavailable, Retry::safe,
+                       "cannot reach PostgreSQL: there was no answer within " +
+                           std::to_string(std::chrono::ceil<std::chrono::seconds>(patience).count()) +
+                           " s. Are host and port of the store right, and does the server run?"));
+}
+
+Task<Result<std::unique_ptr<PostgresConnection>>> PostgresConnection::open_now(Reactor& reactor, std::string url) {
   STINT_CO_CHECK(load_libpq());
   STINT_CO_TRY(Settings settings, parse_settings(url));
   STINT_CO_CHECK(co_await look_up(reactor, settings));

@@ -14,6 +14,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +38,9 @@ class Parameters {
   Parameters& bytes(std::string value);
   Parameters& texts(const std::vector<std::string>& values);
   Parameters& numbers(const std::vector<std::optional<std::int64_t>>& values);
+  /// A number that is asked for anew before each sending: refresh(). One for all.
+  Parameters& late(std::function<std::optional<std::int64_t>()> value);
+  void refresh();
 
  private:
   friend class PostgresConnection;
@@ -50,6 +54,8 @@ class Parameters {
     return *this;
   }
   std::vector<Value> values_;
+  std::function<std::optional<std::int64_t>()> late_;
+  std::size_t late_at_ = 0;
 };
 
 /// What a statement answered.
@@ -81,7 +87,10 @@ class PostgresRows {
 class PostgresConnection {
  public:
   /// `url` is postgresql://… or the `key=value` form. Names of hosts are looked up without blocking.
-  static Task<Result<std::unique_ptr<PostgresConnection>>> open(Reactor& reactor, std::string url);
+  static Task<Result<std::unique_ptr<PostgresConnection>>> open(Reactor& reactor, std::string url,
+                                                                Duration patience = kConnectMax);
+  /// For the lookup of the name, the connection and the handshake. A server that accepts and stays silent is none.
+  static constexpr Duration kConnectMax = std::chrono::seconds(10);
 
   /// One statement.
   Task<Result<PostgresRows>> run(std::string_view sql, const Parameters& parameters);
@@ -96,6 +105,7 @@ class PostgresConnection {
   [[nodiscard]] int server_version() const noexcept;  ///< as libpq has it: 150018
 
  private:
+  static Task<Result<std::unique_ptr<PostgresConnection>>> open_now(Reactor& reactor, std::string url);
   class UnderWay;
   struct Finish {
     void operator()(pg_conn* connection) const noexcept;

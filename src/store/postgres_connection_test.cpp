@@ -1,5 +1,6 @@
 #include "store/postgres_connection.hpp"
 
+#include "os/blocking_run.hpp"
 #include "os/process.hpp"
 #include "stint/combinators.hpp"
 #include "store/postgres_world.hpp"
@@ -120,6 +121,19 @@ TEST_F(PostgresConnectionTest, a_lane_notices_a_connection_that_died_at_rest_and
 }
 
 // ---- the server of the tests ---------------------------------------------------------------------------------------
+
+/// One that accepts and says nothing, as a port that belongs to another program does.
+TEST(PostgresConnection, a_server_that_stays_silent_is_given_up) {
+  if (const std::string reason = PostgresServer::why_not(); !reason.empty()) GTEST_SKIP() << reason;
+  Reactor reactor;
+  asio::ip::tcp::acceptor silent(reactor.io(), {asio::ip::address_v4::loopback(), 0});  // the kernel accepts
+  const std::string url =
+      "postgres://x@127.0.0.1:" + std::to_string(silent.local_endpoint().port()) + "/x?sslmode=disable";
+  const auto opened = os::blocking_run(reactor, PostgresConnection::open(reactor, url, 50ms));
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error(), Errc::unavailable);
+  EXPECT_NE(opened.error().what().find("no answer within"), std::string_view::npos) << opened.error().what();
+}
 
 TEST(PostgresServer, ends_with_a_program_that_crashes) {
   if (const std::string reason = PostgresServer::why_not(); !reason.empty()) GTEST_SKIP() << reason;

@@ -147,8 +147,7 @@ TEST(PostgresCrash, what_was_accepted_survives_the_server) {
   Work work(reactor, *server);
   RootScope scope(reactor);
   scope.spawn(work.carry());
-  reactor.run(scope);
-  if (scope.error()) ADD_FAILURE() << scope.error()->describe();
+  if (const Result<> carried = reactor.run(scope); !carried) ADD_FAILURE() << carried.error().describe();
   RecordProperty("unknown", work.unknown());
 }
 

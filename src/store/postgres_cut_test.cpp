@@ -32,9 +32,9 @@ class Scenario {
     settle(worker, claims[0], Settle::succeeded, [](Settlement& end) { end.result = "7"; });
     settle(worker, claims[1], Settle::park, [&](Settlement& end) {
       end.park_on = "gpu";
-      end.park_until = world_.now() + 10s;
+      end.park_for = 10s;
     });
-    ask([&] { return store_->pause("gpu", world_.now() + 1h); });
+    ask([&] { return store_->pause("gpu", 1h); });
     ask([&] { return store_->resume("gpu"); });
     retry_and_cancel(worker);
     lose_one(worker);
@@ -44,7 +44,7 @@ class Scenario {
       settle(worker, left, Settle::hand_back);
     }
     ask([&] { return store_->leave(worker); });
-    ask([&] { return store_->prune(world_.now() - 90s, 2); });
+    ask([&] { return store_->prune(90s, 2); });
     return snapshot();
   }
   [[nodiscard]] int cuts() const noexcept { return cuts_; }

@@ -28,13 +28,14 @@ Task<Result<>> PostgresLane::connect() {
   }
 }
 
-Task<Result<PostgresRows>> PostgresLane::attempt(std::string_view sql, const Parameters& parameters, Repeat repeat,
+Task<Result<PostgresRows>> PostgresLane::attempt(std::string_view sql, Parameters& parameters, Repeat repeat,
                                                  const Guard& guard, bool& begun) {
   STINT_CO_TRY(const Permit turn, co_await turn_.acquire());
   for (int repeats = 0;; ++repeats) {
     if (!connection_ || !connection_->is_usable()) STINT_CO_CHECK(co_await connect());
     if (guard) STINT_CO_CHECK(guard());
     begun = true;
+    parameters.refresh();
     auto rows = co_await connection_->run(sql, parameters);
     if (rows || rows.error() != Errc::unavailable || repeats >= kRepeatsMax) co_return std::move(rows);
     if (rows.error().retry() != Retry::safe && repeat != Repeat::always) co_return std::move(rows);

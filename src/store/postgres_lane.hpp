@@ -17,6 +17,7 @@ struct PostgresOptions {
   Duration migration = std::chrono::minutes(5);  ///< for all that open() does
   std::function<std::uint64_t()> random;         ///< for the back-off of a fleet that lost its server; none: no jitter
   std::function<Duration()> since_boot = stint::since_boot;  ///< by which it knows that its own leases are over
+  std::function<Duration()> elapsed = stint::since_boot;     ///< by which it knows that the database's clock has jumped
 };
 
 class PostgresLane {
@@ -39,8 +40,8 @@ class PostgresLane {
                                  Guard guard = {});
 
  private:
-  Task<Result<PostgresRows>> attempt(std::string_view sql, const Parameters& parameters, Repeat repeat,
-                                     const Guard& guard, bool& begun);
+  Task<Result<PostgresRows>> attempt(std::string_view sql, Parameters& parameters, Repeat repeat, const Guard& guard,
+                                     bool& begun);
   Task<Result<>> connect();
   Duration backoff(int failures) const;
 

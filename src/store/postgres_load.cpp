@@ -37,6 +37,12 @@ void PostgresLoad::add(const RunRecord& record) {
   unsafe_.emplace_back(run.unsafe ? 1 : 0);
   tokens_.emplace_back(run.tokens);
   money_.emplace_back(run.money_micros);
+  for (const FamilyUse& family : record.families) {
+    family_ids_.push_back(run.id);
+    family_heads_.push_back(family.head);
+    family_tokens_.emplace_back(family.used.tokens);
+    family_money_.emplace_back(family.used.money_micros);
+  }
   for (const Event& event : record.events) add(run.id, event);
   const Output& output = record.output;
   add_chunk(run.id, output, 0, output.head);
@@ -58,6 +64,7 @@ Parameters PostgresLoad::parameters() const {
   all.texts(event_states_).texts(event_holds_).texts(event_errors_).texts(event_data_).numbers(event_at_);
   all.texts(chunk_ids_).numbers(chunk_bytes_).numbers(chunk_at_).texts(chunk_bodies_);
   all.numbers(tokens_).numbers(money_);
+  all.texts(family_ids_).texts(family_heads_).numbers(family_tokens_).numbers(family_money_);
   return all;
 }
 

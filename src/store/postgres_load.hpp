@@ -27,6 +27,8 @@ class PostgresLoad {
   Numbers event_seqs_, event_fences_, event_workers_, event_at_;
   Texts chunk_ids_, chunk_bodies_;
   Numbers chunk_bytes_, chunk_at_;
+  Texts family_ids_, family_heads_;
+  Numbers family_tokens_, family_money_;
 };
 
 }  // namespace stint::store

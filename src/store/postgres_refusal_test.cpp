@@ -144,7 +144,7 @@ class Stub {
       error = opened ? Error(Errc::failed, "it was opened") : opened.error();
     };
     scope.spawn(body());
-    reactor.run(scope);
+    EXPECT_TRUE(reactor.run(scope));
     return *error;
   }
   static std::string message(char letter, const std::string& body) {

@@ -181,6 +181,7 @@ Task<Result<std::unique_ptr<PostgresStore>>> PostgresStore::open(Reactor& reacto
   STINT_CO_TRY(const Schema schema, co_await with_deadline(deadline, migrate(reactor, url)));
   std::unique_ptr<PostgresStore> store(new PostgresStore(reactor, url, options));
   store->schema_ = schema;
+  STINT_CO_CHECK(co_await store->look_at_clock());
   co_return std::move(store);
 }
 
@@ -223,15 +224,33 @@ Task<Result<>> PostgresStore::define(std::vector<AgentEntry> agents) {
 
 Task<Result<>> PostgresStore::resize(std::string limit, std::optional<std::uint32_t> capacity) {
   if (capacity == 0U) co_return fail(Errc::invalid, limit + ": a capacity is at least 1");
-  co_return co_await write(query::resize, Parameters().text(limit).number(wide(capacity)));
+  STINT_CO_CHECK(co_await write(query::resize, Parameters().text(limit).number(wide(capacity))));
+  bell_.ring();
+  co_return Result<>();
 }
 
-Task<Result<>> PostgresStore::pause(std::string limit, std::optional<WallTime> until) {
-  return write(query::pause, Parameters().text(limit).time(until));
+Task<Result<>> PostgresStore::configure(std::map<std::string, std::uint32_t> capacities,
+                                        std::vector<std::string> agents) {
+  Texts limits;
+  Numbers numbers;
+  for (const auto& [name, capacity] : capacities) {
+    if (capacity == 0) co_return fail(Errc::invalid, name + ": a capacity is at least 1");
+    limits.push_back(name);
+    numbers.emplace_back(capacity);
+  }
+  Parameters parameters;
+  parameters.texts(limits).numbers(numbers).texts(agents);
+  STINT_CO_CHECK(co_await writing_.run(query::configure, std::move(parameters), PostgresLane::Repeat::always));
+  bell_.ring();
+  co_return Result<>();
+}
+
+Task<Result<>> PostgresStore::pause(std::string limit, std::optional<Duration> length) {
+  return write(query::pause, expect(Parameters().text(limit).number(maybe_ms(length))));
 }
 
 Task<Result<std::uint64_t>> PostgresStore::resume(std::string limit) {
-  STINT_CO_TRY(const std::int64_t woken, co_await write_number(query::resume, Parameters().text(limit)));
+  STINT_CO_TRY(const std::int64_t woken, co_await write_number(query::resume, expect(Parameters().text(limit))));
   bell_.ring();
   co_return static_cast<std::uint64_t>(woken);
 }
@@ -248,6 +267,7 @@ Task<Result<std::vector<LimitState>>> PostgresStore::limits() {
     state.paused = rows.flag(row, 4);
     state.paused_until = rows.time(row, 5);
     state.ramp = small(rows.maybe(row, 6));
+    state.paused_for = to_duration(rows.maybe(row, 7));
     found.push_back(std::move(state));
   }
   co_return found;
@@ -314,8 +334,8 @@ Task<Result<std::vector<WorkerState>>> PostgresStore::workers() {
 // ---- from outside --------------------------------------------------------------------------------------------------
 
 Task<Result<std::vector<Result<Accepted>>>> PostgresStore::enqueue(std::vector<NewRun> runs) {
-  Texts ids, agents, sessions, parents, keys, on_crash, inputs;
-  Numbers priorities, delays, deadlines, budgets, keepers;
+  Texts ids, agents, sessions, parents, keys, on_crash, inputs, draws_on;
+  Numbers priorities, delays, deadlines, deadlines_in, budgets, keepers;
   std::vector<Result<Accepted>> answers(runs.size(), fail(Errc::failed, "there was no answer"));
   std::vector<std::size_t> asked;  // what has an answer already is not asked
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -339,15 +359,20 @@ Task<Result<std::vector<Result<Accepted>>>> PostgresStore::enqueue(std::vector<N
     priorities.emplace_back(run.priority);
     delays.emplace_back(to_ms(std::max(run.delay, Duration::zero())));
     deadlines.push_back(maybe_unix_ms(run.deadline));
+    deadlines_in.push_back(maybe_ms(run.deadline_in));
     budgets.push_back(maybe_ms(run.budget));
     keepers.push_back(run.kept_for);
+    std::string& heads = draws_on.emplace_back();
+    for (const std::string& head : run.draws_on) heads += (heads.empty() ? "" : " ") + head;
   }
   if (asked.empty()) co_return answers;
   Parameters parameters;
   parameters.texts(ids).texts(agents).texts(sessions).texts(parents).texts(keys).numbers(priorities);
-  parameters.numbers(delays).numbers(deadlines).numbers(budgets).texts(on_crash).texts(inputs);
-  const bool kept = std::ranges::any_of(keepers, [](const auto& keeper) { return keeper.has_value(); });
-  if (kept) parameters.numbers(keepers);
+  parameters.numbers(delays).numbers(deadlines).numbers(budgets).texts(on_crash).texts(inputs).numbers(deadlines_in);
+  expect(parameters);
+  const bool kept = std::ranges::any_of(keepers, [](const auto& keeper) { return keeper.has_value(); }) ||
+                    std::ranges::any_of(draws_on, [](const std::string& heads) { return !heads.empty(); });
+  if (kept) parameters.numbers(keepers).texts(draws_on);
   STINT_CO_TRY(const PostgresRows rows,
                co_await writing_.run(kept ? query::enqueue_kept : query::enqueue, std::move(parameters)));
   bell_.ring();
@@ -365,8 +390,8 @@ Task<Result<std::vector<Result<Accepted>>>> PostgresStore::enqueue(std::vector<N
 Task<Result<std::vector<std::pair<std::string, RunState>>>> PostgresStore::cancel(std::string id) {
   std::vector<std::pair<std::string, RunState>> reached;
   while (true) {  // ends: what has been asked to stop takes no more children
-    STINT_CO_TRY(const PostgresRows rows,
-                 co_await writing_.run(query::cancel, Parameters().text(id), PostgresLane::Repeat::if_not_done));
+    STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::cancel, expect(Parameters().text(id)),
+                                                                PostgresLane::Repeat::if_not_done));
     if (rows.empty()) co_return reached;
     bell_.ring();
     for (int row = 0; row < rows.size(); ++row) {
@@ -378,13 +403,14 @@ Task<Result<std::vector<std::pair<std::string, RunState>>>> PostgresStore::cance
 
 Task<Result<RunState>> PostgresStore::resolve(std::string id, domain::Resolution how) {
   const RunState state = domain::after_resolution(how);
-  STINT_CO_CHECK(co_await write(query::resolve, Parameters().text(id).text(to_string(how)).text(to_string(state))));
+  STINT_CO_CHECK(
+      co_await write(query::resolve, expect(Parameters().text(id).text(to_string(how)).text(to_string(state)))));
   bell_.ring();
   co_return state;
 }
 
 Task<Result<>> PostgresStore::answer(std::string id) {
-  STINT_CO_CHECK(co_await write(query::answer, Parameters().text(id)));
+  STINT_CO_CHECK(co_await write(query::answer, expect(Parameters().text(id))));
   bell_.ring();
   co_return Result<>();
 }
@@ -392,13 +418,14 @@ Task<Result<>> PostgresStore::answer(std::string id) {
 // ---- from the owner ------------------------------------------------------------------------------------------------
 
 Task<Result<std::vector<Ready>>> PostgresStore::ready(std::uint32_t most) {
-  STINT_CO_TRY(const PostgresRows rows, co_await read(query::ready, Parameters().number(std::int64_t{most})));
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::ready, expect(Parameters().number(std::int64_t{most}))));
   std::vector<Ready> found;
   for (int row = 0; row < rows.size(); ++row) {
     found.push_back({.agent = rows.text(row, 0),
                      .runs = static_cast<std::uint32_t>(rows.number(row, 1)),
                      .startable = small(rows.maybe(row, 2)),
-                     .rank_ms = rows.number(row, 3)});
+                     .rank_ms = rows.number(row, 3),
+                     .takes_turn = rows.flag(row, 4)});
   }
   co_return found;
 }
@@ -409,6 +436,7 @@ Task<Result<std::vector<Claim>>> PostgresStore::claim(WorkerNumber worker, std::
   ++claims_[worker].unanswered;
   Parameters parameters;
   parameters.number(worker).number(round).text(agent).number(std::int64_t{most}).text(only);
+  expect(parameters);
   auto rows = co_await claiming_.run(query::claim, std::move(parameters), PostgresLane::Repeat::if_not_done,
                                      while_leased(worker));
   Claims& claims = claims_[worker];
@@ -424,14 +452,14 @@ Task<Result<std::vector<Claim>>> PostgresStore::owned(WorkerNumber worker) {
     claims_[worker] = {.round = round, .unanswered = 0};
   }
   STINT_CO_TRY(const PostgresRows rows,
-               co_await writing_.run(query::owned, Parameters().number(worker), PostgresLane::Repeat::always));
+               co_await writing_.run(query::owned, expect(Parameters().number(worker)), PostgresLane::Repeat::always));
   co_return read_claims(rows);
 }
 
 Task<Result<std::vector<std::optional<RunState>>>> PostgresStore::settle(WorkerNumber worker,
                                                                          std::vector<Settlement> settlements) {
   Texts settles, errors, results, park_on;
-  Numbers runs, fences, retries, park_until, tokens, money;
+  Numbers runs, fences, retries, parks, tokens, money;
   for (Settlement& settlement : settlements) {
     runs.emplace_back(settlement.run);
     fences.emplace_back(settlement.fence);
@@ -440,13 +468,14 @@ Task<Result<std::vector<std::optional<RunState>>>> PostgresStore::settle(WorkerN
     results.push_back(std::move(settlement.result));
     retries.emplace_back(to_ms(settlement.retry_after));
     park_on.push_back(std::move(settlement.park_on));
-    park_until.push_back(maybe_unix_ms(settlement.park_until));
+    parks.push_back(maybe_ms(settlement.park_for));
     tokens.emplace_back(settlement.tokens);
     money.emplace_back(settlement.money_micros);
   }
   Parameters parameters;
   parameters.number(worker).numbers(runs).numbers(fences).texts(settles).texts(errors).texts(results);
-  parameters.numbers(retries).texts(park_on).numbers(park_until).numbers(tokens).numbers(money);
+  parameters.numbers(retries).texts(park_on).numbers(parks).numbers(tokens).numbers(money);
+  expect(parameters);
   STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::settle, std::move(parameters),
                                                               PostgresLane::Repeat::if_not_done, while_leased(worker)));
   bell_.ring();
@@ -485,39 +514,13 @@ Task<Result<bool>> PostgresStore::append_output(WorkerNumber worker, RunNumber r
   co_return rows.flag(0, 0);
 }
 
-// ---- what is due ---------------------------------------------------------------------------------------------------
-
-Task<Result<Ticked>> PostgresStore::tick() {
-  Ticked ticked;
-  STINT_CO_TRY(const PostgresRows woken, co_await writing_.run(query::wake, Parameters().number(kBatchMax)));
-  const bool trusted = trusts_leases(woken.time(0, 1).value_or(WallTime()));
-  STINT_CO_TRY(const std::int64_t expired, co_await write_number(query::expire, Parameters().number(kBatchMax)));
-  ticked.woken = static_cast<std::uint64_t>(woken.number(0, 0));
-  ticked.expired = static_cast<std::uint64_t>(expired);
-  const bool watched = options_.since_boot() >= clocks_.since + options_.lease;
-  const std::optional<std::int64_t> far = watched ? std::optional(to_ms(options_.lease + kFar)) : std::nullopt;
-  while (trusted && std::ssize(ticked.buried) < kBuriedMax) {
-    STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::bury, Parameters().number(far)));
-    if (rows.empty()) break;
-    ticked.buried.push_back(rows.number(0, 0));
-    ticked.lost += static_cast<std::uint64_t>(rows.number(0, 1));
-  }
-  STINT_CO_TRY(const PostgresRows next, co_await read(query::next_due, {}));
-  ticked.next = next.time(0, 0);
-  if (ticked.changed()) bell_.ring();
-  co_return ticked;
-}
-
-bool PostgresStore::trusts_leases(WallTime database_now) {
-  const Duration ours = options_.since_boot();
-  if (!clocks_.database) clocks_.since = ours;
-  if (clocks_.database) {
-    const Duration apart = (database_now - *clocks_.database) - (ours - clocks_.ours);
-    if (std::chrono::abs(apart) > options_.lease / 4) clocks_.trusted_from = ours + options_.lease;
-  }
-  clocks_.database = database_now;
-  clocks_.ours = ours;
-  return ours >= clocks_.trusted_from;
+Task<Result<bool>> PostgresStore::answered(WorkerNumber worker, RunNumber run, std::int64_t fence) {
+  Parameters parameters;
+  parameters.number(worker).number(run).number(fence);
+  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::answered, std::move(parameters),
+                                                              PostgresLane::Repeat::if_not_done, while_leased(worker)));
+  bell_.ring();
+  co_return rows.flag(0, 0);
 }
 
 // ---- waiting for work ----------------------------------------------------------------------------------------------
@@ -545,7 +548,7 @@ Task<Result<std::uint64_t>> PostgresStore::wait(std::uint64_t seen, Duration mos
   const double share = options_.random ? static_cast<double>(options_.random() >> 11U) * 0x1p-53 : 1.0;
   const Duration jittered =
       most / 2 + Duration(static_cast<Duration::rep>(static_cast<double>((most / 2).count()) * share));
-  co_await race(bell_.hear(seen, jittered), listen());
+  (void)co_await race(bell_.hear(seen, jittered), listen());  // the number of rings is the answer
   co_return bell_.rings();
 }
 
@@ -566,11 +569,21 @@ Task<Result<std::vector<Run>>> PostgresStore::list(Filter filter) {
   for (const RunState state : filter.states) states.emplace_back(to_string(state));
   parameters.texts(states).text(filter.agent).text(filter.session).number(filter.before);
   parameters.number(std::int64_t{filter.most}).text(filter.parent);
+  if (filter.texts) parameters.number(std::int64_t{filter.text_bytes_max});
   STINT_CO_TRY(const PostgresRows rows,
                co_await read(filter.texts ? query::list_with_texts : query::list, std::move(parameters)));
   std::vector<Run> runs;
   for (int row = 0; row < rows.size(); ++row) {
     STINT_CO_TRY(runs.emplace_back(), filter.texts ? read_whole_run(rows, row) : read_run(rows, row));
+  }
+  co_return runs;
+}
+
+Task<Result<std::vector<Run>>> PostgresStore::with_key(std::string agent, std::string key) {
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::with_key, Parameters().text(agent).text(key)));
+  std::vector<Run> runs;
+  for (int row = 0; row < rows.size(); ++row) {
+    STINT_CO_TRY(runs.emplace_back(), read_whole_run(rows, row));
   }
   co_return runs;
 }
@@ -587,12 +600,15 @@ Task<Result<std::vector<Event>>> PostgresStore::events(std::string id, std::int6
 }
 
 Task<Result<FeedPage>> PostgresStore::feed(std::string cursor, std::uint32_t most) {
-  if (cursor == kFeedNow) {
+  STINT_CO_TRY(Cursor at, cursor == kFeedNow ? Cursor() : read_place(cursor));
+  // A cursor that may be ahead is looked at before its page: what was given out is never more than what was then told.
+  if (cursor == kFeedNow || at.xid > feed_known_) {
     STINT_CO_TRY(const PostgresRows rows, co_await read(query::feed_now, Parameters()));
     const Cursor now{.xid = static_cast<std::uint64_t>(rows.number(0, 0)), .event = rows.number(0, 1)};
-    co_return FeedPage{{}, now.text()};
+    feed_known_ = std::max(feed_known_, now.xid);
+    if (cursor == kFeedNow) co_return FeedPage{{}, now.text()};
+    if (at.xid > now.xid) co_return fail(cursor_ahead(cursor));
   }
-  STINT_CO_TRY(Cursor at, read_place(cursor));
   Parameters parameters;
   parameters.text(std::to_string(at.xid)).number(at.event).number(std::int64_t{most});
   STINT_CO_TRY(const PostgresRows rows, co_await read(query::feed, std::move(parameters)));
@@ -608,7 +624,7 @@ Task<Result<FeedPage>> PostgresStore::feed(std::string cursor, std::uint32_t mos
 }
 
 Task<Result<std::vector<Why>>> PostgresStore::why(std::string id) {
-  STINT_CO_TRY(const PostgresRows rows, co_await read(query::why, Parameters().text(id)));
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::why, expect(Parameters().text(id))));
   std::vector<Why> reasons;
   for (int row = 0; row < rows.size(); ++row) {
     reasons.push_back({rows.text(row, 0), rows.text(row, 1), rows.time(row, 2)});
@@ -642,6 +658,16 @@ Task<Result<Stats>> PostgresStore::stats() {
   co_return stats;
 }
 
+Task<Result<std::vector<QueueState>>> PostgresStore::queues() {
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::queues, {}));
+  std::vector<QueueState> found;
+  for (int row = 0; row < rows.size(); ++row) {
+    found.push_back({rows.text(row, 0), static_cast<std::uint64_t>(rows.number(row, 1)),
+                     static_cast<std::uint64_t>(rows.number(row, 2))});
+  }
+  co_return found;
+}
+
 Task<Result<std::vector<Spent>>> PostgresStore::spent(WallTime since) {
   STINT_CO_TRY(const PostgresRows rows, co_await read(query::spent, Parameters().time(since)));
   std::vector<Spent> found;
@@ -655,9 +681,10 @@ Task<Result<std::vector<Spent>>> PostgresStore::spent(WallTime since) {
   co_return found;
 }
 
-Task<Result<std::uint64_t>> PostgresStore::prune(WallTime before, std::uint32_t most) {
-  STINT_CO_TRY(const std::int64_t forgotten,
-               co_await write_number(query::prune, Parameters().time(before).number(std::int64_t{most})));
+Task<Result<std::uint64_t>> PostgresStore::prune(Duration older_than, std::uint32_t most) {
+  STINT_CO_TRY(
+      const std::int64_t forgotten,
+      co_await write_number(query::prune, expect(Parameters().number(to_ms(older_than)).number(std::int64_t{most}))));
   co_return static_cast<std::uint64_t>(forgotten);
 }
 
@@ -708,6 +735,13 @@ Task<Result<std::vector<RunRecord>>> PostgresStore::dump(RunNumber after, std::u
     if (place == places.end()) continue;  // it came meanwhile
     STINT_CO_TRY(Event event, read_event(events, row));
     records[place->second].events.push_back(std::move(event));
+  }
+  STINT_CO_TRY(const PostgresRows families, co_await read(query::dump_families, range()));
+  for (int row = 0; row < families.size(); ++row) {
+    const auto place = places.find(families.number(row, 0));
+    if (place == places.end()) continue;
+    const Use used{.tokens = families.number(row, 2), .money_micros = families.number(row, 3)};
+    records[place->second].families.push_back({.head = families.text(row, 1), .used = used});
   }
   STINT_CO_TRY(const PostgresRows chunks, co_await read(query::dump_output, range()));
   for (int row = 0; row < chunks.size(); ++row) {

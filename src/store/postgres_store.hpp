@@ -1,5 +1,6 @@
 /// The store of a fleet, in PostgreSQL 13 or newer: for all processes of all machines. What a call does is one function
-/// of the database (sql/postgres/0002_functions.sql), in one transaction, by the database's own clock.
+/// of the database (sql/postgres/0002_functions.sql), in one transaction, by the store's clock: the database's, made up
+/// for its jumps, which whoever ticks sees by its own clock (docs/decisions/0020). No host's wall clock is asked.
 ///
 /// Five connections, made when they are needed and again when they were lost: one to write, one to claim, so that the
 /// next runs are claimed while the ends of the last are written, one to look, one for beats alone, so that nothing else
@@ -16,9 +17,10 @@ namespace stint::store {
 class PostgresStore final : public Store {
  public:
   static constexpr int kServerMin = 13;
-  static constexpr std::int64_t kBatchMax = 1000;          // runs woken or expired in one step
-  static constexpr int kBuriedMax = 100;                   // workers buried by one tick()
-  static constexpr Duration kFar = std::chrono::hours(1);  // no lease is given for longer
+  static constexpr std::int64_t kBatchMax = 1000;              // runs woken or expired in one step
+  static constexpr int kBuriedMax = 100;                       // workers buried by one tick()
+  static constexpr Duration kFar = std::chrono::hours(1);      // no lease is given for longer
+  static constexpr Duration kJump = std::chrono::seconds(10);  // of the database's clock; less is taken for time
 
   /// Connects, makes the tables or brings them up to date. `denied`: the server is too old, the tables were made by a
   /// newer Stint, or we may not.
@@ -27,7 +29,8 @@ class PostgresStore final : public Store {
 
   Task<Result<>> define(std::vector<AgentEntry> agents) override;
   Task<Result<>> resize(std::string limit, std::optional<std::uint32_t> capacity) override;
-  Task<Result<>> pause(std::string limit, std::optional<WallTime> until) override;
+  Task<Result<>> configure(std::map<std::string, std::uint32_t> capacities, std::vector<std::string> agents) override;
+  Task<Result<>> pause(std::string limit, std::optional<Duration> length) override;
   Task<Result<std::uint64_t>> resume(std::string limit) override;
   Task<Result<std::vector<LimitState>>> limits() override;
   Task<Result<WorkerNumber>> enrol(std::string label) override;
@@ -49,17 +52,24 @@ class PostgresStore final : public Store {
   Task<Result<bool>> note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
                           std::string data) override;
   Task<Result<bool>> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string text) override;
+  Task<Result<bool>> answered(WorkerNumber worker, RunNumber run, std::int64_t fence) override;
+  Task<Result<std::optional<std::vector<FamilyUse>>>> report(WorkerNumber worker, RunNumber run, std::int64_t fence,
+                                                             Use so_far) override;
   Task<Result<Ticked>> tick() override;
   Task<Result<std::uint64_t>> wait(std::uint64_t seen, Duration most) override;
   Task<Result<std::optional<Run>>> find(std::string id) override;
   Task<Result<std::vector<Run>>> list(Filter filter) override;
+  Task<Result<std::vector<Run>>> with_key(std::string agent, std::string key) override;
+  Task<Result<std::vector<FamilyUse>>> used(std::vector<std::string> heads) override;
   Task<Result<std::vector<Event>>> events(std::string id, std::int64_t after, std::uint32_t most) override;
   Task<Result<FeedPage>> feed(std::string cursor, std::uint32_t most) override;
   Task<Result<std::vector<Why>>> why(std::string id) override;
   Task<Result<Output>> output(std::string id) override;
   Task<Result<Stats>> stats() override;
+  Task<Result<std::vector<QueueState>>> queues() override;
   Task<Result<std::vector<Spent>>> spent(WallTime since) override;
-  Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) override;
+  Task<Result<std::uint64_t>> prune(Duration older_than, std::uint32_t most) override;
+  Task<Result<std::uint64_t>> prune_if_due(Duration keep, Duration every, std::uint32_t most) override;
   Task<Result<std::vector<AgentEntry>>> agents() override;
   Task<Result<std::vector<RunRecord>>> dump(RunNumber after, std::uint32_t most) override;
   Task<Result<std::uint64_t>> load(std::vector<RunRecord> records) override;
@@ -90,6 +100,20 @@ class PostgresStore final : public Store {
     Duration trusted_from{};
   };
   [[nodiscard]] bool trusts_leases(WallTime database_now);
+  /// The store's clock as it was seen last, and how far it is from that by our own.
+  struct Sight {
+    WallTime store{};
+    Duration ours{}, error{};  ///< ours when it was seen, and by how much that may be wrong
+    std::int64_t moved = 0;
+  };
+  /// Looks at the clocks; makes up for a jump of the database's. When that was: its wall time.
+  Task<Result<WallTime>> look_at_clock();
+  /// Where the store's clock should be now; none: it was not seen yet.
+  [[nodiscard]] std::optional<std::int64_t> expected_ms() const;
+  Parameters& expect(Parameters& parameters) const {
+    return parameters.late([this] { return expected_ms(); });
+  }
+  [[nodiscard]] Parameters expect(Parameters&& parameters) const { return std::move(expect(parameters)); }
   /// After a long sleep others may have taken a worker's runs: nothing of it is sent before a beat has told.
   [[nodiscard]] PostgresLane::Guard while_leased(WorkerNumber worker) const;
   void renew(WorkerNumber worker, Duration asked_at) { leases_[worker] = asked_at + options_.lease; }
@@ -108,6 +132,8 @@ class PostgresStore final : public Store {
   Semaphore listeners_{"postgres listening", 1};
   Bell bell_;
   Clocks clocks_;
+  std::optional<Sight> sight_;
+  std::uint64_t feed_known_ = 0;             // transactions up to this one may have been told of
   std::map<WorkerNumber, Duration> leases_;  // of those that were enrolled or have beaten here: until when, since boot
   std::int64_t words_ = 0;
   std::map<WorkerNumber, Claims> claims_;  // of the workers that claimed here

@@ -57,8 +57,7 @@ class Cluster {
       co_return co_await connection->run_script(std::string(query::stand_still));
     };
     scope.spawn(make());
-    reactor.run(scope);
-    if (scope.error()) ADD_FAILURE() << scope.error()->describe();
+    if (const Result<> made = reactor.run(scope); !made) ADD_FAILURE() << made.error().describe();
   }
   ~Cluster() {
     if (pooler_ != 0) blocking_end_pooler();
@@ -80,9 +79,7 @@ class Cluster {
       co_return Result<>();
     };
     scope.spawn(body());
-    reactor.run(scope);
-    if (scope.error()) return fail(*scope.error());
-    return {};
+    return reactor.run(scope);
   }
 
   const std::string prefix_ = "stint_test_" + std::to_string(::getpid()) + "_";
@@ -106,9 +103,9 @@ PostgresWorld::PostgresWorld(bool pooled)
     : database_(Cluster::blocking_get().make_database()), url_(Cluster::blocking_get().url(database_)) {
   std::string url = url_;
   if (pooled) url = url_through(Cluster::blocking_get().blocking_pooler()) + " port=" + std::to_string(kPoolerPort);
-  store_ = run(open_when_up(reactor(), url, options())).value();
   admin_ = connect();
-  advance(0s);
+  tell_time();
+  store_ = run(open_when_up(reactor(), url, options())).value();
 }
 
 PostgresWorld::~PostgresWorld() {
@@ -117,19 +114,12 @@ PostgresWorld::~PostgresWorld() {
   Cluster::blocking_get().drop_database(database_);
 }
 
-void PostgresWorld::advance(Duration by) {
-  now_ += std::chrono::ceil<std::chrono::milliseconds>(by);
-  sql(query::set_clock, Parameters().number(now_.count()));
-}
-
-void PostgresWorld::jump(Duration by) {
-  jumped_ += by;
-  advance(by);
-}
+void PostgresWorld::tell_time() { sql(query::set_clock, Parameters().number(domain::to_unix_ms(now()))); }
 
 PostgresOptions PostgresWorld::options() {
   PostgresOptions options;
-  options.since_boot = [this] { return now_ - jumped_ + asleep_; };
+  options.since_boot = [this] { return clocks().elapsed() + asleep_; };
+  options.elapsed = options.since_boot;
   return options;
 }
 

@@ -16,8 +16,6 @@ class PostgresWorld final : public World {
   ~PostgresWorld() override;
 
   PostgresStore& store() override { return *store_; }
-  WallTime now() override { return WallTime(now_); }
-  void advance(Duration by) override;
   void kill(WorkerNumber) override;
 
   [[nodiscard]] const std::string& url() const noexcept { return url_; }
@@ -29,8 +27,6 @@ class PostgresWorld final : public World {
   static constexpr const char* kPooler = "/usr/sbin/pgbouncer";
   /// As the store has them: its own clock goes with the database's, except in a jump.
   PostgresOptions options();
-  /// The database's clock is set to another time, which is not how time passes.
-  void jump(Duration by);
   /// Time passes for the machine of the store alone.
   void sleep(Duration by) { asleep_ += by; }
   std::unique_ptr<PostgresConnection> connect() { return run(PostgresConnection::open(reactor(), url_)).value(); }
@@ -39,11 +35,13 @@ class PostgresWorld final : public World {
   PostgresRows sql(std::string_view text, const Parameters& parameters = {}) { return sql(*admin_, text, parameters); }
   void script(std::string_view text);
   PostgresConnection& admin() { return *admin_; }
+  [[nodiscard]] bool is_local() const override { return false; }
 
  private:
+  void tell_time() override;
+
   std::string database_, url_;
-  std::chrono::milliseconds now_{1'800'000'000'000};
-  Duration jumped_{}, asleep_{};
+  Duration asleep_{};
   std::unique_ptr<PostgresStore> store_;
   std::unique_ptr<PostgresConnection> admin_;
 };

@@ -56,6 +56,11 @@ std::string contradiction(const RunRecord& record) {
     return "it is " + std::string(to_string(run.state)) + " and waits: " + std::string(to_string(run.hold));
   }
   if (run.tokens < 0 || run.money_micros < 0) return "it used less than nothing";
+  for (const FamilyUse& family : record.families) {
+    if (!domain::is_run_id(family.head))
+      return "it draws on the budget of '" + family.head + "', which is no id of a run";
+    if (family.used.tokens < 0 || family.used.money_micros < 0) return "its family used less than nothing";
+  }
   const std::uint64_t kept = record.output.head.size() + record.output.tail.size();
   if (kept > record.output.bytes) return "more output is kept than was written";
   if (record.output.head.size() > kOutputHeadMax || record.output.tail.size() > kOutputTailMax) {

@@ -1,9 +1,11 @@
 /// What a store on one machine keeps, row by row, without the rules: those are in ledger.hpp, once for all who keep
-/// rows themselves. Everything happens inside of one transaction, or where nobody else can look.
+/// rows themselves. Everything happens inside of one transaction, or where nobody else can look. Times are the store's
+/// (store_clock.hpp), but for deadlines, which are wall times.
 #pragma once
 
 #include "domain/gate.hpp"
 #include "store/store.hpp"
+#include "store/store_clock.hpp"
 
 #include <memory>
 
@@ -38,16 +40,27 @@ using SetNumber = std::int64_t;
 /// Of a set, by their numbers; with weights.
 using Members = std::vector<std::pair<GateNumber, std::uint32_t>>;
 
+/// How long budgets of an agent's ready runs have stood still, because a limit of the agent was paused.
+struct Standstill {
+  Duration total{};               ///< up to `since`
+  bool paused = false;            ///< from `since` on a limit is paused, …
+  std::optional<WallTime> until;  ///< … until then; none: until it is resumed
+  WallTime since{};
+  AwakeTime since_awake{};
+};
+
 struct AgentRow {
   AgentNumber number = 0;  ///< 0: not there yet
   AgentEntry entry;        ///< but not its limits: they are the set's
   SetNumber set = 0;
+  Standstill standstill;
 };
 
 struct GateRow {
   GateNumber number = 0;
   std::string name;
   std::optional<std::uint32_t> capacity;
+  std::optional<std::uint32_t> configured;  ///< what a configuration said last
   bool paused = false;
   std::optional<WallTime> paused_until;  ///< none although paused: until somebody resumes it
   std::optional<std::uint32_t> ramp;
@@ -78,21 +91,25 @@ struct Queue {
   std::int64_t rank = 0;  ///< of the first
 };
 
-/// What one attempt used.
-struct Spending {
-  std::int64_t tokens = 0, money_micros = 0;
+using FamilyNumber = std::int64_t;
+struct FamilyRow {
+  FamilyNumber number = 0;
+  FamilyUse sum;
 };
 
 struct RunRow {
-  Run run;  ///< but neither input nor result
+  Run run;  ///< but neither input nor result, nor when it expires
   AgentNumber agent = 0;
   RunNumber parent = 0;
   std::int64_t rank = 0;
   std::optional<Duration> budget, budget_left;
-  std::optional<WallTime> budget_until;
+  std::optional<AwakeTime> budget_until;
+  /// The run is ready, and `budget_until` a time of its agent's clock, which stands still while a limit is paused.
+  bool by_agents_clock = false;
   std::string parked_on;  ///< a limit
   SetNumber set = 0;      ///< with which it was claimed last; 0: it holds nothing
   std::optional<WorkerNumber> kept_for;
+  Use reported;  ///< by the running attempt; counted already
 };
 
 struct EventRow {
@@ -106,6 +123,17 @@ struct EventRow {
   WallTime at{};
 };
 
+/// Of a claim: what a run must outlast.
+struct Moment {
+  WallTime wall{};
+  AwakeTime drawn{};  ///< of the agent's clock
+};
+/// When something is due next, by each clock. None: nothing is.
+struct NextDue {
+  std::optional<WallTime> asleep, deadline;
+  std::optional<AwakeTime> budget;  ///< of runs that are not ready
+};
+
 class Rows {
  public:
   Rows() = default;
@@ -116,7 +144,8 @@ class Rows {
   virtual Result<Loan<const AgentRow>> agent(std::string_view name) = 0;
   virtual Result<Loan<const AgentRow>> agent(AgentNumber number) = 0;
   virtual Result<std::vector<Loan<const AgentRow>>> agents() = 0;  ///< by name
-  virtual Result<> put(AgentRow& agent) = 0;
+  virtual Result<> put(AgentRow& agent) = 0;                       ///< but not its standstill
+  virtual Result<> put(AgentNumber agent, const Standstill& standstill) = 0;
   virtual Result<SetNumber> make_set(const Members& members) = 0;
   virtual Result<std::vector<SetNumber>> sets_with(GateNumber gate) = 0;
 
@@ -130,7 +159,10 @@ class Rows {
 
   virtual Result<WorkerNumber> add_worker(const std::string& label, WallTime now) = 0;
   virtual Result<Loan<const WorkerRow>> worker(WorkerNumber number) = 0;
+  /// A dead one is removed: nothing is left of it but its number, which is never used again.
   virtual Result<> put(const WorkerRow& worker) = 0;
+  /// Removes what dead workers may have left, in the rows and beside them.
+  virtual Result<> sweep_workers() = 0;
   /// It lives, as its own beat says.
   virtual Result<> renew(WorkerNumber number, WallTime now) = 0;
   /// Its lease is over, whatever its row says.
@@ -142,15 +174,19 @@ class Rows {
   virtual Result<Loan<RunRow>> run(std::string_view id) = 0;
   virtual Result<Loan<RunRow>> run_of_key(AgentNumber agent, std::string_view key) = 0;
   /// By rank. Here and below: without those that another living worker than `by` keeps.
-  virtual Result<std::vector<Loan<RunRow>>> ready(AgentNumber agent, WorkerNumber by, WallTime now,
-                                                  std::size_t most) = 0;
+  virtual Result<std::vector<Loan<RunRow>>> ready(AgentNumber agent, WorkerNumber by, Moment now, std::size_t most) = 0;
   virtual Result<std::vector<Loan<RunRow>>> owned(WorkerNumber worker) = 0;
   virtual Result<Loan<RunRow>> head_of(std::string_view session) = 0;  ///< the oldest unfinished
   virtual Result<std::vector<RunNumber>> children(RunNumber parent) = 0;
   virtual Result<std::vector<Loan<RunRow>>> parked_on(std::string_view limit) = 0;
   virtual Result<std::vector<Loan<RunRow>>> asleep(WallTime until, std::size_t most) = 0;
-  virtual Result<std::vector<Loan<RunRow>>> expiring(WallTime until, std::size_t most) = 0;
-  virtual Result<std::optional<WallTime>> next_due() = 0;
+  /// Here and below: of those that can still expire.
+  virtual Result<std::vector<Loan<RunRow>>> past_deadline(WallTime wall, std::size_t most) = 0;
+  virtual Result<std::vector<Loan<RunRow>>> past_budget(AwakeTime until, std::size_t most) = 0;  ///< but not the ready
+  /// Of the ready: the agents that have runs with a budget that has begun, each with the first that ends.
+  virtual Result<std::vector<std::pair<AgentNumber, AwakeTime>>> ready_budgets() = 0;
+  virtual Result<std::vector<Loan<RunRow>>> ready_past_budget(AgentNumber agent, AwakeTime until, std::size_t most) = 0;
+  virtual Result<NextDue> next_due() = 0;
   virtual Result<bool> has_queued(AgentNumber agent, std::size_t least) = 0;
   virtual Result<bool> has_ready(AgentNumber agent, WorkerNumber by) = 0;
   virtual Result<bool> has_ready(AgentNumber agent) = 0;  ///< for whomever: also a kept one
@@ -163,11 +199,22 @@ class Rows {
   virtual Result<std::string> input(RunNumber run) = 0;
   virtual Result<> put_result(RunNumber run, std::string result) = 0;
   virtual Result<> add_event(EventRow&& event) = 0;
-  virtual Result<> add_spent(AgentNumber agent, WallTime now, const Spending& spending) = 0;
+  virtual Result<> add_spent(AgentNumber agent, WallTime now, const Use& use) = 0;
   virtual Result<> add_output(RunNumber run, std::string_view text) = 0;
   virtual Result<> put_output(RunNumber run, const Output& output) = 0;  ///< there was none
   virtual Result<std::vector<RunNumber>> finished_before(WallTime time, std::size_t most) = 0;
+  /// With all that belongs to it. A family goes with the last of its runs.
   virtual Result<> forget(RunNumber run) = 0;
+
+  virtual Result<std::optional<FamilyRow>> family(std::string_view head) = 0;
+  virtual Result<FamilyRow> make_family(const FamilyUse& sum) = 0;
+  virtual Result<> join(FamilyNumber family, RunNumber run) = 0;
+  virtual Result<std::vector<FamilyRow>> families_of(RunNumber run) = 0;  ///< by head
+  virtual Result<> add_use(FamilyNumber family, const Use& more) = 0;
+
+  /// When a prune found nothing more to forget.
+  virtual Result<std::optional<WallTime>> pruned_at() = 0;
+  virtual Result<> put_pruned_at(WallTime at) = 0;
 };
 
 }  // namespace stint::store

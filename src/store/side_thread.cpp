@@ -9,8 +9,7 @@ SideThread::SideThread() {
 }
 
 SideThread::~SideThread() {
-  end_ = true;
-  reactor_->post(nudge_);
+  reactor_->post(end_);
   thread_.join();
 }
 
@@ -21,7 +20,7 @@ void SideThread::blocking_live() {
     reactor_ = &reactor;
   }
   ready_.notify_one();
-  reactor.run_until([this] { return end_.load(); });
+  reactor.run_until([this] { return end_.reached; });
 }
 
 }  // namespace stint::store

@@ -4,7 +4,6 @@
 
 #include "stint/asio.hpp"
 
-#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -21,13 +20,14 @@ class SideThread {
   Reactor& reactor() noexcept { return *reactor_; }
 
  private:
-  struct Nudge final : Runnable {
-    void run() noexcept override {}
+  /// Told to the thread by a post, not by a flag: a thread that saw the flag first would be gone before the post.
+  struct End final : Runnable {
+    void run() noexcept override { reached = true; }
+    bool reached = false;
   };
   void blocking_live();
 
-  std::atomic<bool> end_ = false;
-  Nudge nudge_;
+  End end_;
   std::mutex mutex_;
   std::condition_variable ready_;
   Reactor* reactor_ = nullptr;  // lives on the thread

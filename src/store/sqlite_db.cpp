@@ -1,8 +1,10 @@
 #include "store/sqlite_db.hpp"
 
+#include "os/owner.hpp"
 #include "store_sql_sqlite.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <sqlite3.h>
 
 namespace stint::store {
@@ -23,25 +25,41 @@ void Database::CloseStatement::operator()(sqlite3_stmt* statement) const noexcep
 
 Error Database::error(std::string_view doing) const {
   const int code = database_ ? sqlite3_extended_errcode(database_.get()) : SQLITE_NOMEM;
-  const std::string what =
-      path_ + ": " + std::string(doing) + ": " + (database_ ? sqlite3_errmsg(database_.get()) : "out of memory");
+  // A statement is for who mends Stint; a person whose disk is full has no use for it.
+  const std::string what = path_ + ": " + (database_ ? sqlite3_errmsg(database_.get()) : "out of memory");
+  const std::string at = path_ + ": " + std::string(doing) + what.substr(path_.size());
+  switch (database_ ? sqlite3_system_errno(database_.get()) : 0) {  // SQLite's own words hide these
+    case EMFILE:
+    case ENFILE:
+      if ((code & 0xFF) != SQLITE_CANTOPEN) break;
+      return {Errc::exhausted, Retry::safe, what + ": no file descriptor is left. Raise `ulimit -n`"};
+    case ENOSPC:
+    case EDQUOT:
+      if ((code & 0xFF) != SQLITE_IOERR) break;
+      return {Errc::exhausted, Retry::unknown, path_ + ": the disk is full. Make room on it"};
+    default: break;
+  }
   switch (code & 0xFF) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return {Errc::unavailable, Retry::safe, what + ". Another program holds it; end that, or wait"};
-    case SQLITE_FULL: return {Errc::exhausted, Retry::safe, what + ". Make room on the disk"};
+    case SQLITE_FULL: return {Errc::exhausted, Retry::safe, path_ + ": the disk is full. Make room on it"};
     case SQLITE_NOMEM: return {Errc::exhausted, Retry::safe, what};
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-    case SQLITE_CANTOPEN: return {Errc::denied, what + ". Make the file and its directory writable for you"};
+    case SQLITE_CANTOPEN: {
+      const std::string owner = os::foreign_owner(path_);
+      if (!owner.empty()) return {Errc::denied, what + ". It belongs to " + owner + ": use it as that user"};
+      return {Errc::denied, what + ". Make the file and its directory writable for you"};
+    }
     case SQLITE_NOTADB:
       return {Errc::failed,
               path_ + " is no database of Stint. Move it away, and a new one is made; or put a copy back"};
     case SQLITE_CORRUPT:
       return {Errc::failed, what + ". It is damaged: move it away to begin anew, or put a copy back"};
     case SQLITE_IOERR: return {Errc::failed, Retry::unknown, what};
-    case SQLITE_CONSTRAINT: return {Errc::conflict, what};
-    default: return {Errc::failed, what};
+    case SQLITE_CONSTRAINT: return {Errc::conflict, at};
+    default: return {Errc::failed, at};
   }
 }
 

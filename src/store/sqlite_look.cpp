@@ -1,4 +1,5 @@
 // Those members of SqliteRows that only look.
+#include "store/brief_text.hpp"
 #include "store/sqlite_rows.hpp"
 #include "store/words.hpp"
 #include "store_sql_sqlite.hpp"
@@ -32,7 +33,7 @@ Result<Event> read_event(const Query& query) {
 
 }  // namespace
 
-Result<std::optional<Run>> SqliteRows::find(const std::string& id) {
+Result<std::optional<RunRow>> SqliteRows::find(const std::string& id) {
   if (id.empty()) return std::nullopt;
   Query query(database_, query::by_prefix);
   query.bind(1, id).bind(2, id + '\x7f');
@@ -42,7 +43,7 @@ Result<std::optional<Run>> SqliteRows::find(const std::string& id) {
   if (rows.size() > 1 && run.id != id) return fail(Errc::invalid, "more than one run begins with '" + id + "'");
   STINT_TRY(run.input, input(run.number));
   STINT_TRY(run.result, result(run.number));
-  return std::move(run);
+  return std::move(*rows.front());
 }
 
 /// Whether runs of these states are better found through their own indexes than by going back through all.
@@ -58,17 +59,17 @@ Result<bool> SqliteRows::are_few(const std::vector<RunState>& states) {
   return queued <= kFewQueued;
 }
 
-Result<std::vector<Run>> SqliteRows::list(const Filter& filter) {
+Result<std::vector<RunRow>> SqliteRows::list(const Filter& filter) {
   std::optional<AgentNumber> agent_number;
   if (!filter.agent.empty()) {
     STINT_TRY(const Loan<const AgentRow> row, agent(filter.agent));
-    if (!row) return std::vector<Run>();
+    if (!row) return std::vector<RunRow>();
     agent_number = row->number;
   }
   std::optional<RunNumber> parent;
   if (!filter.parent.empty()) {
     STINT_TRY(const Loan<const RunRow> row, run(filter.parent));
-    if (!row) return std::vector<Run>();
+    if (!row) return std::vector<RunRow>();
     parent = row->run.number;
   }
   STINT_TRY(const bool few, are_few(filter.states));
@@ -79,10 +80,31 @@ Result<std::vector<Run>> SqliteRows::list(const Filter& filter) {
   query.bind(4, filter.before).bind(5, std::int64_t{filter.most});
   if (parent) query.bind(6, *parent);
   STINT_TRY(const std::vector<Loan<RunRow>> rows, read_all(query));
-  std::vector<Run> runs;
+  std::vector<RunRow> runs;
   for (const Loan<RunRow>& row : rows) {
-    Run& run = runs.emplace_back(std::move(row->run));
+    Run& run = runs.emplace_back(std::move(*row)).run;
     if (!filter.texts) continue;
+    STINT_TRY(std::string whole_input, input(run.number));
+    run.input = brief_text(std::move(whole_input), kBriefInput, filter.text_bytes_max);
+    STINT_TRY(std::string whole_result, result(run.number));
+    run.result = brief_text(std::move(whole_result), kBriefResult, filter.text_bytes_max);
+  }
+  return runs;
+}
+
+Result<std::vector<RunRow>> SqliteRows::with_key(const std::string& of, const std::string& key) {
+  std::vector<RunRow> runs;
+  std::optional<AgentNumber> number;
+  if (!of.empty()) {
+    STINT_TRY(const Loan<const AgentRow> row, agent(of));
+    if (!row) return runs;
+    number = row->number;
+  }
+  Query query(database_, query::with_key);
+  query.bind(1, key).bind(2, number);
+  STINT_TRY(const std::vector<Loan<RunRow>> rows, read_all(query));
+  for (const Loan<RunRow>& row : rows) {
+    Run& run = runs.emplace_back(std::move(*row)).run;
     STINT_TRY(run.input, input(run.number));
     STINT_TRY(run.result, result(run.number));
   }
@@ -109,12 +131,15 @@ Result<std::vector<Event>> SqliteRows::events_of(const Run& run, std::int64_t af
 }
 
 Result<FeedPage> SqliteRows::feed(const std::string& cursor, std::uint32_t most) {
-  if (cursor == kFeedNow) {
+  const auto newest = [this]() -> Result<std::int64_t> {
     Query last(database_, query::last_event);
-    FeedPage page;
-    if (last.next()) page.cursor = std::to_string(last.number(0));
+    const std::int64_t number = last.next() ? last.number(0) : 0;
     STINT_CHECK(last.end());
-    return page;
+    return number;
+  };
+  if (cursor == kFeedNow) {
+    STINT_TRY(const std::int64_t now, newest());
+    return FeedPage{{}, std::to_string(now)};
   }
   STINT_TRY(const std::int64_t after, read_cursor(cursor));
   FeedPage page;
@@ -128,6 +153,10 @@ Result<FeedPage> SqliteRows::feed(const std::string& cursor, std::uint32_t most)
     page.events.push_back(std::move(event));
   }
   STINT_CHECK(query.end());
+  if (page.events.empty()) {
+    STINT_TRY(const std::int64_t now, newest());
+    if (after > now) return fail(cursor_ahead(cursor));
+  }
   return page;
 }
 
@@ -161,6 +190,7 @@ Result<std::optional<std::int64_t>> SqliteRows::place(const std::string& id, std
   if (row->run.state != RunState::queued || row->run.hold != Hold::none) return std::nullopt;
   Query query(database_, query::place);
   query.bind(1, row->agent).bind(2, row->rank).bind(3, row->run.number).bind(4, most);
+  query.bind(5, std::int64_t{row->kept_for ? 1 : 0});
   std::optional<std::int64_t> place;
   if (query.next()) place = query.number(0);
   STINT_CHECK(query.end());
@@ -187,6 +217,17 @@ Result<Stats> SqliteRows::stats() {
   return stats;
 }
 
+Result<std::vector<QueueState>> SqliteRows::queues() {
+  Query query(database_, query::queues);
+  std::vector<QueueState> found;
+  while (query.next()) {
+    found.push_back(
+        {query.text(0), static_cast<std::uint64_t>(query.number(1)), static_cast<std::uint64_t>(query.number(2))});
+  }
+  STINT_CHECK(query.end());
+  return found;
+}
+
 Result<std::vector<Spent>> SqliteRows::spent(WallTime since) {
   Query query(database_, query::spent);
   query.bind(1, day_of(since));
@@ -202,24 +243,20 @@ Result<std::vector<Spent>> SqliteRows::spent(WallTime since) {
   return found;
 }
 
-Result<std::vector<RunRecord>> SqliteRows::dump(RunNumber after, std::uint32_t most) {
+Result<std::vector<std::pair<RunRow, RunRecord>>> SqliteRows::dump(RunNumber after, std::uint32_t most) {
   Query query(database_, query::dump);
   query.bind(1, after).bind(2, std::int64_t{most});
   STINT_TRY(const std::vector<Loan<RunRow>> rows, read_all(query));
-  std::vector<RunRecord> records;
-  for (const Loan<RunRow>& row : rows) {
-    RunRecord record;
-    record.run = std::move(row->run);
-    record.rank = row->rank;
-    record.budget = row->budget;
-    record.budget_left = row->budget_left;
-    record.budget_until = row->budget_until;
-    record.parked_on = std::move(row->parked_on);
-    STINT_TRY(record.run.input, input(record.run.number));
-    STINT_TRY(record.run.result, result(record.run.number));
-    STINT_TRY(record.events, events_of(record.run, 0, -1));
-    STINT_TRY(record.output, output_of(record.run.number));
-    records.push_back(std::move(record));
+  std::vector<std::pair<RunRow, RunRecord>> records;
+  for (const Loan<RunRow>& loan : rows) {
+    auto& [row, record] = records.emplace_back(std::move(*loan), RunRecord());
+    Run& run = row.run;
+    STINT_TRY(run.input, input(run.number));
+    STINT_TRY(run.result, result(run.number));
+    STINT_TRY(const std::vector<FamilyRow> families, families_of(run.number));
+    for (const FamilyRow& family : families) record.families.push_back(family.sum);
+    STINT_TRY(record.events, events_of(run, 0, -1));
+    STINT_TRY(record.output, output_of(run.number));
   }
   return records;
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <span>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace stint::store {
@@ -18,11 +19,19 @@ using domain::Stop;
 using std::chrono::milliseconds;
 namespace query = sqlite::query;
 
-constexpr unsigned kLeaseMode = 0600;
+constexpr unsigned kLeaseMode = 0600, kLeasesMode = 0700;
 constexpr std::size_t kEventsAtOnce = 16;  // as many as `add_events` takes
 
 std::string_view hold_text(Hold hold) { return hold == Hold::none ? std::string_view() : to_string(hold); }
 std::string_view stop_text(Stop stop) { return stop == Stop::none ? std::string_view() : to_string(stop); }
+
+std::optional<AwakeTime> awake_time(std::optional<std::int64_t> ms) {
+  return ms ? std::optional(AwakeTime(milliseconds(*ms))) : std::nullopt;
+}
+std::int64_t number_of(AwakeTime time) { return time.time_since_epoch().count(); }
+std::optional<std::int64_t> number_of(std::optional<AwakeTime> time) {
+  return time ? std::optional(number_of(*time)) : std::nullopt;
+}
 
 std::unique_ptr<const AgentRow> read_agent(const Query& query) {
   auto row = std::make_unique<AgentRow>();
@@ -35,6 +44,12 @@ std::unique_ptr<const AgentRow> read_agent(const Query& query) {
   agent.entry.lost_max = static_cast<std::uint32_t>(query.number(5));
   agent.entry.backoff_base = milliseconds(query.number(6));
   agent.entry.backoff_cap = milliseconds(query.number(7));
+  Standstill& still = agent.standstill;
+  still.total = milliseconds(query.number(8));
+  still.paused = query.number(9) != 0;
+  still.until = query.time(10);
+  still.since = query.time(11).value_or(WallTime());
+  still.since_awake = AwakeTime(milliseconds(query.number(12)));
   return row;
 }
 
@@ -49,6 +64,7 @@ GateRow read_gate(const Query& query) {
   gate.turn_of = query.maybe(6);
   gate.last_turn_of = query.maybe(7);
   gate.turn_until = query.time(8).value_or(WallTime());
+  gate.configured = small(query.maybe(9));
   return gate;
 }
 
@@ -57,10 +73,10 @@ Result<std::vector<GateUse>> read_uses(Query& query) {
   while (query.next()) {
     GateUse use;
     use.gate = read_gate(query);
-    use.weight = static_cast<std::uint32_t>(query.number(9));
-    use.units = query.number(10);
-    use.runs = query.number(11);
-    use.shared = query.number(12) > 1;
+    use.weight = static_cast<std::uint32_t>(query.number(10));
+    use.units = query.number(11);
+    use.runs = query.number(12);
+    use.shared = query.number(13) > 1;
     uses.push_back(std::move(use));
   }
   STINT_CHECK(query.end());
@@ -115,6 +131,14 @@ Result<> SqliteRows::put(AgentRow& agent) {
   query.bind(4, std::int64_t{agent.entry.attempts_max}).bind(5, std::int64_t{agent.entry.lost_max});
   query.bind(6, to_ms(agent.entry.backoff_base)).bind(7, to_ms(agent.entry.backoff_cap));
   if (query.next()) agent.number = query.number(0);
+  return query.run();
+}
+
+Result<> SqliteRows::put(AgentNumber agent, const Standstill& standstill) {
+  agents_.clear();
+  Query query(database_, query::put_standstill);
+  query.bind(1, agent).bind(2, to_ms(standstill.total)).bind(3, std::int64_t{standstill.paused});
+  query.bind(4, standstill.until).bind(5, standstill.since).bind(6, number_of(standstill.since_awake));
   return query.run();
 }
 
@@ -194,7 +218,7 @@ Result<> SqliteRows::put(const GateRow& gate) {
   Query query(database_, query::put_gate);
   query.bind(1, gate.number).bind(2, wide(gate.capacity)).bind(3, std::int64_t{gate.paused});
   query.bind(4, gate.paused_until).bind(5, wide(gate.ramp)).bind(6, gate.turn_of).bind(7, gate.last_turn_of);
-  query.bind(8, gate.turn_until);
+  query.bind(8, gate.turn_until).bind(9, wide(gate.configured));
   return query.run();
 }
 
@@ -211,12 +235,19 @@ Result<WorkerNumber> SqliteRows::add_worker(const std::string& label, WallTime n
     STINT_CHECK(query.run());
   }
   // Before the commit: who sees the worker finds it locked.
-  STINT_TRY(os::Fd lease, os::open_shared_file(lease_path(number), kLeaseMode));
-  if (!os::try_lock_slot(lease.get()))
-    return fail(Errc::conflict, lease_path(number) + " is locked by another program");
+  STINT_TRY(os::Fd lease, take_lease(number));
   own_.insert_or_assign(number, std::move(lease));
+  enrolled_.push_back(number);
   STINT_CHECK(renew(number, now));
   return number;
+}
+
+Result<os::Fd> SqliteRows::take_lease(WorkerNumber worker) const {
+  const std::string path = lease_path(worker);
+  if (!os::file_identity(leases_)) ::mkdir(leases_.c_str(), kLeasesMode);  // else the next call says why it failed
+  STINT_TRY(os::Fd lease, os::open_shared_file(path, kLeaseMode));
+  if (os::try_lock_slot(lease.get())) return lease;
+  return fail(Errc::conflict, path + " is locked by another program. End that program");
 }
 
 Result<Loan<const WorkerRow>> SqliteRows::worker(WorkerNumber number) {
@@ -229,24 +260,32 @@ Result<Loan<const WorkerRow>> SqliteRows::worker(WorkerNumber number) {
 }
 
 Result<> SqliteRows::put(const WorkerRow& worker) {
-  Query query(database_, query::put_worker);
-  query.bind(1, worker.number).bind(2, to_string(worker.state));
-  STINT_CHECK(query.run());
-  if (worker.state != WorkerRow::State::dead) return {};
-  ::unlink(lease_path(worker.number).c_str());  // numbers are never used again
-  own_.erase(worker.number);
+  if (worker.state != WorkerRow::State::dead) {
+    Query query(database_, query::put_worker);
+    return query.bind(1, worker.number).bind(2, to_string(worker.state)).run();
+  }
+  Query query(database_, query::remove_worker);
+  STINT_CHECK(query.bind(1, worker.number).run());
+  buried_.push_back(worker.number);
   return {};
 }
 
+/// A lease file that was deleted is made anew: without it other processes take this one for dead.
 Result<> SqliteRows::renew(WorkerNumber number, WallTime now) {
-  if (const auto own = own_.find(number); own != own_.end()) os::say_written(own->second.get(), now);
+  const auto own = own_.find(number);
+  if (own == own_.end()) return {};
+  if (!os::file_identity(lease_path(number))) {
+    STINT_TRY(own->second, take_lease(number));
+  }
+  os::say_written(own->second.get(), now);
   return {};
 }
 
+/// Only a lock that is free, or no file at all, proves that a process is gone. Not being able to look proves nothing.
 Result<bool> SqliteRows::is_lapsed(WorkerNumber number, WallTime) {
   if (own_.contains(number)) return false;
-  const os::Fd lease = os::open_to_look(lease_path(number));
-  return !lease || os::try_lock_slot(lease.get());
+  STINT_TRY(const os::LockState lease, os::probe_lock(lease_path(number)));
+  return lease != os::LockState::held;
 }
 
 Result<std::vector<WorkerRow>> SqliteRows::workers() {
@@ -260,6 +299,23 @@ Result<std::vector<WorkerRow>> SqliteRows::workers() {
 Result<bool> SqliteRows::are_all_own() {
   STINT_TRY(const std::vector<WorkerRow> all, workers());
   return std::ranges::all_of(all, [this](const WorkerRow& worker) { return own_.contains(worker.number); });
+}
+
+Result<> SqliteRows::see_clock(const StoreClock& clock) {
+  StoreClock::Seen seen;
+  {
+    Query query(database_, query::clock);
+    if (query.next()) {
+      seen = {.wall = WallTime(milliseconds(query.number(5))),
+              .now = WallTime(milliseconds(query.number(6))),
+              .awake_now = AwakeTime(milliseconds(query.number(7)))};
+    }
+    STINT_CHECK(query.run());
+  }
+  if (!clock.is_stale(seen)) return {};
+  seen = clock.look();
+  Query query(database_, query::see_clock);
+  return query.bind(1, seen.wall).bind(2, seen.now).bind(3, number_of(seen.awake_now)).run();
 }
 
 Result<std::vector<WorkerState>> SqliteRows::worker_states(WallTime now) {
@@ -314,21 +370,22 @@ Result<Loan<RunRow>> SqliteRows::read_run(const Query& query) {
   run.error = query.text(15);
   run.not_before = query.time(16);
   row.budget_left = to_duration(query.maybe(17));
-  row.budget_until = query.time(18);
-  run.expires_at = query.time(19);
-  run.attempt = static_cast<std::uint32_t>(query.number(20));
-  run.lost = static_cast<std::uint32_t>(query.number(21));
-  run.fence = query.number(22);
-  run.seq = query.number(23);
-  run.unsafe = query.number(24) != 0;
-  run.worker = query.maybe(25);
-  row.set = query.number(26);
-  row.parked_on = query.text(27);
-  run.started_at = query.time(28);
-  run.finished_at = query.time(29);
-  run.tokens = query.number(30);
-  run.money_micros = query.number(31);
-  row.kept_for = query.maybe(32);
+  row.budget_until = awake_time(query.maybe(18));
+  row.by_agents_clock = run.state == RunState::queued && run.hold == Hold::none;
+  run.attempt = static_cast<std::uint32_t>(query.number(19));
+  run.lost = static_cast<std::uint32_t>(query.number(20));
+  run.fence = query.number(21);
+  run.seq = query.number(22);
+  run.unsafe = query.number(23) != 0;
+  run.worker = query.maybe(24);
+  row.set = query.number(25);
+  row.parked_on = query.text(26);
+  run.started_at = query.time(27);
+  run.finished_at = query.time(28);
+  run.tokens = query.number(29);
+  run.money_micros = query.number(30);
+  row.kept_for = query.maybe(31);
+  row.reported = {.tokens = query.number(32), .money_micros = query.number(33)};
   return lend_made(std::move(made));
 }
 
@@ -369,10 +426,10 @@ Result<Loan<RunRow>> SqliteRows::run_of_key(AgentNumber agent, std::string_view 
   return read_one(query);
 }
 
-Result<std::vector<Loan<RunRow>>> SqliteRows::ready(AgentNumber agent, WorkerNumber by, WallTime now,
-                                                    std::size_t most) {
+Result<std::vector<Loan<RunRow>>> SqliteRows::ready(AgentNumber agent, WorkerNumber by, Moment now, std::size_t most) {
   Query query(database_, query::ready);
-  query.bind(1, agent).bind(2, now).bind(3, static_cast<std::int64_t>(most)).bind(4, by);
+  query.bind(1, agent).bind(2, now.wall).bind(3, static_cast<std::int64_t>(most)).bind(4, by);
+  query.bind(5, number_of(now.drawn));
   return read_all(query);
 }
 
@@ -409,16 +466,38 @@ Result<std::vector<Loan<RunRow>>> SqliteRows::asleep(WallTime until, std::size_t
   return read_all(query);
 }
 
-Result<std::vector<Loan<RunRow>>> SqliteRows::expiring(WallTime until, std::size_t most) {
-  Query query(database_, query::expiring);
-  query.bind(1, until).bind(2, static_cast<std::int64_t>(most));
+Result<std::vector<Loan<RunRow>>> SqliteRows::past_deadline(WallTime wall, std::size_t most) {
+  Query query(database_, query::past_deadline);
+  query.bind(1, wall).bind(2, static_cast<std::int64_t>(most));
   return read_all(query);
 }
 
-Result<std::optional<WallTime>> SqliteRows::next_due() {
+Result<std::vector<Loan<RunRow>>> SqliteRows::past_budget(AwakeTime until, std::size_t most) {
+  Query query(database_, query::past_budget);
+  query.bind(1, number_of(until)).bind(2, static_cast<std::int64_t>(most));
+  return read_all(query);
+}
+
+Result<std::vector<std::pair<AgentNumber, AwakeTime>>> SqliteRows::ready_budgets() {
+  Query query(database_, query::ready_budgets);
+  std::vector<std::pair<AgentNumber, AwakeTime>> found;
+  while (query.next()) found.emplace_back(query.number(0), AwakeTime(milliseconds(query.number(1))));
+  STINT_CHECK(query.end());
+  return found;
+}
+
+Result<std::vector<Loan<RunRow>>> SqliteRows::ready_past_budget(AgentNumber agent, AwakeTime until, std::size_t most) {
+  Query query(database_, query::ready_past_budget);
+  query.bind(1, agent).bind(2, number_of(until)).bind(3, static_cast<std::int64_t>(most));
+  return read_all(query);
+}
+
+Result<NextDue> SqliteRows::next_due() {
   Query query(database_, query::next_due);
-  std::optional<WallTime> due;
-  if (query.next()) due = query.time(0);
+  NextDue due;
+  if (query.next()) {
+    due = {.asleep = query.time(0), .deadline = query.time(1), .budget = awake_time(query.maybe(2))};
+  }
   STINT_CHECK(query.run());
   return due;
 }
@@ -467,8 +546,8 @@ Result<Loan<RunRow>> SqliteRows::add(RunRow&& fresh, std::string input) {
     query.bind(4, row.parent == 0 ? std::nullopt : std::optional(row.parent)).bind_some(5, run.parent);
     query.bind_some(6, run.key).bind(7, to_string(run.on_crash)).bind(8, row.rank).bind(9, run.created_at);
     query.bind(10, run.deadline).bind(11, maybe_ms(row.budget)).bind(12, to_string(run.state));
-    query.bind_some(13, hold_text(run.hold)).bind(14, run.not_before).bind(15, run.expires_at);
-    query.bind(16, row.kept_for);
+    query.bind_some(13, hold_text(run.hold)).bind(14, run.not_before).bind(15, row.kept_for);
+    query.bind(16, number_of(row.budget_until));
     if (query.next()) run.number = query.number(0);
     STINT_CHECK(query.run());
   }
@@ -484,11 +563,12 @@ Result<> SqliteRows::put(const RunRow& row) {
   Query query(database_, query::put_run);
   query.bind(1, run.number).bind(2, to_string(run.state)).bind_some(3, hold_text(run.hold));
   query.bind_some(4, stop_text(run.stop)).bind_some(5, run.error).bind(6, run.not_before);
-  query.bind(7, maybe_ms(row.budget_left)).bind(8, row.budget_until).bind(9, run.expires_at);
-  query.bind(10, std::int64_t{run.attempt}).bind(11, std::int64_t{run.lost}).bind(12, run.fence).bind(13, run.seq);
-  query.bind(14, std::int64_t{run.unsafe}).bind(15, run.worker);
-  query.bind(16, row.set == 0 ? std::nullopt : std::optional(row.set)).bind_some(17, row.parked_on);
-  query.bind(18, run.started_at).bind(19, run.finished_at).bind(20, run.tokens).bind(21, run.money_micros);
+  query.bind(7, maybe_ms(row.budget_left)).bind(8, number_of(row.budget_until));
+  query.bind(9, std::int64_t{run.attempt}).bind(10, std::int64_t{run.lost}).bind(11, run.fence).bind(12, run.seq);
+  query.bind(13, std::int64_t{run.unsafe}).bind(14, run.worker);
+  query.bind(15, row.set == 0 ? std::nullopt : std::optional(row.set)).bind_some(16, row.parked_on);
+  query.bind(17, run.started_at).bind(18, run.finished_at).bind(19, run.tokens).bind(20, run.money_micros);
+  query.bind(21, row.reported.tokens).bind(22, row.reported.money_micros);
   return query.run();
 }
 
@@ -533,11 +613,11 @@ Result<> SqliteRows::write_events(std::size_t from, std::size_t count) {
   return query.run();
 }
 
-Result<> SqliteRows::add_spent(AgentNumber agent, WallTime now, const Spending& spending) {
+Result<> SqliteRows::add_spent(AgentNumber agent, WallTime now, const Use& use) {
   Spent& spent = spent_[{std::chrono::floor<std::chrono::days>(now), agent}];
   ++spent.runs;
-  spent.tokens += spending.tokens;
-  spent.money_micros += spending.money_micros;
+  spent.tokens += use.tokens;
+  spent.money_micros += use.money_micros;
   return {};
 }
 
@@ -564,6 +644,46 @@ Result<> SqliteRows::flush() {
   }
   events_.clear();
   return {};
+}
+
+void SqliteRows::begin_group() {
+  forget_kept();  // other processes may have written since
+  enrolled_.clear();
+  buried_.clear();
+  begin_step();
+}
+
+void SqliteRows::begin_step() {
+  enrolled_before_ = enrolled_.size();
+  buried_before_ = buried_.size();
+}
+
+void SqliteRows::undo_step() {
+  forget_kept();
+  agent_names_.clear();  // an agent that was rolled back leaves its number to another
+  give_up_leases(enrolled_before_);
+  buried_.resize(buried_before_);
+}
+
+void SqliteRows::end_group(bool committed) {
+  if (!committed) {
+    enrolled_before_ = buried_before_ = 0;
+    undo_step();
+    return;
+  }
+  for (const WorkerNumber worker : buried_) {
+    ::unlink(lease_path(worker).c_str());  // numbers are never used again
+    own_.erase(worker);
+  }
+}
+
+/// Under the gate: the number of a worker that was rolled back is given to the next one, of whatever process.
+void SqliteRows::give_up_leases(std::size_t from) {
+  for (std::size_t i = from; i < enrolled_.size(); ++i) {
+    ::unlink(lease_path(enrolled_[i]).c_str());
+    own_.erase(enrolled_[i]);
+  }
+  enrolled_.resize(from);
 }
 
 void SqliteRows::forget_kept() {
@@ -623,8 +743,9 @@ Result<std::vector<RunNumber>> SqliteRows::finished_before(WallTime time, std::s
 }
 
 Result<> SqliteRows::forget(RunNumber run) {
-  for (const std::string_view statement : {query::forget_run, query::forget_input, query::forget_result,
-                                           query::forget_output, query::forget_chunks, query::forget_events}) {
+  for (const std::string_view statement :
+       {query::forget_run, query::forget_input, query::forget_result, query::forget_output, query::forget_chunks,
+        query::forget_events, query::forget_families, query::leave_families}) {
     Query query(database_, statement);
     STINT_CHECK(query.bind(1, run).run());
   }

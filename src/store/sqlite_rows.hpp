@@ -22,6 +22,7 @@ class SqliteRows final : public Rows {
   Result<Loan<const AgentRow>> agent(AgentNumber number) override;
   Result<std::vector<Loan<const AgentRow>>> agents() override;
   Result<> put(AgentRow& agent) override;
+  Result<> put(AgentNumber agent, const Standstill& standstill) override;
   Result<SetNumber> make_set(const Members& members) override;
   Result<std::vector<SetNumber>> sets_with(GateNumber gate) override;
   Result<GateRow> gate(std::string_view name) override;
@@ -33,6 +34,7 @@ class SqliteRows final : public Rows {
   Result<WorkerNumber> add_worker(const std::string& label, WallTime now) override;
   Result<Loan<const WorkerRow>> worker(WorkerNumber number) override;
   Result<> put(const WorkerRow& worker) override;
+  Result<> sweep_workers() override;
   Result<> renew(WorkerNumber number, WallTime now) override;
   Result<bool> is_lapsed(WorkerNumber number, WallTime now) override;
   Result<std::vector<WorkerRow>> workers() override;
@@ -40,14 +42,17 @@ class SqliteRows final : public Rows {
   Result<Loan<RunRow>> run(RunNumber number) override;
   Result<Loan<RunRow>> run(std::string_view id) override;
   Result<Loan<RunRow>> run_of_key(AgentNumber agent, std::string_view key) override;
-  Result<std::vector<Loan<RunRow>>> ready(AgentNumber agent, WorkerNumber by, WallTime now, std::size_t most) override;
+  Result<std::vector<Loan<RunRow>>> ready(AgentNumber agent, WorkerNumber by, Moment now, std::size_t most) override;
   Result<std::vector<Loan<RunRow>>> owned(WorkerNumber worker) override;
   Result<Loan<RunRow>> head_of(std::string_view session) override;
   Result<std::vector<RunNumber>> children(RunNumber parent) override;
   Result<std::vector<Loan<RunRow>>> parked_on(std::string_view limit) override;
   Result<std::vector<Loan<RunRow>>> asleep(WallTime until, std::size_t most) override;
-  Result<std::vector<Loan<RunRow>>> expiring(WallTime until, std::size_t most) override;
-  Result<std::optional<WallTime>> next_due() override;
+  Result<std::vector<Loan<RunRow>>> past_deadline(WallTime wall, std::size_t most) override;
+  Result<std::vector<Loan<RunRow>>> past_budget(AwakeTime until, std::size_t most) override;
+  Result<std::vector<std::pair<AgentNumber, AwakeTime>>> ready_budgets() override;
+  Result<std::vector<Loan<RunRow>>> ready_past_budget(AgentNumber agent, AwakeTime until, std::size_t most) override;
+  Result<NextDue> next_due() override;
   Result<bool> has_queued(AgentNumber agent, std::size_t least) override;
   Result<bool> has_ready(AgentNumber agent, WorkerNumber by) override;
   Result<bool> has_ready(AgentNumber agent) override;
@@ -57,28 +62,46 @@ class SqliteRows final : public Rows {
   Result<std::string> input(RunNumber run) override;
   Result<> put_result(RunNumber run, std::string result) override;
   Result<> add_event(EventRow&& event) override;
-  Result<> add_spent(AgentNumber agent, WallTime now, const Spending& spending) override;
+  Result<> add_spent(AgentNumber agent, WallTime now, const Use& use) override;
   Result<> add_output(RunNumber run, std::string_view text) override;
   Result<> put_output(RunNumber run, const Output& output) override;
   Result<std::vector<RunNumber>> finished_before(WallTime time, std::size_t most) override;
   Result<> forget(RunNumber run) override;
+  Result<std::optional<FamilyRow>> family(std::string_view head) override;
+  Result<FamilyRow> make_family(const FamilyUse& sum) override;
+  Result<> join(FamilyNumber family, RunNumber run) override;
+  Result<std::vector<FamilyRow>> families_of(RunNumber run) override;
+  Result<> add_use(FamilyNumber family, const Use& more) override;
+  Result<std::optional<WallTime>> pruned_at() override;
+  Result<> put_pruned_at(WallTime at) override;
 
-  // Looking, for the store.
-  Result<std::optional<Run>> find(const std::string& id_or_prefix);
-  Result<std::vector<Run>> list(const Filter& filter);
+  // Looking, for the store; with texts, as far as they are wanted.
+  Result<std::optional<RunRow>> find(const std::string& id_or_prefix);
+  Result<std::vector<RunRow>> list(const Filter& filter);
+  Result<std::vector<RunRow>> with_key(const std::string& agent, const std::string& key);
   Result<std::vector<Event>> events(const std::string& id, std::int64_t after, std::uint32_t most);
   Result<FeedPage> feed(const std::string& cursor, std::uint32_t most);
   Result<Output> output(const std::string& id);
   Result<std::optional<std::int64_t>> place(const std::string& id, std::int64_t most);
   Result<Stats> stats();
+  Result<std::vector<QueueState>> queues();
   Result<std::vector<Spent>> spent(WallTime since);
-  Result<std::vector<RunRecord>> dump(RunNumber after, std::uint32_t most);
+  /// Events and output are in the record, all else in the row.
+  Result<std::vector<std::pair<RunRow, RunRecord>>> dump(RunNumber after, std::uint32_t most);
   Result<std::vector<std::string>> check();
 
-  /// What is kept back until the end of a step is written, …
+  // The writer says where steps and groups begin and end: leases are files, which SQLite does not roll back.
+  void begin_group();
+  void begin_step();
+  /// Writes what was kept back until the end of the step.
   Result<> flush();
-  /// … or forgotten, with what was read: the step is taken back, or a new transaction begins.
-  void forget_kept();
+  /// The step was rolled back: what it kept back is forgotten, and the leases it took are given back.
+  void undo_step();
+  /// The same for all steps of the group; or, if it was committed, the leases of workers that are dead now are removed.
+  void end_group(bool committed);
+
+  /// Keeps how the clocks stand for the next boot, if the last look is old.
+  Result<> see_clock(const StoreClock& clock);
 
   /// No worker of another process is there, which might die and leave no other trace than its lock.
   Result<bool> are_all_own();
@@ -102,6 +125,9 @@ class SqliteRows final : public Rows {
 
   Result<> write_spent();
   Result<> write_events(std::size_t from, std::size_t count);
+  void forget_kept();
+  Result<os::Fd> take_lease(WorkerNumber worker) const;
+  void give_up_leases(std::size_t from);
 
   Database& database_;
   std::string leases_;
@@ -109,9 +135,11 @@ class SqliteRows final : public Rows {
   std::map<std::pair<std::chrono::sys_days, AgentNumber>, Spent> spent_;  // by day and agent; kept back, too
   /// As read in this transaction: who ends a batch reads them often.
   std::map<AgentNumber, std::unique_ptr<const AgentRow>> agents_;
-  std::set<SetNumber> steady_;                      // sets of which no gate is ramping up, in this transaction
-  std::map<WorkerNumber, os::Fd> own_;              // locks of the workers of this process
-  std::map<AgentNumber, std::string> agent_names_;  // which never change
+  std::set<SetNumber> steady_;                           // sets of which no gate is ramping up, in this transaction
+  std::map<WorkerNumber, os::Fd> own_;                   // locks of the workers of this process
+  std::vector<WorkerNumber> enrolled_, buried_;          // in this group, which may yet be rolled back
+  std::size_t enrolled_before_ = 0, buried_before_ = 0;  // this step
+  std::map<AgentNumber, std::string> agent_names_;       // which never change
 };
 
 }  // namespace stint::store

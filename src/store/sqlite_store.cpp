@@ -1,9 +1,11 @@
 #include "store/sqlite_store.hpp"
 
+#include "os/owner.hpp"
 #include "os/slot_file.hpp"
 #include "stint/run_on.hpp"
 #include "store_sql_sqlite.hpp"
 
+#include <fcntl.h>
 #include <filesystem>
 
 namespace stint::store {
@@ -52,6 +54,49 @@ Result<Schema> migrate(Database& database, const std::string& path) {
   return Schema{version, kNewest};
 }
 
+/// Under the gate as well: the first process of a boot sets the anchor for all.
+Result<StoreClock> open_clock(Database& database, const domain::Ambient& ambient) {
+  std::optional<StoreClock::Anchor> kept;
+  std::optional<StoreClock::Seen> seen;
+  {
+    Query query(database, query::clock);
+    if (query.next()) {
+      const auto ms = [&](int column) { return std::chrono::milliseconds(query.number(column)); };
+      kept = {.boot = query.text(0),
+              .elapsed = ms(1),
+              .awake = ms(2),
+              .now = WallTime(ms(3)),
+              .awake_now = AwakeTime(ms(4))};
+      seen = {.wall = WallTime(ms(5)), .now = WallTime(ms(6)), .awake_now = AwakeTime(ms(7))};
+    }
+    STINT_CHECK(query.run());
+  }
+  StoreClock clock(ambient, kept, seen);
+  const StoreClock::Anchor& anchor = clock.anchor();
+  if (kept == anchor) return clock;
+  const StoreClock::Seen now = clock.look();
+  Query query(database, query::put_clock);
+  query.bind(1, anchor.boot).bind(2, anchor.elapsed.count()).bind(3, anchor.awake.count()).bind(4, anchor.now);
+  query.bind(5, anchor.awake_now.time_since_epoch().count()).bind(6, now.wall).bind(7, now.now);
+  STINT_CHECK(query.bind(8, now.awake_now.time_since_epoch().count()).run());
+  return clock;
+}
+
+/// What runs say and were told is for their owner alone. SQLite would make the file for all to read; its log and index
+/// take the mode of the file. Only a file that is not there yet: to close another would drop SQLite's locks on it.
+void make_private(const std::string& path) {
+  const os::Fd made(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kFileMode));
+}
+
+Error unusable(const std::string& path, const Error& error) {
+  const std::string owner = os::foreign_owner(path);
+  return {error.code(), "the store can't be used: " + std::string(error.what()) +
+                            (owner.empty() ? ". Make its directory writable for you"
+                                           : ". " + path + " belongs to " + owner +
+                                                 ": use it as that user, or work in a "
+                                                 "clone of your own")};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path, const domain::Ambient& ambient,
@@ -61,26 +106,30 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path
   if (const auto place = std::filesystem::weakly_canonical(path, error); !error) path = place.string();
   const std::string leases = path + ".workers";
   std::filesystem::create_directories(leases, error);
-  if (error) {
-    return fail(Errc::denied,
-                "cannot make " + leases + ": " + error.message() + ". Make its directory writable for you");
-  }
-  STINT_TRY(os::Fd gate, os::open_shared_file(path + ".gate", kFileMode));
+  if (error) return fail(unusable(path, Error(Errc::denied, "cannot make " + leases + ": " + error.message())));
+  auto opened_gate = os::open_shared_file(path + ".gate", kFileMode);
+  if (!opened_gate) return fail(unusable(path, std::move(opened_gate.error())));
+  os::Fd gate = *std::move(opened_gate);
+  make_private(path);
   STINT_CHECK(blocking_take(gate, patience));
   Schema schema;
+  std::optional<StoreClock> clock;
   auto opened = [&]() -> Result<Database> {
     STINT_TRY(Database database, Database::open(path, Database::Access::write, patience));
     STINT_TRY(schema, migrate(database, path));
+    STINT_TRY(clock, open_clock(database, ambient));
     return database;
   }();
   os::unlock_slot(gate.get());
   STINT_TRY(Database database, std::move(opened));
   STINT_TRY(Database for_reading, Database::open(path, Database::Access::read, patience));
-  std::unique_ptr<SqliteStore> store(new SqliteStore(path, leases, ambient));
+  STINT_CHECK(ask(for_reading, query::version));
+  STINT_TRY(SqliteChanges changes, SqliteChanges::open(path));
+  std::unique_ptr<SqliteStore> store(new SqliteStore(path, std::move(changes), leases, *clock));
   store->schema_ = schema;
-  store->writer_ = std::make_unique<SqliteWriter>(store->writing_.reactor(), std::move(database), leases,
-                                                  std::move(gate), ambient, patience);
-  store->reader_ = std::make_unique<Reader>(std::move(for_reading), leases, ambient);
+  store->writer_ = std::make_unique<SqliteWriter>(store->writing_.reactor(), std::move(database), store->files_, leases,
+                                                  std::move(gate), ambient, *clock, patience);
+  store->reader_ = std::make_unique<Reader>(std::move(for_reading), leases, ambient, *clock);
   return store;
 }
 
@@ -118,8 +167,15 @@ Task<Result<>> SqliteStore::resize(std::string limit, std::optional<std::uint32_
       [limit = std::move(limit), capacity](Ledger& ledger) { return ledger.resize(limit, capacity); });
 }
 
-Task<Result<>> SqliteStore::pause(std::string limit, std::optional<WallTime> until) {
-  return write([limit = std::move(limit), until](Ledger& ledger) { return ledger.pause(limit, until); });
+Task<Result<>> SqliteStore::configure(std::map<std::string, std::uint32_t> capacities,
+                                      std::vector<std::string> agents) {
+  return write_and_ring([capacities = std::move(capacities), agents = std::move(agents)](Ledger& ledger) {
+    return ledger.configure(capacities, agents);
+  });
+}
+
+Task<Result<>> SqliteStore::pause(std::string limit, std::optional<Duration> length) {
+  return write([limit = std::move(limit), length](Ledger& ledger) { return ledger.pause(limit, length); });
 }
 
 Task<Result<std::uint64_t>> SqliteStore::resume(std::string limit) {
@@ -134,16 +190,15 @@ Task<Result<WorkerNumber>> SqliteStore::enrol(std::string label) {
   return write([label = std::move(label)](Ledger& ledger) { return ledger.enrol(label); });
 }
 
-Task<SqliteStillness::Look> SqliteStore::look() {
-  co_return stillness_.look((co_await current_token()).executor().now());
+Result<std::uint64_t> SqliteStore::look() {
+  STINT_CHECK(files_.check());
+  return changes_.look();
 }
 
 Task<Result<Beat>> SqliteStore::beat(WorkerNumber worker) {
-  const SqliteStillness::Look now = co_await look();
-  if (now.settled && now == beaten_.at && worker == beaten_.worker) {
-    os::say_written(SqliteRows::lease_path(leases_, worker), ambient_.wall_now());
-    co_return beaten_.beat;
-  }
+  STINT_CO_TRY(const std::uint64_t now, look());
+  const bool known = now == beaten_.at && worker == beaten_.worker;
+  if (known && os::say_written(SqliteRows::lease_path(leases_, worker), clock_.beat_time())) co_return beaten_.beat;
   auto beat = co_await write([worker](Ledger& ledger) { return ledger.beat(worker); });
   if (beat && beat->alive) beaten_ = {now, worker, *beat};
   co_return beat;
@@ -182,8 +237,8 @@ Task<Result<>> SqliteStore::answer(std::string id) {
 }
 
 Task<Result<std::vector<Ready>>> SqliteStore::ready(std::uint32_t most) {
-  const SqliteStillness::Look now = co_await look();
-  if (now.settled && now == nothing_ready_) co_return std::vector<Ready>();
+  STINT_CO_TRY(const std::uint64_t now, look());
+  if (now == nothing_ready_) co_return std::vector<Ready>();
   auto ready = co_await read([most](Reader& reader) { return reader.ledger.ready(most); });
   if (ready && ready->empty()) nothing_ready_ = now;  // what is there may become startable by time alone
   co_return ready;
@@ -231,32 +286,52 @@ Task<Result<bool>> SqliteStore::append_output(WorkerNumber worker, RunNumber run
   });
 }
 
+Task<Result<bool>> SqliteStore::answered(WorkerNumber worker, RunNumber run, std::int64_t fence) {
+  return write_and_ring([worker, run, fence](Ledger& ledger) { return ledger.answered(worker, run, fence); });
+}
+
+Task<Result<std::optional<std::vector<FamilyUse>>>> SqliteStore::report(WorkerNumber worker, RunNumber run,
+                                                                        std::int64_t fence, Use so_far) {
+  return write([worker, run, fence, so_far](Ledger& ledger) { return ledger.report(worker, run, fence, so_far); });
+}
+
+/// A deadline follows the wall clock: after a jump of that, the answer is another.
+bool SqliteStore::is_nothing_due(std::uint64_t now) const {
+  if (now != nothing_due_.at) return false;
+  const StoreClock::Seen& then = nothing_due_.seen;
+  const Duration gone = clock_.now() - then.now, wall_gone = clock_.wall() - then.wall;
+  if (std::chrono::abs(wall_gone - gone) > StoreClock::kJump) return false;
+  if (gone - (clock_.awake() - then.awake_now) > StoreClock::kJump) return false;  // the machine slept
+  return !nothing_due_.next || std::max(gone, wall_gone) < std::min(*nothing_due_.next, Duration(kDueMax));
+}
+
 Task<Result<Ticked>> SqliteStore::tick() {
-  const SqliteStillness::Look now = co_await look();
-  if (now.settled && now == nothing_due_.at && (!nothing_due_.next || *nothing_due_.next > ambient_.wall_now())) {
+  STINT_CO_TRY(const std::uint64_t now, look());
+  if (is_nothing_due(now)) {
     Ticked nothing;
-    nothing.next = nothing_due_.next;
+    if (nothing_due_.next) nothing.next = *nothing_due_.next - (clock_.now() - nothing_due_.seen.now);
     co_return nothing;
   }
   nothing_due_ = {};
   bool alone = false;
   auto ticked = co_await write([this, &alone](Ledger& ledger) -> Result<Ticked> {
     STINT_TRY(Ticked done, ledger.tick());
+    STINT_CHECK(writer_->rows().see_clock(ledger.clock()));
     STINT_TRY(alone, writer_->rows().are_all_own());
     return done;
   });
   if (ticked && ticked->changed()) {
     bell_.ring();
   } else if (ticked && alone) {
-    nothing_due_ = {now, ticked->next};
+    nothing_due_ = {now, ticked->next, clock_.look()};
   }
   co_return ticked;
 }
 
-/// In this process the bell tells; of others, only that the file was written to.
+/// The bell tells of commits of this process, a look of those of others.
 Task<Result<std::uint64_t>> SqliteStore::wait(std::uint64_t seen, Duration most) {
   for (Duration left = most; left > Duration::zero();) {
-    const SqliteStillness::Look now = co_await look();
+    STINT_CO_TRY(const std::uint64_t now, look());
     if (std::exchange(waited_, now) != now) bell_.ring();
     const Duration pause = std::min(left, look_every_);
     if (co_await bell_.hear(seen, pause) != seen) {
@@ -270,19 +345,45 @@ Task<Result<std::uint64_t>> SqliteStore::wait(std::uint64_t seen, Duration most)
 }
 
 Task<Result<std::optional<Run>>> SqliteStore::find(std::string id) {
-  return read([id = std::move(id)](Reader& reader) { return reader.rows.find(id); });
+  return read([id = std::move(id)](Reader& reader) -> Result<std::optional<Run>> {
+    STINT_TRY(std::optional<RunRow> row, reader.rows.find(id));
+    if (!row) return std::nullopt;
+    STINT_TRY(Run run, reader.ledger.shown(std::move(*row)));
+    return std::move(run);
+  });
 }
 
 Task<Result<std::vector<Run>>> SqliteStore::list(Filter filter) {
-  return read([filter = std::move(filter)](Reader& reader) { return reader.rows.list(filter); });
+  return read([filter = std::move(filter)](Reader& reader) -> Result<std::vector<Run>> {
+    STINT_TRY(std::vector<RunRow> rows, reader.rows.list(filter));
+    return reader.ledger.shown(std::move(rows));
+  });
+}
+
+Task<Result<std::vector<Run>>> SqliteStore::with_key(std::string agent, std::string key) {
+  return read([agent = std::move(agent), key = std::move(key)](Reader& reader) -> Result<std::vector<Run>> {
+    STINT_TRY(std::vector<RunRow> rows, reader.rows.with_key(agent, key));
+    return reader.ledger.shown(std::move(rows));
+  });
+}
+
+Task<Result<std::vector<FamilyUse>>> SqliteStore::used(std::vector<std::string> heads) {
+  return read([heads = std::move(heads)](Reader& reader) { return reader.ledger.used(heads); });
 }
 
 Task<Result<std::vector<Event>>> SqliteStore::events(std::string id, std::int64_t after, std::uint32_t most) {
-  return read([id = std::move(id), after, most](Reader& reader) { return reader.rows.events(id, after, most); });
+  return read([id = std::move(id), after, most](Reader& reader) -> Result<std::vector<Event>> {
+    STINT_TRY(std::vector<Event> found, reader.rows.events(id, after, most));
+    return reader.ledger.shown(std::move(found));
+  });
 }
 
 Task<Result<FeedPage>> SqliteStore::feed(std::string cursor, std::uint32_t most) {
-  return read([cursor = std::move(cursor), most](Reader& reader) { return reader.rows.feed(cursor, most); });
+  return read([cursor = std::move(cursor), most](Reader& reader) -> Result<FeedPage> {
+    STINT_TRY(FeedPage page, reader.rows.feed(cursor, most));
+    page.events = reader.ledger.shown(std::move(page.events));
+    return page;
+  });
 }
 
 Task<Result<std::vector<Why>>> SqliteStore::why(std::string id) {
@@ -300,12 +401,23 @@ Task<Result<Stats>> SqliteStore::stats() {
   return read([](Reader& reader) { return reader.rows.stats(); });
 }
 
+Task<Result<std::vector<QueueState>>> SqliteStore::queues() {
+  return read([](Reader& reader) { return reader.rows.queues(); });
+}
+
 Task<Result<std::vector<Spent>>> SqliteStore::spent(WallTime since) {
   return read([since](Reader& reader) { return reader.rows.spent(since); });
 }
 
-Task<Result<std::uint64_t>> SqliteStore::prune(WallTime before, std::uint32_t most) {
-  return write([before, most](Ledger& ledger) { return ledger.prune(before, most); });
+Task<Result<std::uint64_t>> SqliteStore::prune(Duration older_than, std::uint32_t most) {
+  return write([older_than, most](Ledger& ledger) { return ledger.prune(older_than, most); });
+}
+
+/// Whether it is due is asked of the reader first: nothing is written by a process that has nothing to forget.
+Task<Result<std::uint64_t>> SqliteStore::prune_if_due(Duration keep, Duration every, std::uint32_t most) {
+  STINT_CO_TRY(const bool due, co_await read([every](Reader& reader) { return reader.ledger.is_prune_due(every); }));
+  if (!due) co_return 0;
+  co_return co_await write([keep, every, most](Ledger& ledger) { return ledger.prune_if_due(keep, every, most); });
 }
 
 Task<Result<std::vector<AgentEntry>>> SqliteStore::agents() {
@@ -313,7 +425,10 @@ Task<Result<std::vector<AgentEntry>>> SqliteStore::agents() {
 }
 
 Task<Result<std::vector<RunRecord>>> SqliteStore::dump(RunNumber after, std::uint32_t most) {
-  return read([after, most](Reader& reader) { return reader.rows.dump(after, most); });
+  return read([after, most](Reader& reader) -> Result<std::vector<RunRecord>> {
+    STINT_TRY(auto rows, reader.rows.dump(after, most));
+    return reader.ledger.shown(std::move(rows));
+  });
 }
 
 Task<Result<std::uint64_t>> SqliteStore::load(std::vector<RunRecord> records) {

@@ -1,6 +1,7 @@
 /// The store in a SQLite file: the default. Durable (WAL, synchronous=FULL), for all processes of one machine. One
-/// thread writes, with group commit; another reads. Neither is asked what must be what it was: while nobody writes, a
-/// process that has nothing to do wakes none of them.
+/// thread writes, with group commit; another reads. Neither is asked for an answer that no commit can have changed
+/// (sqlite_changes.hpp): a process that has nothing to do wakes none of them. While the database's files are deleted or
+/// moved, nothing is accepted (sqlite_files.hpp).
 ///
 /// Beside the database: `<file>.gate`, a lock file that makes the writers of several processes take turns, and
 /// `<file>.workers/`, the leases of their workers. Not for network file systems.
@@ -8,7 +9,8 @@
 
 #include "stint/bell.hpp"
 #include "store/side_thread.hpp"
-#include "store/sqlite_stillness.hpp"
+#include "store/sqlite_changes.hpp"
+#include "store/sqlite_files.hpp"
 #include "store/sqlite_writer.hpp"
 #include "store/store.hpp"
 
@@ -18,6 +20,8 @@ class SqliteStore final : public Store {
  public:
   /// What other processes do is not told to us: we look, ever more seldom while nothing happens.
   static constexpr Duration kLookEvery = std::chrono::milliseconds(20), kLookSeldom = std::chrono::seconds(1);
+  /// Budgets that run are remembered across a reboot as of the last tick that wrote: at least once in so long.
+  static constexpr Duration kDueMax = std::chrono::minutes(1);
 
   /// Makes the file and its tables, or brings them up to date. Blocks: before the reactor runs. `ambient` is asked on
   /// other threads, and must outlive the store.
@@ -28,7 +32,8 @@ class SqliteStore final : public Store {
 
   Task<Result<>> define(std::vector<AgentEntry> agents) override;
   Task<Result<>> resize(std::string limit, std::optional<std::uint32_t> capacity) override;
-  Task<Result<>> pause(std::string limit, std::optional<WallTime> until) override;
+  Task<Result<>> configure(std::map<std::string, std::uint32_t> capacities, std::vector<std::string> agents) override;
+  Task<Result<>> pause(std::string limit, std::optional<Duration> length) override;
   Task<Result<std::uint64_t>> resume(std::string limit) override;
   Task<Result<std::vector<LimitState>>> limits() override;
   Task<Result<WorkerNumber>> enrol(std::string label) override;
@@ -50,17 +55,24 @@ class SqliteStore final : public Store {
   Task<Result<bool>> note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
                           std::string data) override;
   Task<Result<bool>> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string text) override;
+  Task<Result<bool>> answered(WorkerNumber worker, RunNumber run, std::int64_t fence) override;
+  Task<Result<std::optional<std::vector<FamilyUse>>>> report(WorkerNumber worker, RunNumber run, std::int64_t fence,
+                                                             Use so_far) override;
   Task<Result<Ticked>> tick() override;
   Task<Result<std::uint64_t>> wait(std::uint64_t seen, Duration most) override;
   Task<Result<std::optional<Run>>> find(std::string id) override;
   Task<Result<std::vector<Run>>> list(Filter filter) override;
+  Task<Result<std::vector<Run>>> with_key(std::string agent, std::string key) override;
+  Task<Result<std::vector<FamilyUse>>> used(std::vector<std::string> heads) override;
   Task<Result<std::vector<Event>>> events(std::string id, std::int64_t after, std::uint32_t most) override;
   Task<Result<FeedPage>> feed(std::string cursor, std::uint32_t most) override;
   Task<Result<std::vector<Why>>> why(std::string id) override;
   Task<Result<Output>> output(std::string id) override;
   Task<Result<Stats>> stats() override;
+  Task<Result<std::vector<QueueState>>> queues() override;
   Task<Result<std::vector<Spent>>> spent(WallTime since) override;
-  Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) override;
+  Task<Result<std::uint64_t>> prune(Duration older_than, std::uint32_t most) override;
+  Task<Result<std::uint64_t>> prune_if_due(Duration keep, Duration every, std::uint32_t most) override;
   Task<Result<std::vector<AgentEntry>>> agents() override;
   Task<Result<std::vector<RunRecord>>> dump(RunNumber after, std::uint32_t most) override;
   Task<Result<std::uint64_t>> load(std::vector<RunRecord> records) override;
@@ -75,15 +87,17 @@ class SqliteStore final : public Store {
  private:
   /// What the reading thread has.
   struct Reader {
-    Reader(Database from, const std::string& leases, const domain::Ambient& ambient)
-        : database(std::move(from)), rows(database, leases), ledger(rows, ambient) {}
+    Reader(Database from, const std::string& leases, const domain::Ambient& ambient, StoreClock clock)
+        : database(std::move(from)), rows(database, leases), ledger(rows, ambient, std::move(clock)) {}
     Database database;
     SqliteRows rows;
     Ledger ledger;
   };
-  SqliteStore(const std::string& path, std::string leases, const domain::Ambient& ambient)
-      : ambient_(ambient), leases_(std::move(leases)), stillness_(path) {}
-  Task<SqliteStillness::Look> look();
+  SqliteStore(const std::string& path, SqliteChanges changes, std::string leases, StoreClock clock)
+      : clock_(std::move(clock)), leases_(std::move(leases)), files_(path), changes_(std::move(changes)) {}
+  /// Before what is to be remembered is read. Fails if the database's files are not those that are open.
+  Result<std::uint64_t> look();
+  [[nodiscard]] bool is_nothing_due(std::uint64_t now) const;
   template <class Step>
   auto write(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>>;
   /// One that may make something ready.
@@ -95,20 +109,22 @@ class SqliteStore final : public Store {
   Schema schema_;
   std::unique_ptr<SqliteWriter> writer_;  // used on the writing thread …
   std::unique_ptr<Reader> reader_;        // … and on the reading one
-  const domain::Ambient& ambient_;
+  const StoreClock clock_;                // for the thread of the store's user
   const std::string leases_;
-  SqliteStillness stillness_;
-  // Answers that count as long as a look is what it was before they were asked for.
+  const SqliteFiles files_;
+  SqliteChanges changes_;
+  // Answers that count as long as a look is what it was before they were asked for. A look is never 0.
   struct {
-    SqliteStillness::Look at;
+    std::uint64_t at = 0;
     WorkerNumber worker = 0;
     Beat beat;
   } beaten_;
   struct {
-    SqliteStillness::Look at;
-    std::optional<WallTime> next;
+    std::uint64_t at = 0;
+    std::optional<Duration> next;  // from `seen` on
+    StoreClock::Seen seen;
   } nothing_due_;
-  SqliteStillness::Look nothing_ready_, waited_;
+  std::uint64_t nothing_ready_ = 0, waited_ = 0;
   Bell bell_;
   Duration look_every_ = kLookEvery;
   SideThread writing_, reading_;  // end before what they use

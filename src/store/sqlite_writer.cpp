@@ -1,7 +1,11 @@
 // Invariants
 // 1. A group is open between begin() and close(), and the closer is queued exactly while one is.
-// 2. Nobody is answered before COMMIT has succeeded; if it fails, everybody of the group gets its error.
+// 2. No step is answered before COMMIT has succeeded; if it fails, every step of the group gets its error.
 // 3. The gate is held while a group is open: a group ends soon, whatever comes in.
+// 4. SQLite rolls back the whole transaction when a statement meets an I/O error, and may do so when the disk or memory
+//    is full. The group is broken off then: a savepoint would begin a transaction of its own, so no further step is
+//    run, and every step of the group gets the error.
+// 5. Leases of workers that were rolled back are given up before the gate is: another process gets their numbers next.
 #include "store/sqlite_writer.hpp"
 
 #include "os/slot_file.hpp"
@@ -31,14 +35,15 @@ Result<> blocking_take(const os::Fd& gate, Duration patience) {
   return {};
 }
 
-SqliteWriter::SqliteWriter(Executor& executor, Database database, std::string leases, os::Fd gate,
-                           const domain::Ambient& ambient, Duration patience)
+SqliteWriter::SqliteWriter(Executor& executor, Database database, const SqliteFiles& files, std::string leases,
+                           os::Fd gate, const domain::Ambient& ambient, StoreClock clock, Duration patience)
     : executor_(executor),
       database_(std::move(database)),
+      files_(files),
       gate_(std::move(gate)),
       patience_(patience),
       rows_(database_, std::move(leases)),
-      ledger_(rows_, ambient) {}
+      ledger_(rows_, ambient, std::move(clock)) {}
 
 void SqliteWriter::Committed::await_suspend(std::coroutine_handle<>) {
   park_shielded();
@@ -47,30 +52,50 @@ void SqliteWriter::Committed::await_suspend(std::coroutine_handle<>) {
 
 Result<> SqliteWriter::begin() {
   if (open_) return {};
+  STINT_CHECK(files_.check());
   STINT_CHECK(blocking_take(gate_, patience_));
   if (Result<> begun = database_.run(sqlite::query::begin); !begun) {
     os::unlock_slot(gate_.get());
-    return begun;
+    if (begun.error().retry() != Retry::unknown) return begun;
+    return fail(Error(begun.error().code(), Retry::safe, begun.error().describe()));  // nothing was written
   }
   open_ = true;
-  rows_.forget_kept();  // others may have written since
+  broken_.reset();
+  rows_.begin_group();
   steps_ = seen_ = 0;
   since_ = executor_.now();
   executor_.post(closer_);
   return {};
 }
 
-Result<> SqliteWriter::begin_step() { return Query(database_, sqlite::query::step).run(); }
+Result<> SqliteWriter::begin_step() {
+  if (broken_) return fail(*broken_);
+  rows_.begin_step();
+  return savepoint(sqlite::query::step);
+}
 
-Result<> SqliteWriter::end_step(bool keep) {
+Result<> SqliteWriter::end_step(const Error* failed) {
   Result<> written;
-  if (keep) written = rows_.flush();
-  if (!keep || !written) {
-    rows_.forget_kept();
-    STINT_CHECK(Query(database_, sqlite::query::undo_step).run());
-  }
-  STINT_CHECK(Query(database_, sqlite::query::keep_step).run());
+  if (failed == nullptr) written = rows_.flush();
+  if (!written) failed = &written.error();
+  if (failed == nullptr) return savepoint(sqlite::query::keep_step);
+  rows_.undo_step();
+  if (!database_.in_transaction()) return break_off(*failed);
+  STINT_CHECK(savepoint(sqlite::query::undo_step));
+  STINT_CHECK(savepoint(sqlite::query::keep_step));
   return written;
+}
+
+Result<> SqliteWriter::savepoint(std::string_view statement) {
+  Result<> done = Query(database_, statement).run();
+  if (done) return done;
+  rows_.undo_step();
+  return break_off(done.error());
+}
+
+std::unexpected<Error> SqliteWriter::break_off(const Error& why) {
+  broken_.emplace(why.code(), Retry::safe, why.describe());
+  return fail(*broken_);
 }
 
 /// Behind all that was queued before: if more has come in since the last look, there may be still more.
@@ -84,9 +109,21 @@ void SqliteWriter::close_in_turn() noexcept {
   }
 }
 
-void SqliteWriter::close() noexcept {
-  Result<> committed = database_.run(sqlite::query::commit);
+Result<> SqliteWriter::commit() noexcept {
+  Result<> committed = broken_ ? Result<>(fail(*broken_)) : database_.run(sqlite::query::commit);
   if (!committed && database_.in_transaction()) (void)database_.run(sqlite::query::roll_back);
+  return committed;
+}
+
+void SqliteWriter::close() noexcept {
+  Result<> committed = commit();
+  rows_.end_group(committed.has_value());
+  if (committed) {
+    // A file that was moved meanwhile has the commit, and may be put back: whether it took place is not known.
+    if (const Result<> found = files_.check(); !found) {
+      committed = fail(Error(found.error().code(), Retry::unknown, std::string(found.error().what())));
+    }
+  }
   os::unlock_slot(gate_.get());
   open_ = false;
   ++commits_;

@@ -1,13 +1,15 @@
 /// The one writer of a SQLite store, on its thread: steps that are there together are committed together, so that many
-/// share the price of one sync, and nobody has an answer before what it stands for is on the disk.
+/// share the price of one sync. No step is answered before it is on the disk, in the file that the path leads to.
 #pragma once
 
 #include "stint/detail/intrusive_list.hpp"
 #include "stint/scope.hpp"
 #include "store/ledger.hpp"
+#include "store/sqlite_files.hpp"
 #include "store/sqlite_rows.hpp"
 
 #include <atomic>
+#include <optional>
 
 namespace stint::store {
 
@@ -20,8 +22,9 @@ class SqliteWriter {
   static constexpr Duration kGroupTime = std::chrono::milliseconds(2);
 
   /// `gate`: a file that the processes which share the database lock before they write, so that none is starved.
-  SqliteWriter(Executor& executor, Database database, std::string leases, os::Fd gate, const domain::Ambient& ambient,
-               Duration patience);
+  /// `files` must outlive it.
+  SqliteWriter(Executor& executor, Database database, const SqliteFiles& files, std::string leases, os::Fd gate,
+               const domain::Ambient& ambient, StoreClock clock, Duration patience);
   SqliteWriter(const SqliteWriter&) = delete;
   SqliteWriter& operator=(const SqliteWriter&) = delete;
 
@@ -50,6 +53,7 @@ class SqliteWriter {
     co_return results;
   }
   SqliteRows& rows() noexcept { return rows_; }
+  [[nodiscard]] const StoreClock& clock() const noexcept { return ledger_.clock(); }
   /// Any thread.
   [[nodiscard]] std::uint64_t commits() const noexcept { return commits_; }
 
@@ -77,23 +81,29 @@ class SqliteWriter {
   auto run(Step& step) -> std::invoke_result_t<Step&, Ledger&> {
     STINT_CHECK(begin_step());
     auto result = step(ledger_);
-    STINT_CHECK(end_step(result.has_value()));
+    STINT_CHECK(end_step(result ? nullptr : &result.error()));
     return result;
   }
   Result<> begin();
   Result<> begin_step();
-  Result<> end_step(bool keep);
+  /// `failed`: why the step is to be rolled back; null: it is kept.
+  Result<> end_step(const Error* failed);
+  Result<> savepoint(std::string_view statement);
+  std::unexpected<Error> break_off(const Error& why);
+  Result<> commit() noexcept;
   void close_in_turn() noexcept;
   void close() noexcept;
 
   Executor& executor_;
   Database database_;
+  const SqliteFiles& files_;
   os::Fd gate_;
   Duration patience_;
   SqliteRows rows_;
   Ledger ledger_;
   Closer closer_{*this};
   bool open_ = false;
+  std::optional<Error> broken_;         // why the group is rolled back, if that is known before its end
   std::uint32_t steps_ = 0, seen_ = 0;  // of the group; when the closer looked last
   TimePoint since_;
   std::atomic<std::uint64_t> commits_ = 0;

@@ -3,11 +3,15 @@
 ///
 /// Whoever carries runs enrols as a worker and beats; what it owned when it died is lost, and goes back, or in doubt.
 /// A claim gives a fence with the run, and whatever the owner later says of the run carries it: what comes from a
-/// former owner is stale and changes nothing. Times are the store's own. An answer that did not come leaves open
+/// former owner is stale and changes nothing. An answer that did not come leaves open
 /// whether the thing was done (Retry::unknown): everything here may be asked again without harm, except claim(), after
 /// which owned() tells, and note() and append_output(), which the store asks again by itself; if that was in vain as
 /// well, the text may come to be there twice. A settle() that counted is stale when it is asked again, a resolve() or
 /// an answer() is a conflict: owned() and find() tell.
+///
+/// Time (docs/decisions/0020). Callers give lengths, never moments of their own clock: delays, back-offs, parks,
+/// pauses, budgets and retention run on the store's own time, which a wall clock that jumps does not move. Only a
+/// deadline is a moment of the wall clock, the store's. Moments in answers are wall times, for people to read.
 ///
 /// One instance is used from one executor.
 #pragma once
@@ -56,13 +60,33 @@ struct NewRun {
   std::string key;      ///< of idempotency, per agent; empty: none
   int priority = 0;
   Duration delay{};
-  std::optional<WallTime> deadline;
-  std::optional<Duration> budget;  ///< of time, from the first start; stands still while parked
+  std::optional<WallTime> deadline;     ///< of the store's wall clock
+  std::optional<Duration> deadline_in;  ///< the same, counted from when the store accepts it; the earlier one holds
+  /// Of time, from the first start. Stands still while the run is parked, or ready while a limit of its agent is
+  /// paused.
+  std::optional<Duration> budget;
   domain::OnCrash on_crash = domain::OnCrash::doubt;
   /// Who submits it also carries it: as long as this worker lives, no other may claim it. None: anyone. Not moved to
   /// another store.
   std::optional<WorkerNumber> kept_for;
+  /// Ids of the runs above it on whose budgets of tokens or money it draws: what it uses is added to the sum of each.
+  std::vector<std::string> draws_on;
   std::string input;  ///< JSON; not looked into
+};
+/// Tokens and money of one attempt, one run or one family.
+struct Use {
+  std::int64_t tokens = 0, money_micros = 0;
+
+  friend bool operator==(const Use&, const Use&) = default;
+};
+/// The sum of a family: of the run that heads it and of all runs that draw on its budget, since the first of them was
+/// submitted. Includes what forgotten runs used, and what running attempts have reported. Kept until the last run of
+/// the family is forgotten.
+struct FamilyUse {
+  std::string head;  ///< id
+  Use used;
+
+  friend bool operator==(const FamilyUse&, const FamilyUse&) = default;
 };
 struct Accepted {
   std::string id;
@@ -76,9 +100,9 @@ struct Claim {
   std::uint32_t attempt = 1;
   std::uint32_t lost = 0;
   domain::OnCrash on_crash = domain::OnCrash::doubt;
-  bool unsafe = false;  ///< of one that is owned already
-  std::optional<WallTime> expires_at;
-  /// Until then by the store's clock, when it answered: the host's may be wrong. Never negative.
+  bool unsafe = false;                 ///< of one that is owned already
+  std::optional<WallTime> expires_at;  ///< for people
+  /// Of its deadline and budget, when the store answered: the host's clock may be wrong. Never negative.
   std::optional<Duration> left;
   std::string input;
 };
@@ -91,7 +115,7 @@ struct Settlement {
   std::string result;                         ///< JSON; kept if not empty
   Duration retry_after{};                     ///< of a retry: at least so long
   std::string park_on;                        ///< of a park: the limit that is paused with it; empty: none
-  std::optional<WallTime> park_until;         ///< none: until a person resumes it
+  std::optional<Duration> park_for;           ///< none: until a person resumes it
   std::int64_t tokens = 0, money_micros = 0;  ///< that this attempt used; counted if the settlement is not stale
 };
 
@@ -122,7 +146,7 @@ struct Run {
   std::string error, input, result;
   std::uint32_t attempt = 0, lost = 0;
   std::int64_t fence = 0, seq = 0;
-  std::int64_t tokens = 0, money_micros = 0;  ///< of all its attempts
+  std::int64_t tokens = 0, money_micros = 0;  ///< of all its attempts, with what the running one has reported
   bool unsafe = false;
   domain::OnCrash on_crash = domain::OnCrash::doubt;
   std::optional<WorkerNumber> worker;
@@ -155,6 +179,9 @@ struct Ready {
   std::uint32_t runs = 0;
   std::optional<std::uint32_t> startable;  ///< of those, as the store's limits stand now; none: no limit bounds them
   std::int64_t rank_ms = 0;                ///< of its first: smaller goes first
+  /// Nothing of it may start, since its weight does not fit into a limit that it shares; a claim takes the limit's
+  /// turn, or keeps it. Without that claim, lighter runs would be served before it for ever.
+  bool takes_turn = false;
 };
 inline constexpr std::uint32_t kReadyMax = 1000;  // with 200 agents that have so many: 25 ms. With 10: 2 to 4 ms
 
@@ -174,12 +201,14 @@ struct Filter {
   RunNumber before = 0;  ///< only older ones; 0: from the newest
   std::uint32_t most = 100;
   bool texts = false;  ///< with input and result, which may be long
+  /// Of texts that have more bytes, only the member is read that a list shows (brief_text.hpp); 0: no bound.
+  std::uint32_t text_bytes_max = 0;
 };
 
 struct Ticked {
   std::uint64_t woken = 0, expired = 0, lost = 0;
   std::vector<WorkerNumber> buried;
-  std::optional<WallTime> next;  ///< when the next delay or expiry is due
+  std::optional<Duration> next;  ///< until the next delay or expiry is due; may be past already
 
   /// With a worker goes that it kept runs to itself.
   [[nodiscard]] bool changed() const noexcept { return woken + expired + lost + buried.size() > 0; }
@@ -190,7 +219,8 @@ struct LimitState {
   std::optional<std::uint32_t> capacity;
   std::int64_t units = 0, runs = 0;
   bool paused = false;
-  std::optional<WallTime> paused_until;  ///< none although paused: until somebody resumes it
+  std::optional<WallTime> paused_until;  ///< for people; none although paused: until somebody resumes it
+  std::optional<Duration> paused_for;    ///< the same, as the length that is left of it
   std::optional<std::uint32_t> ramp;
 };
 
@@ -199,6 +229,11 @@ struct Stats {
   std::uint64_t ready = 0;  ///< of the queued: anyone could claim them now
   std::uint64_t events = 0, workers = 0;
   std::uint64_t bytes = 0;  ///< on disk
+};
+/// The queue of an agent: all that is queued, whether it is due or not, and how much may be.
+struct QueueState {
+  std::string agent;
+  std::uint64_t queued = 0, queued_max = 0;
 };
 /// What the attempts of an agent used that were settled on one day. Those whose owner died said nothing.
 struct Spent {
@@ -227,7 +262,8 @@ struct RunRecord {
   std::optional<Duration> budget, budget_left;
   std::optional<WallTime> budget_until;
   std::string parked_on;
-  std::vector<Event> events;  ///< all of them, by seq
+  std::vector<FamilyUse> families;  ///< to which it belongs, by head
+  std::vector<Event> events;        ///< all of them, by seq
   Output output;
 };
 
@@ -242,8 +278,13 @@ class Store {
   /// Adds or changes. Limits that are new have no capacity: resize() gives them one.
   virtual Task<Result<>> define(std::vector<AgentEntry> agents) = 0;
   virtual Task<Result<>> resize(std::string limit, std::optional<std::uint32_t> capacity) = 0;
-  /// None: until resume().
-  virtual Task<Result<>> pause(std::string limit, std::optional<WallTime> until) = 0;
+  /// What a configuration says of limits, by name. A number that differs from the one that was configured last becomes
+  /// the capacity; else a capacity that resize() gave since then stays. Limits that only `agents` use, that were
+  /// configured before and are not named any more, have no capacity from now on.
+  virtual Task<Result<>> configure(std::map<std::string, std::uint32_t> capacities,
+                                   std::vector<std::string> agents) = 0;
+  /// None: until resume(). A pause that is there already is made longer, never shorter.
+  virtual Task<Result<>> pause(std::string limit, std::optional<Duration> length) = 0;
   /// Ends a pause, and wakes what was parked on it. How many were.
   virtual Task<Result<std::uint64_t>> resume(std::string limit) = 0;
   virtual Task<Result<std::vector<LimitState>>> limits() = 0;
@@ -289,6 +330,13 @@ class Store {
                                   std::string data) = 0;
   virtual Task<Result<bool>> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence,
                                            std::string text) = 0;
+  /// The provider answers the run: limits that are probed after a pause let more runs start, as after a success. Once
+  /// for each attempt; asked twice it widens twice. False: stale.
+  virtual Task<Result<bool>> answered(WorkerNumber worker, RunNumber run, std::int64_t fence) = 0;
+  /// What the attempt has used so far; settle() has the last word on it, and what an attempt reported before its owner
+  /// died stays counted. The sums of the families to which the run belongs, and of its own. None: stale.
+  virtual Task<Result<std::optional<std::vector<FamilyUse>>>> report(WorkerNumber worker, RunNumber run,
+                                                                     std::int64_t fence, Use so_far) = 0;
 
   /// What is due: wakes, expires, buries workers whose lease is over. Any process, often.
   virtual Task<Result<Ticked>> tick() = 0;
@@ -299,17 +347,25 @@ class Store {
   // Looking.
   virtual Task<Result<std::optional<Run>>> find(std::string id) = 0;  ///< or a prefix that only one has
   virtual Task<Result<std::vector<Run>>> list(Filter filter) = 0;     ///< newest first
+  /// Runs with this key of idempotency: of one agent, or, if `agent` is empty, of any. With input and result.
+  virtual Task<Result<std::vector<Run>>> with_key(std::string agent, std::string key) = 0;
+  /// The sum of each family, in the order of `heads`. Of a run on which no other draws: its own. Of none: nothing.
+  virtual Task<Result<std::vector<FamilyUse>>> used(std::vector<std::string> heads) = 0;
   virtual Task<Result<std::vector<Event>>> events(std::string id, std::int64_t after, std::uint32_t most) = 0;
   /// Empty: from the beginning. kFeedNow: nothing yet, and from here on.
   virtual Task<Result<FeedPage>> feed(std::string cursor, std::uint32_t most) = 0;
   virtual Task<Result<std::vector<Why>>> why(std::string id) = 0;
   virtual Task<Result<Output>> output(std::string id) = 0;
   virtual Task<Result<Stats>> stats() = 0;
+  virtual Task<Result<std::vector<QueueState>>> queues() = 0;  ///< of all agents, by name
   /// From the day of `since` on, by day and agent. Kept when runs are forgotten; not moved to another store.
   virtual Task<Result<std::vector<Spent>>> spent(WallTime since) = 0;
 
-  /// Forgets runs that ended before, with their events and output. How many.
-  virtual Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) = 0;
+  /// Forgets runs that ended longer ago than that, with their events and output. How many.
+  virtual Task<Result<std::uint64_t>> prune(Duration older_than, std::uint32_t most) = 0;
+  /// The same for runs that ended longer ago than `keep`, unless a process has already done so within `every`: the
+  /// store remembers when nothing was left to forget. Cheap if it is not due. How many.
+  virtual Task<Result<std::uint64_t>> prune_if_due(Duration keep, Duration every, std::uint32_t most) = 0;
 
   // From one store to another: transfer.hpp.
   virtual Task<Result<std::vector<AgentEntry>>> agents() = 0;  ///< by name

@@ -238,8 +238,7 @@ class Bench {
     const TimePoint start = beaten_;
     RootScope scope(reactor_);
     for (std::int64_t carrier = 0; carrier < args_.number("carriers"); ++carrier) scope.spawn(carry(agent, asked_too));
-    reactor_.run(scope);
-    if (scope.error()) args_.fail(scope.error()->describe());
+    if (const Result<> drained = reactor_.run(scope); !drained) args_.fail(drained.error().describe());
     return static_cast<double>(runs) * 1e9 / ns_since(start);
   }
 

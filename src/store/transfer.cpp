@@ -65,8 +65,13 @@ Task<Result<>> StoreSink::take(LimitState limit) {
   STINT_CO_CHECK(co_await look());
   if (limits_.contains(limit.name)) co_return Result<>();
   ++added_.limits;
-  STINT_CO_CHECK(co_await into_.resize(limit.name, limit.capacity));
-  if (limit.paused) STINT_CO_CHECK(co_await into_.pause(limit.name, limit.paused_until));
+  // As if it was configured: so that a configuration that does not name it takes it back.
+  if (limit.capacity) {
+    STINT_CO_CHECK(co_await into_.configure({{limit.name, *limit.capacity}}, {}));
+  } else {
+    STINT_CO_CHECK(co_await into_.resize(limit.name, std::nullopt));
+  }
+  if (limit.paused) STINT_CO_CHECK(co_await into_.pause(limit.name, limit.paused_for));
   co_return Result<>();
 }
 

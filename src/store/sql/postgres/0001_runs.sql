@@ -1,11 +1,18 @@
 -- Tables of the store of a fleet. Versions of the program that are next to each other share them; each has its functions
 -- in a schema of its own (0002_functions.sql). What is added later comes with a default.
--- Times are whole milliseconds of the database's clock; durations are milliseconds.
+-- Times are whole milliseconds of the store's clock, which is the database's, but does not jump with it; leases and deadlines are
+-- times of the database's own. Durations are milliseconds.
 CREATE SCHEMA stint;
 SET LOCAL search_path = stint;
 
 CREATE TABLE meta (key text PRIMARY KEY, value bigint NOT NULL);
 INSERT INTO meta VALUES ('version', 0), ('oldest_program', 1);  -- the oldest version of the schema that a program may know
+
+-- How far the store's clock is ahead of the database's. Who sees that jump sets it, so that the store's goes on as before; `moved`
+-- counts how often that was, so that two who see the same jump do it once. `seen`: the database's clock when somebody last found
+-- that it had not jumped. As long as that is a moment ago, whoever thinks that it jumped has been asleep itself.
+CREATE TABLE store_clock (ahead_ms bigint NOT NULL, moved bigint NOT NULL, seen timestamptz NOT NULL) WITH (fillfactor = 20);
+INSERT INTO store_clock VALUES (0, 0, date_trunc('milliseconds', clock_timestamp()));
 
 -- A gate is the row of one limit. A claim locks it; nothing counts in it. The rows of run decide what is held.
 CREATE TABLE gate (
@@ -31,6 +38,10 @@ CREATE TABLE agent (
   set_id int NOT NULL REFERENCES limit_set, queued_max bigint NOT NULL, attempts_max bigint NOT NULL, lost_max bigint NOT NULL,
   backoff_base_ms bigint NOT NULL, backoff_cap_ms bigint NOT NULL);
 CREATE INDEX agent_by_set ON agent (set_id);
+-- How long budgets of an agent's ready runs have stood still because a limit of it was paused: until `since`, and from then on
+-- until `until`, if a limit is paused. A row of its own, which is locked after the gates.
+CREATE TABLE standstill (
+  agent_id int PRIMARY KEY, total_ms bigint NOT NULL DEFAULT 0, since timestamptz, until timestamptz) WITH (fillfactor = 50);
 
 -- One row for each process that carries runs: its lease.
 CREATE TABLE worker (
@@ -61,8 +72,9 @@ CREATE TABLE run (
   error text,
   rank timestamptz NOT NULL,                           -- when it is due, less 10 minutes for each step of priority
   created_at timestamptz NOT NULL, not_before timestamptz, deadline timestamptz,
-  budget_ms bigint, budget_left_ms bigint, budget_until timestamptz,  -- from the first start; stands still while parked
-  expires_at timestamptz GENERATED ALWAYS AS (least(deadline, budget_until)) STORED,
+  -- From the first start; stands still while parked. Of a ready run `budget_until` is a time of its agent's clock, which stands
+  -- still while a limit is paused: the store's, less stood().
+  budget_ms bigint, budget_left_ms bigint, budget_until timestamptz,
   attempt bigint NOT NULL DEFAULT 0, lost bigint NOT NULL DEFAULT 0,
   fence bigint NOT NULL DEFAULT 0, seq bigint NOT NULL DEFAULT 1,
   unsafe boolean NOT NULL DEFAULT false,               -- a call that may not be repeated was begun, its outcome is not known
@@ -74,21 +86,24 @@ CREATE TABLE run (
   CHECK (hold IS NULL OR state IN ('queued', 'parked'))
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
         autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
--- Predicates are literal, so that what is blocked is in no index that a claim reads. No index begins with agent_id but
--- those two: a claim would take it, and sort, while the queue is short.
+-- Predicates are literal, so that what is blocked is in no index that a claim reads. No index that a claim could use begins with
+-- agent_id but those two: it would take it, and sort, while the queue is short.
 CREATE INDEX run_ready    ON run (agent_id, rank, run_id) WHERE state = 'queued' AND hold IS NULL;
 CREATE INDEX run_waiting  ON run (agent_id)               WHERE state = 'queued' AND hold IS NOT NULL;
 CREATE INDEX run_held     ON run (set_id)                 WHERE state = 'running';
 CREATE INDEX run_owned    ON run (worker_id)              WHERE state = 'running';
 CREATE INDEX run_asleep   ON run (not_before)             WHERE not_before IS NOT NULL AND hold <> 'session';
-CREATE INDEX run_expiry   ON run (expires_at)             WHERE expires_at IS NOT NULL AND stop IS NULL
+CREATE INDEX run_deadline ON run (deadline)               WHERE deadline IS NOT NULL AND stop IS NULL
                                                                 AND state IN ('queued', 'running', 'parked');
+CREATE INDEX run_budget   ON run (budget_until)           WHERE budget_until IS NOT NULL AND stop IS NULL
+                                                                AND (state IN ('running', 'parked') OR state = 'queued' AND hold IS NOT NULL);
+CREATE INDEX run_ready_budget ON run (agent_id, budget_until) WHERE state = 'queued' AND hold IS NULL AND budget_until IS NOT NULL;
 CREATE INDEX run_session  ON run (session_id, run_id)     WHERE finished_at IS NULL AND session_id IS NOT NULL;
 CREATE INDEX run_of_old_session ON run (session_id)       WHERE finished_at IS NOT NULL AND session_id IS NOT NULL;
 CREATE INDEX run_parked   ON run (parked_on)              WHERE state = 'parked';
 CREATE INDEX run_child    ON run (parent_id)              WHERE parent_id IS NOT NULL;
 CREATE INDEX run_finished ON run (finished_at, run_id)    WHERE finished_at IS NOT NULL;
-CREATE UNIQUE INDEX run_idem ON run (agent_id, idem_key)  WHERE idem_key IS NOT NULL;
+CREATE UNIQUE INDEX run_idem ON run (idem_key, agent_id)  WHERE idem_key IS NOT NULL;  -- looked for with and without its agent
 
 -- What is written once and read once does not make the hot rows longer. Text, not jsonb: it comes back as it was given.
 CREATE TABLE run_input (run_id bigint PRIMARY KEY, body text NOT NULL);

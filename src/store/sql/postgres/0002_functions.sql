@@ -1,7 +1,7 @@
 -- The statements of the store of a fleet, as functions: one round trip and one transaction each, READ COMMITTED, also
 -- behind a pooler that gives each transaction another connection. They behave as store/ledger.cpp does on one machine.
 --
--- Locks are taken in this order: worker, sessions, runs, gates, each by id. Only a claim takes gates before runs, and it
+-- Locks are taken in this order: worker, sessions, runs, gates, standstills, each by id. Only a claim takes gates before runs, and it
 -- skips runs that are locked. So nothing waits in a circle.
 -- In READ COMMITTED each statement of a volatile function has a snapshot of its own. Wherever a lock decides, what it
 -- protects is read by a later statement than the one that locks.
@@ -12,8 +12,8 @@ SET LOCAL search_path = stint_v1, stint;
 
 -- ---- time ----------------------------------------------------------------------------------------------------------
 
--- The only clock. Asked after the locks: a time from before a wait could be past already.
-CREATE FUNCTION clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
+-- The database's clock, for leases and deadlines. It may jump.
+CREATE FUNCTION wall() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
   SELECT date_trunc('milliseconds', clock_timestamp()) $$;
 -- Stable, as what they call is: immutable ones would not be inlined, and a call for each row is dear.
 CREATE FUNCTION later(p_time timestamptz, p_ms bigint) RETURNS timestamptz LANGUAGE sql STABLE AS $$
@@ -22,6 +22,84 @@ CREATE FUNCTION from_ms(p_ms bigint) RETURNS timestamptz LANGUAGE sql STABLE AS 
   SELECT timestamptz '1970-01-01 00:00:00+00' + p_ms * interval '1 millisecond' $$;
 CREATE FUNCTION to_ms(p_time timestamptz) RETURNS bigint LANGUAGE sql STABLE AS $$   -- NULL: never
   SELECT CASE WHEN isfinite(p_time) THEN (extract(epoch FROM p_time) * 1000)::bigint END $$;
+
+-- A time of the store's clock as people see it, by the database's. Where there are many rows, in the views, it is written out: so the
+-- subquery is run once for a statement.
+CREATE FUNCTION shown_ms(p_time timestamptz) RETURNS bigint LANGUAGE sql STABLE AS $$
+  SELECT stint_v1.to_ms(p_time) - (SELECT ahead_ms FROM stint.store_clock) $$;
+
+CREATE FUNCTION is_moment_ago(p_time timestamptz, p_wall timestamptz) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT p_time <= p_wall AND p_time > p_wall - interval '10 seconds' $$;
+
+-- The store's clock, for all else. Asked after the locks: a time from before a wait could be past already.
+-- A process that has looked at it before knows where it should be (expect()). If it is far from there, and nobody has seen it a
+-- moment ago, the database's clock has just jumped: then what the process knows is right.
+CREATE FUNCTION clock() RETURNS timestamptz LANGUAGE plpgsql VOLATILE AS $$
+DECLARE t timestamptz; v_vouched boolean; v_expected text := current_setting('stint.expected', true); BEGIN
+  SELECT stint_v1.later(w, c.ahead_ms), stint_v1.is_moment_ago(c.seen, w) INTO t, v_vouched FROM stint.store_clock c, stint_v1.wall() w;
+  IF v_expected <> '' AND NOT v_vouched AND abs(stint_v1.to_ms(t) - v_expected::bigint) > 10000 THEN
+    RETURN stint_v1.from_ms(v_expected::bigint);
+  END IF;
+  RETURN t; END $$;
+-- Where the caller expects the clock to be, for this transaction; NULL: it does not know. Answers its second argument, so that it
+-- stands in the call that it is for.
+CREATE FUNCTION expect(p_now_ms bigint, p_what anyelement) RETURNS anyelement LANGUAGE plpgsql VOLATILE AS $$ BEGIN
+  PERFORM set_config('stint.expected', coalesce(p_now_ms::text, ''), true);
+  RETURN p_what; END $$;
+CREATE FUNCTION look_at_clock() RETURNS TABLE (wall_ms bigint, ahead_ms bigint, moved bigint, vouched boolean, stale boolean)
+LANGUAGE sql VOLATILE SET search_path = stint_v1, stint, pg_temp AS $$
+  SELECT to_ms(w), c.ahead_ms, c.moved, is_moment_ago(c.seen, w), c.seen > w OR c.seen <= w - interval '1 second'
+  FROM store_clock c, wall() w $$;
+-- The database's clock has jumped by so much since it was looked at. False: another was quicker.
+CREATE FUNCTION make_up_for_jump(p_moved bigint, p_jump_ms bigint) RETURNS boolean
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
+  UPDATE store_clock SET ahead_ms = ahead_ms - p_jump_ms, moved = moved + 1, seen = wall() WHERE moved = p_moved;
+  RETURN FOUND; END $$;
+-- It has not. The caller need not wait for the disk: if it is lost, the next one says it. Who finds it being said already leaves it.
+CREATE FUNCTION vouch_for_clock(p_moved bigint) RETURNS void LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
+  UPDATE store_clock SET seen = wall() WHERE moved = (SELECT moved FROM store_clock WHERE moved = p_moved FOR NO KEY UPDATE SKIP LOCKED); END $$;
+
+-- How long budgets of the agent's ready runs have stood still until then.
+CREATE FUNCTION stood(p_agent int, p_now timestamptz) RETURNS bigint LANGUAGE sql STABLE AS $$
+  SELECT coalesce((SELECT s.total_ms + CASE WHEN s.until IS NULL THEN 0
+      ELSE greatest(stint_v1.to_ms(least(p_now, s.until)) - stint_v1.to_ms(s.since), 0) END
+    FROM stint.standstill s WHERE s.agent_id = p_agent), 0) $$;
+-- Of a run that becomes ready: its budget by its agent's clock.
+CREATE FUNCTION by_agents_clock(p_until timestamptz, p_agent int, p_now timestamptz) RETURNS timestamptz LANGUAGE sql STABLE AS $$
+  SELECT CASE WHEN p_until IS NOT NULL THEN stint_v1.later(p_until, -stint_v1.stood(p_agent, p_now)) END $$;
+-- Of a run that is claimed: what is left of it, or of its parent's. Its own begins with its first start.
+CREATE FUNCTION begun_budget(p_until timestamptz, p_stood bigint, p_started timestamptz, p_now timestamptz, p_budget_ms bigint)
+RETURNS timestamptz LANGUAGE sql STABLE AS $$
+  SELECT least(stint_v1.later(p_until, p_stood),
+    CASE WHEN p_until IS NULL OR p_started IS NULL THEN stint_v1.later(p_now, p_budget_ms) END) $$;
+-- When its budget ends if nothing is paused. Stable, as is the next, so that a view that calls it is a part of its query's plan.
+CREATE FUNCTION own_budget(r run) RETURNS timestamptz LANGUAGE plpgsql STABLE SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
+  IF r.budget_until IS NULL OR r.state <> 'queued' OR r.hold IS NOT NULL THEN RETURN r.budget_until; END IF;
+  RETURN later(r.budget_until, stood(r.agent_id, clock())); END $$;
+-- When its budget ends as things stand; NULL: no one knows, or never.
+CREATE FUNCTION budget_end(r run) RETURNS timestamptz LANGUAGE plpgsql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE v_until timestamptz; BEGIN
+  IF r.budget_until IS NULL OR r.state <> 'queued' OR r.hold IS NOT NULL THEN RETURN r.budget_until; END IF;
+  SELECT s.until INTO v_until FROM standstill s WHERE s.agent_id = r.agent_id;
+  IF NOT isfinite(v_until) THEN RETURN NULL; END IF;
+  RETURN later(r.budget_until, stood(r.agent_id, greatest(clock(), v_until))); END $$;
+-- Whether its deadline or its budget has passed.
+CREATE FUNCTION is_over(r run, p_wall timestamptz, p_now timestamptz) RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT coalesce(r.deadline <= p_wall, false) OR coalesce(r.budget_until <= CASE WHEN r.state = 'queued' AND r.hold IS NULL
+    THEN stint_v1.later(p_now, -stint_v1.stood(r.agent_id, p_now)) ELSE p_now END, false) $$;
+-- After a limit of these agents was paused or resumed, or they have other limits. What decides is read after the lock.
+CREATE FUNCTION note_pauses(p_agents int[]) RETURNS void LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE t timestamptz; BEGIN
+  PERFORM FROM standstill WHERE agent_id = ANY (p_agents) ORDER BY agent_id FOR NO KEY UPDATE;
+  t := clock();
+  UPDATE standstill s SET total_ms = stood(s.agent_id, t), since = CASE WHEN n.until IS NOT NULL THEN t END, until = n.until
+  FROM (SELECT a.agent_id, max(g.paused_until) FILTER (WHERE g.paused_until > t) AS until
+        FROM agent a LEFT JOIN limit_set_gate m USING (set_id) LEFT JOIN gate g USING (gate_id)
+        WHERE a.agent_id = ANY (p_agents) GROUP BY a.agent_id) n
+  WHERE s.agent_id = n.agent_id AND (s.until IS NOT NULL OR n.until IS NOT NULL); END $$;
+CREATE FUNCTION note_pauses(p_limits text[]) RETURNS void LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
+  PERFORM note_pauses(array_agg(DISTINCT a.agent_id)) FROM gate g JOIN limit_set_gate m USING (gate_id) JOIN agent a USING (set_id)
+    WHERE g.name = ANY (p_limits); END $$;
 
 -- ---- what all share ------------------------------------------------------------------------------------------------
 
@@ -46,7 +124,8 @@ DECLARE v bigint[]; BEGIN
 CREATE FUNCTION promote(p_sessions bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE t timestamptz := clock(); BEGIN
   UPDATE run u SET hold = CASE WHEN u.not_before > t THEN 'delay' END, cause = 'promoted', changed_at = t, seq = u.seq + 1,
-                   not_before = CASE WHEN u.not_before > t THEN u.not_before END
+                   not_before = CASE WHEN u.not_before > t THEN u.not_before END,
+                   budget_until = CASE WHEN u.not_before > t THEN u.budget_until ELSE by_agents_clock(u.budget_until, u.agent_id, t) END
   FROM unnest(p_sessions) s CROSS JOIN LATERAL (
     SELECT r.run_id FROM run r WHERE r.session_id = s AND r.finished_at IS NULL ORDER BY r.run_id LIMIT 1) h
   WHERE u.run_id = h.run_id AND u.state = 'queued' AND u.hold = 'session'; END $$;
@@ -81,7 +160,7 @@ CREATE FUNCTION owns(r run, p_worker bigint, p_fence bigint) RETURNS boolean LAN
 CREATE FUNCTION define(p_name text, p_limits text[], p_weights bigint[], p_queued_max bigint, p_attempts_max bigint,
   p_lost_max bigint, p_backoff_base_ms bigint, p_backoff_cap_ms bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
-DECLARE v_set int; v_before int; v_gates int[]; BEGIN
+DECLARE v_set int; v_before int; v_gates int[]; v_agent int; BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('stint.define', 0));
   PERFORM make_gates(p_limits);
   SELECT set_id INTO v_before FROM agent WHERE name = p_name;
@@ -98,13 +177,16 @@ DECLARE v_set int; v_before int; v_gates int[]; BEGIN
     VALUES (p_name, v_set, p_queued_max, p_attempts_max, p_lost_max, p_backoff_base_ms, p_backoff_cap_ms)
     ON CONFLICT (name) DO UPDATE SET set_id = excluded.set_id, queued_max = excluded.queued_max,
       attempts_max = excluded.attempts_max, lost_max = excluded.lost_max,
-      backoff_base_ms = excluded.backoff_base_ms, backoff_cap_ms = excluded.backoff_cap_ms;
+      backoff_base_ms = excluded.backoff_base_ms, backoff_cap_ms = excluded.backoff_cap_ms
+    RETURNING a.agent_id INTO v_agent;
+  INSERT INTO standstill (agent_id) VALUES (v_agent) ON CONFLICT DO NOTHING;
   IF v_set IS NOT DISTINCT FROM v_before THEN RETURN; END IF;
   SELECT array_agg(DISTINCT gate_id) INTO v_gates FROM limit_set_gate WHERE set_id IN (v_set, v_before);
   PERFORM FROM gate WHERE gate_id = ANY (v_gates) ORDER BY gate_id FOR NO KEY UPDATE;
   UPDATE gate g SET shared = n.many FROM (
     SELECT m.gate_id, count(*) > 1 AS many FROM limit_set_gate m JOIN agent USING (set_id) GROUP BY m.gate_id) n
-    WHERE n.gate_id = g.gate_id AND g.gate_id = ANY (v_gates) AND g.shared <> n.many; END $$;
+    WHERE n.gate_id = g.gate_id AND g.gate_id = ANY (v_gates) AND g.shared <> n.many;
+  PERFORM note_pauses(ARRAY[v_agent]); END $$;
 
 CREATE FUNCTION resize(p_limit text, p_capacity bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
@@ -114,44 +196,47 @@ LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
   INSERT INTO event (seq, fence, cause, data, at) VALUES (0, 0, 'resized',
     format('{"limit":%s,"capacity":%s}', to_json(p_limit), coalesce(p_capacity::text, 'null')), clock()); END $$;
 
-CREATE FUNCTION pause(p_limit text, p_until_ms bigint) RETURNS void
+CREATE FUNCTION pause(p_limit text, p_length_ms bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
   PERFORM make_gates(ARRAY[p_limit]);
-  UPDATE gate SET paused_until = greatest(paused_until, coalesce(from_ms(p_until_ms), 'infinity')), ramp = 1
-    WHERE name = p_limit; END $$;
+  UPDATE gate SET paused_until = greatest(paused_until, coalesce(later(clock(), p_length_ms), 'infinity')), ramp = 1
+    WHERE name = p_limit;
+  PERFORM note_pauses(ARRAY[p_limit]); END $$;
 
 -- What was parked on it keeps its rank; the first to be claimed is the probe.
 CREATE FUNCTION resume(p_limit text) RETURNS bigint
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 DECLARE t timestamptz := clock(); v_woken bigint; BEGIN
   UPDATE run u SET state = 'queued', hold = NULL, not_before = NULL, parked_on = NULL, cause = 'resumed', changed_at = t,
-         seq = u.seq + 1, budget_until = later(t, u.budget_left_ms), budget_left_ms = NULL
+         seq = u.seq + 1, budget_until = by_agents_clock(later(t, u.budget_left_ms), u.agent_id, t), budget_left_ms = NULL
   FROM (SELECT run_id FROM run WHERE parked_on = p_limit AND state = 'parked' ORDER BY run_id FOR NO KEY UPDATE) l
   WHERE u.run_id = l.run_id;
   GET DIAGNOSTICS v_woken = ROW_COUNT;
   PERFORM make_gates(ARRAY[p_limit]);
   UPDATE gate SET paused_until = NULL WHERE name = p_limit;
+  PERFORM note_pauses(ARRAY[p_limit]);
   RETURN v_woken; END $$;
 
 CREATE FUNCTION limits() RETURNS TABLE (name text, capacity bigint, units bigint, runs bigint, paused boolean,
-  paused_until_ms bigint, ramp bigint) LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+  paused_until_ms bigint, ramp bigint, paused_ms bigint) LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 DECLARE t timestamptz := clock(); BEGIN
   RETURN QUERY SELECT g.name, g.capacity, h.units, h.runs, coalesce(g.paused_until > t, false),
-      CASE WHEN g.paused_until > t THEN to_ms(g.paused_until) END, g.ramp
+      CASE WHEN g.paused_until > t THEN shown_ms(g.paused_until) END, g.ramp,
+      CASE WHEN g.paused_until > t THEN to_ms(g.paused_until) - to_ms(t) END
     FROM gate g CROSS JOIN LATERAL held(g.gate_id) h ORDER BY g.name; END $$;
 
 -- ---- workers -------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION enrol(p_label text, p_lease_ms bigint) RETURNS bigint
 LANGUAGE sql SET search_path = stint_v1, stint, pg_temp AS $$
-  INSERT INTO worker (label, lease_until) VALUES (p_label, later(clock(), p_lease_ms)) RETURNING worker_id $$;
+  INSERT INTO worker (label, lease_until) VALUES (p_label, later(wall(), p_lease_ms)) RETURNING worker_id $$;
 
 -- At least one row. Not alive: the runs have been taken back. Stops travel here, so that nothing needs to listen.
 CREATE FUNCTION beat(p_worker bigint, p_lease_ms bigint) RETURNS TABLE (alive boolean, run_id bigint, fence bigint, stop text)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
 DECLARE v_alive boolean; BEGIN
-  UPDATE worker w SET lease_until = later(clock(), p_lease_ms) WHERE w.worker_id = p_worker AND w.state <> 'dead';
+  UPDATE worker w SET lease_until = later(wall(), p_lease_ms) WHERE w.worker_id = p_worker AND w.state <> 'dead';
   v_alive := FOUND;
   RETURN QUERY SELECT v_alive, r.run_id, r.fence, r.stop FROM (VALUES (1)) one
     LEFT JOIN run r ON r.worker_id = p_worker AND r.state = 'running' AND r.stop IS NOT NULL ORDER BY r.run_id; END $$;
@@ -171,6 +256,13 @@ LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
   UPDATE worker SET state = 'dead' WHERE worker_id = p_worker; END $$;
 
 -- ---- submit --------------------------------------------------------------------------------------------------------
+
+-- Deadlines as moments of the database's clock, of moments and of lengths from now: the earlier one holds.
+CREATE FUNCTION deadlines(p_moments_ms bigint[], p_lengths_ms bigint[]) RETURNS bigint[]
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE v_now bigint := to_ms(wall()); BEGIN
+  RETURN ARRAY(SELECT least(d.moment, v_now + d.length) FROM unnest(p_moments_ms, p_lengths_ms)
+    WITH ORDINALITY AS d (moment, length, at) ORDER BY d.at); END $$;
 
 -- How many more may be queued. Soft by the number of those who submit at once: an exact bound would make all submits of
 -- an agent wait for each other. Its cost is the bound.
@@ -208,6 +300,15 @@ DECLARE v_runs bigint[]; t timestamptz; BEGIN
   INSERT INTO run_input (run_id, body) SELECT * FROM unnest(v_runs, p_inputs) u (run_id, body) WHERE u.body <> '';
   RETURN true; END $$;
 
+-- The run that holds the session and is above a child of p_parent; NULL: none. The child and it would wait for each other.
+-- One that has ended holds nothing, and waits for nothing below it: the search ends there.
+CREATE FUNCTION holder_above(p_parent bigint, p_session bigint) RETURNS text LANGUAGE sql STABLE AS $$
+  WITH RECURSIVE above AS (
+    SELECT r.run_id, r.parent_id, r.session_id, r.public_id FROM run r WHERE r.run_id = p_parent AND r.finished_at IS NULL
+    UNION SELECT r.run_id, r.parent_id, r.session_id, r.public_id FROM above a JOIN run r ON r.run_id = a.parent_id
+      WHERE r.finished_at IS NULL)
+  SELECT public_id FROM above WHERE session_id = p_session LIMIT 1 $$;
+
 -- One answer for each, in their order; a NULL `error` is success. Sessions and parents are locked for all of them before
 -- the first is written. The share lock on a parent orders its children against its end and its cancel.
 CREATE FUNCTION enqueue(p_ids text[], p_agents text[], p_sessions text[], p_parents text[], p_keys text[], p_priorities int[],
@@ -215,7 +316,7 @@ CREATE FUNCTION enqueue(p_ids text[], p_agents text[], p_sessions text[], p_pare
 RETURNS TABLE (id text, created boolean, error text, message text)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
-DECLARE n record; a agent; v_parent run; v_session bigint; v_behind boolean; v_run bigint; v_keys text[];
+DECLARE n record; a agent; v_parent run; v_session bigint; v_holder text; v_behind boolean; v_run bigint; v_keys text[];
   v_room jsonb := '{}'; t timestamptz; BEGIN             -- the room of each agent is counted once
   IF '' = ALL (p_sessions || p_parents || p_keys) AND
       enqueue_all(p_ids, p_agents, p_priorities, p_delays_ms, p_deadlines_ms, p_budgets_ms, p_on_crash, p_inputs) THEN
@@ -252,18 +353,25 @@ DECLARE n record; a agent; v_parent run; v_session bigint; v_behind boolean; v_r
         WHERE p.public_id = n.parent AND r.state = 'running' AND r.stop IS NULL;
       IF NOT FOUND THEN
         error := 'ST409'; message := format('its parent ''%s'' does not run', n.parent); RETURN NEXT; CONTINUE;
-      ELSIF v_parent.session_id = v_session THEN
-        error := 'ST400'; message := 'in the session of its parent it would wait for itself'; RETURN NEXT; CONTINUE;
+      END IF;
+      IF v_session IS NOT NULL THEN
+        v_holder := holder_above(v_parent.run_id, v_session);
+        IF v_holder IS NOT NULL THEN                       -- store/words.cpp has the same words
+          error := 'ST400'; message := format('session ''%s'' is held by run ''%s'', which is above this one: each would wait for the '
+            'other. Use another session', n.session, v_holder); RETURN NEXT; CONTINUE;
+        END IF;
       END IF;
     END IF;
     INSERT INTO run_name (public_id) VALUES (n.id) ON CONFLICT DO NOTHING RETURNING run_id INTO v_run;
     IF NOT FOUND THEN RETURN NEXT; CONTINUE; END IF;     -- a twin was quicker, and has committed
     INSERT INTO run (run_id, public_id, agent_id, session_id, parent_id, parent, idem_key, on_crash, state, hold, cause,
-                     changed_at, rank, created_at, not_before, deadline, budget_ms)
+                     changed_at, rank, created_at, not_before, deadline, budget_ms, budget_until)
       VALUES (v_run, n.id, a.agent_id, v_session, v_parent.run_id, nullif(n.parent, ''), nullif(n.key, ''), n.on_crash, 'queued',
               CASE WHEN v_behind THEN 'session' WHEN n.delay_ms > 0 THEN 'delay' END, 'enqueued', t,
               later(t, n.delay_ms) - n.priority * interval '10 minutes', t,
-              CASE WHEN n.delay_ms > 0 THEN later(t, n.delay_ms) END, from_ms(n.deadline_ms), n.budget_ms)
+              CASE WHEN n.delay_ms > 0 THEN later(t, n.delay_ms) END, least(from_ms(n.deadline_ms), v_parent.deadline), n.budget_ms,
+              CASE WHEN v_behind OR n.delay_ms > 0 THEN v_parent.budget_until
+                   ELSE by_agents_clock(v_parent.budget_until, a.agent_id, t) END)
       ON CONFLICT DO NOTHING;
     IF FOUND THEN
       created := true;
@@ -316,6 +424,10 @@ DECLARE v record; t timestamptz := clock(); BEGIN
   END IF;
   RETURN v.free; END $$;
 
+-- In milliseconds, of a run that has begun; NULL: it has neither.
+CREATE FUNCTION time_left(p_deadline timestamptz, p_budget_until timestamptz, p_wall timestamptz, p_now timestamptz) RETURNS bigint
+LANGUAGE sql STABLE AS $$ SELECT least(to_ms(p_deadline) - to_ms(p_wall), to_ms(p_budget_until) - to_ms(p_now)) $$;
+
 -- lock_timeout (55P03): a shared gate is busy, come back later. A plan from when the queue was short must not sort a long
 -- one: only run_ready gives the order, whatever the statistics say. jit: the price that the planner puts on what is off
 -- would make it compile each statement (measured: 1 ms became 200).
@@ -325,10 +437,10 @@ LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp SET lock_timeout = '
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
 SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
-DECLARE v_worker worker; v_agent int; v_set int; v_gates int[]; v_most bigint; t timestamptz; BEGIN
+DECLARE v_worker worker; v_agent int; v_set int; v_gates int[]; v_most bigint; t timestamptz; w timestamptz; v_stood bigint; BEGIN
   -- Key share: it neither waits for beats nor holds them up, but no one buries the worker meanwhile.
   SELECT * INTO v_worker FROM worker w WHERE w.worker_id = p_worker FOR KEY SHARE;
-  IF v_worker.worker_id IS NULL OR v_worker.state = 'dead' OR v_worker.lease_until < clock() THEN
+  IF v_worker.worker_id IS NULL OR v_worker.state = 'dead' OR v_worker.lease_until < wall() THEN
     RAISE EXCEPTION USING ERRCODE = 'ST401', MESSAGE = 'the lease of this worker is over';
   END IF;
   IF v_worker.state <> 'live' OR v_worker.round <> p_round THEN RETURN; END IF;
@@ -340,19 +452,20 @@ DECLARE v_worker worker; v_agent int; v_set int; v_gates int[]; v_most bigint; t
   IF v_gates IS NULL THEN RETURN; END IF;
   v_most := least(p_most, free_permits(v_agent, v_set, v_gates));
   IF v_most < 1 THEN RETURN; END IF;
-  t := clock();
+  t := clock(); w := wall(); v_stood := stood(v_agent, t);
   RETURN QUERY
   WITH next AS MATERIALIZED (
     SELECT r.run_id FROM run r
-    WHERE r.agent_id = v_agent AND r.state = 'queued' AND r.hold IS NULL AND (r.expires_at IS NULL OR r.expires_at > t)
+    WHERE r.agent_id = v_agent AND r.state = 'queued' AND r.hold IS NULL AND (r.deadline IS NULL OR r.deadline > w)
+      AND (r.budget_until IS NULL OR r.budget_until > later(t, -v_stood))
     ORDER BY r.rank, r.run_id LIMIT v_most FOR NO KEY UPDATE SKIP LOCKED),
   taken AS (
     UPDATE run u SET state = 'running', cause = 'claimed', changed_at = t, worker_id = p_worker, set_id = v_set,
            fence = u.fence + 1, attempt = u.attempt + 1, seq = u.seq + 1, started_at = t,
-           budget_until = coalesce(u.budget_until, later(t, u.budget_ms))
+           budget_until = begun_budget(u.budget_until, v_stood, u.started_at, t, u.budget_ms)
     FROM next WHERE u.run_id = next.run_id
-    RETURNING u.run_id, u.public_id, u.fence, u.attempt, u.lost, u.expires_at, u.rank)
-  SELECT k.run_id, k.public_id, k.fence, k.attempt, k.lost, to_ms(k.expires_at), i.body
+    RETURNING u.run_id, u.public_id, u.fence, u.attempt, u.lost, u.deadline, u.budget_until, u.rank)
+  SELECT k.run_id, k.public_id, k.fence, k.attempt, k.lost, to_ms(w) + time_left(k.deadline, k.budget_until, w, t), i.body
     FROM taken k LEFT JOIN run_input i USING (run_id) ORDER BY k.rank, k.run_id; END $$;
 
 -- A claim whose answer was lost may have happened, or may even be about to: its process keeps its lease alive, so nobody
@@ -366,8 +479,8 @@ DECLARE v bigint; BEGIN
 
 CREATE FUNCTION owned(p_worker bigint)
 RETURNS TABLE (run_id bigint, id text, fence bigint, attempt bigint, lost bigint, expires_ms bigint, input text)
-LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
-  SELECT r.run_id, r.public_id, r.fence, r.attempt, r.lost, to_ms(r.expires_at), i.body
+LANGUAGE sql VOLATILE SET search_path = stint_v1, stint, pg_temp AS $$
+  SELECT r.run_id, r.public_id, r.fence, r.attempt, r.lost, to_ms(wall()) + time_left(r.deadline, r.budget_until, wall(), clock()), i.body
     FROM run r LEFT JOIN run_input i USING (run_id) WHERE r.worker_id = p_worker AND r.state = 'running' ORDER BY r.run_id $$;
 
 -- ---- the end of an attempt -----------------------------------------------------------------------------------------
@@ -389,8 +502,14 @@ RETURNS text LANGUAGE sql IMMUTABLE AS $$
     WHEN p_expires_first                                     THEN 'expired'    -- what can't fit ends now
     ELSE 'queued' END $$;
 
+-- domain::error_of_loss, word for word.
+CREATE FUNCTION error_of_loss(p_next text, p_times bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE p_next WHEN 'in_doubt' THEN 'the process that carried it was lost: what it did until then is unknown'
+    WHEN 'failed' THEN format('the process that carried it was lost %s: the run may be the cause. `stint retry` runs it again',
+      CASE p_times WHEN 1 THEN 'once' ELSE p_times || ' times' END) END $$;
+
 -- After the runs: pauses what a park named, and widens the ramps of what succeeded. All gates are locked first.
-CREATE FUNCTION settle_gates(p_runs bigint[], p_settles text[], p_park_on text[], p_park_until_ms bigint[]) RETURNS void
+CREATE FUNCTION settle_gates(p_runs bigint[], p_settles text[], p_park_on text[], p_park_ms bigint[]) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE v_paused text[]; v_ramped int[]; BEGIN
   SELECT array_agg(DISTINCT i.name) INTO v_paused FROM unnest(p_settles, p_park_on) i (settle, name)
@@ -409,41 +528,45 @@ DECLARE v_paused text[]; v_ramped int[]; BEGIN
             JOIN run r USING (run_id) JOIN limit_set_gate m USING (set_id) WHERE i.settle = 'succeeded' GROUP BY m.gate_id) n
     WHERE g.gate_id = n.gate_id AND g.gate_id = ANY (v_ramped) AND g.ramp IS NOT NULL;
   UPDATE gate g SET paused_until = greatest(g.paused_until, n.until), ramp = 1
-    FROM (SELECT i.name, max(coalesce(from_ms(i.until_ms), 'infinity')) AS until
-            FROM unnest(p_settles, p_park_on, p_park_until_ms) i (settle, name, until_ms)
+    FROM (SELECT i.name, max(coalesce(later(clock(), i.park_ms), 'infinity')) AS until
+            FROM unnest(p_settles, p_park_on, p_park_ms) i (settle, name, park_ms)
             WHERE i.settle = 'park' AND i.name <> '' GROUP BY i.name) n
-    WHERE g.name = n.name; END $$;
+    WHERE g.name = n.name;
+  IF v_paused IS NOT NULL THEN PERFORM note_pauses(v_paused); END IF; END $$;
 
 -- All ends of attempts, of whatever kind. What is missing in the answer was stale: it counts for nothing. The settings are
 -- claim()'s: each run is looked up by its number, whatever the statistics say, and nothing is planned anew.
 CREATE FUNCTION settle(p_worker bigint, p_runs bigint[], p_fences bigint[], p_settles text[], p_errors text[], p_results text[],
-  p_retry_ms bigint[], p_park_on text[], p_park_until_ms bigint[])
+  p_retry_ms bigint[], p_park_on text[], p_park_ms bigint[])
 RETURNS TABLE (at bigint, state text) LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
 SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
-DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; t timestamptz; BEGIN
+DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; t timestamptz; w timestamptz; BEGIN
   v_sessions := lock_runs(p_runs);
-  t := clock();
+  t := clock(); w := wall();
   -- OFFSET: the runs are looked up one by one. Else a plan may compare all that the worker owns with all that it settles.
   WITH due AS MATERIALIZED (
-    SELECT DISTINCT ON (r.run_id) r.*, i.at, i.settle, i.error, i.result, i.park_on, from_ms(i.until_ms) AS until,
+    SELECT DISTINCT ON (r.run_id) r.*, i.at, i.settle, i.error, i.result, i.park_on, later(t, i.park_ms) AS until, later(w, i.park_ms) AS wall_until,
            CASE i.settle WHEN 'retry' THEN later(t, greatest(i.retry_ms,
              ceil(random() * least(a.backoff_cap_ms, a.backoff_base_ms * 2.0 ^ least(r.attempt, 20)))::bigint)) ELSE t END AS again,
            a.attempts_max, a.lost_max
-    FROM unnest(p_runs, p_fences, p_settles, p_errors, p_results, p_retry_ms, p_park_on, p_park_until_ms)
-      WITH ORDINALITY AS i (run_id, fence, settle, error, result, retry_ms, park_on, until_ms, at)
-      CROSS JOIN LATERAL (SELECT x.run_id, x.agent_id, x.stop, x.unsafe, x.on_crash, x.attempt, x.lost, x.expires_at, x.deadline,
+    FROM unnest(p_runs, p_fences, p_settles, p_errors, p_results, p_retry_ms, p_park_on, p_park_ms)
+      WITH ORDINALITY AS i (run_id, fence, settle, error, result, retry_ms, park_on, park_ms, at)
+      CROSS JOIN LATERAL (SELECT x.run_id, x.agent_id, x.stop, x.unsafe, x.on_crash, x.attempt, x.lost, x.budget_until, x.deadline,
           owns(x, p_worker, i.fence) AS owned FROM run x WHERE x.run_id = i.run_id OFFSET 0) r
       JOIN agent a USING (agent_id)
     WHERE r.owned ORDER BY r.run_id, i.at),
   decided AS MATERIALIZED (
-    SELECT d.run_id, d.at, d.settle, d.error, d.result, d.park_on, d.until, d.again,
+    SELECT d.run_id, d.lost, d.at, d.settle, d.error, d.result, d.park_on, d.until, d.again,
       next_state(d.settle, d.stop, d.unsafe, d.on_crash, d.attempt, d.attempts_max, d.lost, d.lost_max,
-        coalesce(d.expires_at <= d.again, false), coalesce(d.settle = 'park' AND d.deadline <= d.until, false)) AS next
+        coalesce(time_left(d.deadline, d.budget_until, w, t) <= to_ms(d.again) - to_ms(t), false),
+        coalesce(d.settle = 'park' AND d.deadline <= d.wall_until, false)) AS next
     FROM due d),
   ended AS (
-    UPDATE run u SET state = n.next, cause = n.settle, changed_at = t, error = coalesce(nullif(n.error, ''), u.error),
+    UPDATE run u SET state = n.next, cause = n.settle, changed_at = t,
+      error = coalesce(nullif(n.error, ''), CASE n.settle WHEN 'lost' THEN error_of_loss(n.next, n.lost + 1) END,
+        CASE WHEN n.next <> 'succeeded' THEN u.error END),
       seq = u.seq + 1, worker_id = NULL,
       hold = CASE WHEN n.next = 'queued' AND n.settle = 'retry' THEN 'backoff'
                   WHEN n.next = 'parked' THEN CASE WHEN n.until IS NULL THEN 'person' ELSE 'quota' END END,
@@ -451,7 +574,8 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; t timestamptz; BEGI
       attempt = u.attempt - (n.settle IN ('park', 'hand_back', 'lost'))::int, lost = u.lost + (n.settle = 'lost')::int,
       parked_on = CASE WHEN n.next = 'parked' THEN nullif(n.park_on, '') END,
       budget_left_ms = CASE WHEN n.next = 'parked' THEN to_ms(u.budget_until) - to_ms(t) END,
-      budget_until = CASE WHEN n.next <> 'parked' THEN u.budget_until END,
+      budget_until = CASE WHEN n.next = 'queued' AND n.settle <> 'retry' THEN by_agents_clock(u.budget_until, u.agent_id, t)
+                          WHEN n.next <> 'parked' THEN u.budget_until END,
       unsafe = n.next = 'in_doubt' AND u.unsafe,
       finished_at = CASE WHEN n.next IN ('succeeded', 'failed', 'cancelled', 'expired') THEN t END
     FROM decided n WHERE u.run_id = n.run_id),
@@ -463,7 +587,7 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; t timestamptz; BEGI
   IF v_at IS NULL THEN RETURN; END IF;
   IF v_sessions IS NOT NULL THEN PERFORM promote(v_sessions); END IF;
   IF 'park' = ANY (p_settles) OR EXISTS (SELECT FROM gate WHERE ramp IS NOT NULL) THEN
-    PERFORM settle_gates(array_agg(p_runs[i]), array_agg(p_settles[i]), array_agg(p_park_on[i]), array_agg(p_park_until_ms[i]))
+    PERFORM settle_gates(array_agg(p_runs[i]), array_agg(p_settles[i]), array_agg(p_park_on[i]), array_agg(p_park_ms[i]))
       FROM unnest(v_at) i;
   END IF;
   RETURN QUERY SELECT * FROM unnest(v_at, v_states); END $$;
@@ -517,7 +641,7 @@ BEGIN
       cause = CASE u.state WHEN 'running' THEN 'cancel_asked' ELSE p_stop END,
       finished_at = CASE WHEN u.state <> 'running' THEN p_now END
     WHERE u.run_id = ANY (p_runs) AND u.state IN ('queued', 'running', 'parked') AND u.stop IS NULL
-      AND (p_stop <> 'expired' OR u.expires_at <= p_now)
+      AND (p_stop <> 'expired' OR is_over(u, wall(), p_now))
     RETURNING u.run_id, u.public_id, u.state; END $$;
 
 -- The whole tree, also through those that ended. Asked again until it answers nothing: a child that was submitted meanwhile
@@ -544,6 +668,7 @@ DECLARE v_run bigint := must_find(p_id); v_sessions bigint[]; v_state text; t ti
   END IF;
   t := clock();
   UPDATE run SET state = p_state, finished_at = CASE WHEN p_how <> 'rerun' THEN t END, unsafe = false,
+      error = CASE WHEN p_state <> 'succeeded' THEN error END,
       cause = 'resolved_' || p_how, changed_at = t, stop = CASE WHEN p_how <> 'rerun' THEN stop END, budget_until = NULL, seq = seq + 1
     WHERE run_id = v_run;
   IF v_sessions IS NOT NULL THEN PERFORM promote(v_sessions); END IF; END $$;
@@ -552,7 +677,7 @@ CREATE FUNCTION answer(p_id text) RETURNS void
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 DECLARE v_run bigint := must_find(p_id); t timestamptz := clock(); BEGIN
   UPDATE run SET state = 'queued', hold = NULL, not_before = NULL, parked_on = NULL, cause = 'resumed', changed_at = t, seq = seq + 1,
-      budget_until = later(t, budget_left_ms), budget_left_ms = NULL
+      budget_until = by_agents_clock(later(t, budget_left_ms), agent_id, t), budget_left_ms = NULL
     WHERE run_id = v_run AND state = 'parked' AND hold = 'person';
   IF NOT FOUND THEN
     RAISE EXCEPTION USING ERRCODE = 'ST409', MESSAGE = format('''%s'' does not wait for a person', p_id);
@@ -563,16 +688,30 @@ DECLARE v_run bigint := must_find(p_id); t timestamptz := clock(); BEGIN
 CREATE FUNCTION wake(p_most bigint) RETURNS bigint LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 DECLARE t timestamptz := clock(); v_woken bigint; BEGIN
   UPDATE run u SET state = 'queued', hold = NULL, not_before = NULL, parked_on = NULL, cause = 'woken', changed_at = t, seq = u.seq + 1,
-         budget_until = coalesce(later(t, u.budget_left_ms), u.budget_until), budget_left_ms = NULL
+         budget_until = by_agents_clock(coalesce(later(t, u.budget_left_ms), u.budget_until), u.agent_id, t), budget_left_ms = NULL
   FROM (SELECT run_id FROM run WHERE not_before <= t AND not_before IS NOT NULL AND hold <> 'session'
         ORDER BY not_before LIMIT p_most FOR NO KEY UPDATE SKIP LOCKED) d WHERE u.run_id = d.run_id;
   GET DIAGNOSTICS v_woken = ROW_COUNT;
   RETURN v_woken; END $$;
 
+-- The agents that have ready runs with a budget that has begun: the first that ends, by the agent's clock, and how that stands.
+CREATE FUNCTION ready_budgets(p_now timestamptz) RETURNS TABLE (agent_id int, first timestamptz, drawn timestamptz)
+LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
+  SELECT x.agent_id, x.first, later(p_now, -stood(x.agent_id, p_now)) FROM (
+    SELECT r.agent_id, min(r.budget_until) AS first FROM run r
+    WHERE r.state = 'queued' AND r.hold IS NULL AND r.budget_until IS NOT NULL GROUP BY r.agent_id) x $$;
+
 CREATE FUNCTION expire(p_most bigint) RETURNS bigint LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 DECLARE t timestamptz := clock(); v_runs bigint[]; v_sessions bigint[]; v_expired bigint; BEGIN
-  SELECT array_agg(run_id) INTO v_runs FROM (SELECT run_id FROM run
-    WHERE expires_at <= t AND state IN ('queued', 'running', 'parked') AND stop IS NULL ORDER BY expires_at LIMIT p_most) x;
+  SELECT array_agg(run_id) INTO v_runs FROM (
+    (SELECT run_id FROM run WHERE deadline <= wall() AND deadline IS NOT NULL AND state IN ('queued', 'running', 'parked') AND stop IS NULL
+      ORDER BY deadline LIMIT p_most)
+    UNION
+    (SELECT run_id FROM run WHERE budget_until <= t AND budget_until IS NOT NULL AND stop IS NULL
+      AND (state IN ('running', 'parked') OR state = 'queued' AND hold IS NOT NULL) ORDER BY budget_until LIMIT p_most)
+    UNION
+    (SELECT r.run_id FROM ready_budgets(t) b JOIN run r ON r.agent_id = b.agent_id AND r.state = 'queued' AND r.hold IS NULL
+      AND r.budget_until IS NOT NULL AND r.budget_until <= b.drawn WHERE b.first <= b.drawn LIMIT p_most)) x;
   IF v_runs IS NULL THEN RETURN 0; END IF;
   v_sessions := lock_runs(v_runs);
   SELECT count(*) INTO v_expired FROM stop(v_runs, 'expired', clock());
@@ -586,7 +725,7 @@ LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
 DECLARE v_runs bigint[]; v_fences bigint[]; v_none text[]; BEGIN
   SELECT worker_id INTO worker FROM worker
-    WHERE state <> 'dead' AND (lease_until < clock() OR lease_until > later(clock(), p_far_ms))
+    WHERE state <> 'dead' AND (lease_until < wall() OR lease_until > later(wall(), p_far_ms))
     ORDER BY lease_until, worker_id LIMIT 1 FOR UPDATE SKIP LOCKED;
   IF NOT FOUND THEN RETURN; END IF;
   UPDATE worker w SET state = 'dead' WHERE w.worker_id = bury.worker;
@@ -597,22 +736,29 @@ DECLARE v_runs bigint[]; v_fences bigint[]; v_none text[]; BEGIN
     array_fill(0::bigint, ARRAY[cardinality(v_runs)]), v_none, array_fill(NULL::bigint, ARRAY[cardinality(v_runs)]));
   RETURN NEXT; END $$;
 
-CREATE FUNCTION next_due() RETURNS bigint LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
-  SELECT to_ms(least(
-    (SELECT min(not_before) FROM run WHERE not_before IS NOT NULL AND hold <> 'session'),
-    (SELECT min(expires_at) FROM run WHERE expires_at IS NOT NULL AND stop IS NULL AND state IN ('queued', 'running', 'parked')))) $$;
+-- How long until then.
+CREATE FUNCTION next_due() RETURNS bigint LANGUAGE sql VOLATILE SET search_path = stint_v1, stint, pg_temp AS $$
+  SELECT least(
+    (SELECT to_ms(min(not_before)) FROM run WHERE not_before IS NOT NULL AND hold <> 'session') - to_ms(t),
+    (SELECT to_ms(min(deadline)) FROM run WHERE deadline IS NOT NULL AND stop IS NULL AND state IN ('queued', 'running', 'parked')) - to_ms(wall()),
+    (SELECT to_ms(min(budget_until)) FROM run WHERE budget_until IS NOT NULL AND stop IS NULL
+      AND (state IN ('running', 'parked') OR state = 'queued' AND hold IS NOT NULL)) - to_ms(t),
+    (SELECT min(to_ms(b.first) - to_ms(b.drawn) + CASE WHEN s.until > t THEN to_ms(s.until) - to_ms(t) ELSE 0 END)
+      FROM ready_budgets(t) b JOIN standstill s USING (agent_id)))
+  FROM clock() t $$;
 
 -- ---- looking -------------------------------------------------------------------------------------------------------
 
 CREATE VIEW seen AS
   SELECT r.run_id, r.public_id, a.name AS agent, s.key AS session, r.parent, r.idem_key, r.state, r.hold, r.stop, r.error,
-    r.attempt, r.lost, r.fence, r.seq, r.unsafe, r.on_crash, r.worker_id, to_ms(r.created_at) AS created_ms,
-    to_ms(r.not_before) AS not_before_ms, to_ms(r.deadline) AS deadline_ms, to_ms(r.expires_at) AS expires_ms,
-    to_ms(r.started_at) AS started_ms, to_ms(r.finished_at) AS finished_ms
+    r.attempt, r.lost, r.fence, r.seq, r.unsafe, r.on_crash, r.worker_id, to_ms(r.created_at) - (SELECT ahead_ms FROM store_clock) AS created_ms,
+    to_ms(r.not_before) - (SELECT ahead_ms FROM store_clock) AS not_before_ms, to_ms(r.deadline) AS deadline_ms,
+    least(to_ms(r.deadline), CASE WHEN r.budget_until IS NOT NULL THEN to_ms(budget_end(r)) - (SELECT ahead_ms FROM store_clock) END) AS expires_ms,
+    to_ms(r.started_at) - (SELECT ahead_ms FROM store_clock) AS started_ms, to_ms(r.finished_at) - (SELECT ahead_ms FROM store_clock) AS finished_ms
   FROM run r JOIN agent a USING (agent_id) LEFT JOIN session s USING (session_id);
 
 CREATE VIEW told AS
-  SELECT r.public_id, e.run_id, e.seq, e.fence, e.cause, e.state, e.hold, e.worker_id, e.error, e.data, to_ms(e.at) AS at_ms, e.xid, e.id
+  SELECT r.public_id, e.run_id, e.seq, e.fence, e.cause, e.state, e.hold, e.worker_id, e.error, e.data, to_ms(e.at) - (SELECT ahead_ms FROM store_clock) AS at_ms, e.xid, e.id
   FROM event e LEFT JOIN run r USING (run_id);
 
 CREATE FUNCTION events(p_id text, p_after bigint, p_most bigint) RETURNS SETOF told
@@ -635,13 +781,13 @@ DECLARE v_run bigint := must_find(p_id); r run; t timestamptz := clock(); BEGIN
   IF r.hold IS NOT NULL THEN
     RETURN QUERY SELECT r.hold, coalesce((SELECT format('behind %s (%s)', h.public_id, h.state) FROM run h
         WHERE r.hold = 'session' AND h.session_id = r.session_id AND h.finished_at IS NULL ORDER BY h.run_id LIMIT 1), r.parked_on),
-      to_ms(r.not_before);
+      shown_ms(r.not_before);
     RETURN;
   END IF;
   RETURN QUERY
     SELECT w.reason, CASE WHEN w.reason = 'paused' THEN g.name
              ELSE format('%s: %s of %s held', g.name, h.units, coalesce(g.capacity::text, 'any')) END,
-           to_ms(CASE w.reason WHEN 'paused' THEN g.paused_until WHEN 'turn' THEN g.turn_until END)
+           shown_ms(CASE w.reason WHEN 'paused' THEN g.paused_until WHEN 'turn' THEN g.turn_until END)
       FROM agent a JOIN limit_set_gate m USING (set_id) JOIN gate g USING (gate_id) CROSS JOIN LATERAL held(g.gate_id) h
       CROSS JOIN LATERAL (SELECT CASE WHEN g.paused_until > t THEN 'paused' WHEN g.turn_of <> r.agent_id AND g.turn_until > t THEN 'turn'
         WHEN g.capacity - h.units < m.weight OR h.runs >= g.ramp THEN 'limit' END AS reason) w
@@ -660,11 +806,11 @@ DECLARE v_run bigint := must_find(p_id); BEGIN
     FROM output_chunk c WHERE c.run_id = v_run; END $$;
 
 -- Runs that ended, with all that belongs to them; then sessions without a run, and the rows of workers long dead.
-CREATE FUNCTION prune(p_before_ms bigint, p_most bigint) RETURNS bigint
+CREATE FUNCTION prune(p_age_ms bigint, p_most bigint) RETURNS bigint
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
-DECLARE v_before timestamptz := from_ms(p_before_ms); v_runs bigint[]; v_sessions bigint[]; BEGIN
+DECLARE v_before timestamptz := later(clock(), -p_age_ms); v_runs bigint[]; v_sessions bigint[]; BEGIN
   DELETE FROM worker WHERE worker_id IN (
-    SELECT worker_id FROM worker WHERE state = 'dead' AND lease_until < v_before LIMIT p_most FOR UPDATE SKIP LOCKED);
+    SELECT worker_id FROM worker WHERE state = 'dead' AND lease_until < later(wall(), -p_age_ms) LIMIT p_most FOR UPDATE SKIP LOCKED);
   SELECT array_agg(run_id), array_agg(DISTINCT session_id) FILTER (WHERE session_id IS NOT NULL) INTO v_runs, v_sessions
     FROM (SELECT run_id, session_id FROM run WHERE finished_at < v_before AND finished_at IS NOT NULL
           ORDER BY finished_at LIMIT p_most FOR UPDATE SKIP LOCKED) x;
@@ -674,6 +820,9 @@ DECLARE v_before timestamptz := from_ms(p_before_ms); v_runs bigint[]; v_session
   DELETE FROM output WHERE run_id = ANY (v_runs);
   DELETE FROM output_chunk WHERE run_id = ANY (v_runs);
   DELETE FROM event WHERE run_id = ANY (v_runs);
+  WITH gone AS (DELETE FROM family_run WHERE run_id = ANY (v_runs) RETURNING family_id)
+  DELETE FROM family f USING gone WHERE f.family_id = gone.family_id
+    AND NOT EXISTS (SELECT FROM family_run o WHERE o.family_id = f.family_id AND o.run_id <> ALL (v_runs));
   DELETE FROM run_name n USING run r WHERE r.run_id = ANY (v_runs) AND n.public_id = r.public_id;
   DELETE FROM run WHERE run_id = ANY (v_runs);
   SELECT array_agg(session_id) INTO v_sessions FROM (
@@ -703,7 +852,8 @@ CREATE FUNCTION load(p_ids text[], p_agents text[], p_sessions text[], p_parents
   o_ids text[], o_bytes bigint[], o_at bigint[], o_bodies text[]) RETURNS bigint
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
-DECLARE v_keys text[]; v_sessions bigint[]; v_wrong record; v_added bigint; v_runs bigint[]; t timestamptz; BEGIN
+DECLARE v_keys text[]; v_sessions bigint[]; v_wrong record; v_added bigint; v_runs bigint[]; t timestamptz;
+  v_ahead interval := (SELECT ahead_ms FROM store_clock) * interval '1 millisecond'; BEGIN
   SELECT array_agg(DISTINCT s) INTO v_keys FROM unnest(p_sessions) s WHERE s <> '';
   IF v_keys IS NOT NULL THEN PERFORM open_sessions(v_keys); END IF;
   SELECT u.agent INTO v_wrong FROM unnest(p_agents) u (agent) WHERE NOT EXISTS (SELECT FROM agent a WHERE a.name = u.agent);
@@ -725,8 +875,11 @@ DECLARE v_keys text[]; v_sessions bigint[]; v_wrong record; v_added bigint; v_ru
         changed_at, attempt, lost, fence, seq, unsafe)
       SELECT m.run_id, n.id, a.agent_id, s.session_id, nullif(n.parent, ''), nullif(n.key, ''), n.on_crash, n.state,
         nullif(n.hold, 'none'), nullif(n.stop, 'none'), nullif(n.error, ''), nullif(n.parked_on, ''), n.cause,
-        from_ms(n.rank_ms), from_ms(n.created_ms), from_ms(n.not_before_ms), from_ms(n.deadline_ms), n.budget_ms, n.left_ms,
-        from_ms(n.until_ms), from_ms(n.started_ms), from_ms(n.finished_ms), from_ms(n.changed_ms), n.attempt, n.lost, n.fence,
+        from_ms(n.rank_ms) + v_ahead, from_ms(n.created_ms) + v_ahead, from_ms(n.not_before_ms) + v_ahead, from_ms(n.deadline_ms),
+        n.budget_ms, n.left_ms,
+        CASE WHEN n.state = 'queued' AND n.hold = 'none' THEN by_agents_clock(from_ms(n.until_ms) + v_ahead, a.agent_id, t)
+             ELSE from_ms(n.until_ms) + v_ahead END,
+        from_ms(n.started_ms) + v_ahead, from_ms(n.finished_ms) + v_ahead, from_ms(n.changed_ms) + v_ahead, n.attempt, n.lost, n.fence,
         n.seq, n.unsafe <> 0
       FROM unnest(p_ids, p_agents, p_sessions, p_parents, p_keys, p_on_crash, p_states, p_holds, p_stops, p_errors, p_parked_on,
           p_causes, p_ranks_ms, p_created_ms, p_not_before_ms, p_deadlines_ms, p_budgets_ms, p_left_ms, p_until_ms, p_started_ms,
@@ -746,7 +899,7 @@ DECLARE v_keys text[]; v_sessions bigint[]; v_wrong record; v_added bigint; v_ru
     JOIN run_name m ON m.public_id = u.id WHERE u.body <> '' AND m.run_id = ANY (v_runs);
   INSERT INTO event (run_id, seq, fence, worker_id, cause, state, hold, error, data, at)
     SELECT r.run_id, u.seq, u.fence, u.worker_id, u.cause, nullif(u.state, ''), nullif(u.hold, 'none'), nullif(u.error, ''),
-      nullif(u.data, ''), from_ms(u.at_ms)
+      nullif(u.data, ''), from_ms(u.at_ms) + v_ahead
     FROM unnest(e_ids, e_seqs, e_fences, e_workers, e_causes, e_states, e_holds, e_errors, e_data, e_at_ms)
       WITH ORDINALITY AS u (id, seq, fence, worker_id, cause, state, hold, error, data, at_ms, at)
     JOIN run_name m ON m.public_id = u.id JOIN run r ON r.run_id = m.run_id
@@ -756,7 +909,8 @@ DECLARE v_keys text[]; v_sessions bigint[]; v_wrong record; v_added bigint; v_ru
   INSERT INTO output_chunk (run_id, at, body) SELECT m.run_id, u.at, decode(u.body, 'hex')
     FROM unnest(o_ids, o_at, o_bodies) u (id, at, body) JOIN run_name m ON m.public_id = u.id WHERE m.run_id = ANY (v_runs);
   -- Behind a session that was here already.
-  UPDATE run u SET hold = 'session', cause = 'loaded', changed_at = t, seq = u.seq + 1
+  UPDATE run u SET hold = 'session', cause = 'loaded', changed_at = t, seq = u.seq + 1,
+      budget_until = later(u.budget_until, CASE WHEN u.hold IS NULL THEN stood(u.agent_id, t) ELSE 0 END)
     WHERE u.run_id = ANY (v_runs) AND u.state = 'queued' AND u.hold IS DISTINCT FROM 'session' AND u.session_id IS NOT NULL
       AND EXISTS (SELECT FROM run h WHERE h.session_id = u.session_id AND h.finished_at IS NULL AND h.run_id < u.run_id);
   SELECT array_agg(DISTINCT session_id) INTO v_sessions FROM run WHERE run_id = ANY (v_runs) AND session_id IS NOT NULL;

@@ -17,14 +17,23 @@ SELECT (SELECT value FROM stint.meta WHERE key = 'version'), (SELECT value FROM 
 -- name: set_version
 UPDATE stint.meta SET value = $1 WHERE key = 'version'
 
+-- name: look_at_clock
+SELECT * FROM stint_v1.look_at_clock()
+-- name: vouch_for_clock
+SELECT stint_v1.vouch_for_clock($1), set_config('synchronous_commit', 'off', true)
+-- name: make_up_for_jump
+SELECT stint_v1.make_up_for_jump($1, $2)
+
 -- name: define
 SELECT stint_v1.define($1, $2, $3, $4, $5, $6, $7, $8)
 -- name: resize
-SELECT stint_v1.resize($1, $2)
+SELECT stint_v1.resize($1, $2), stint_v1.announce()
+-- name: configure
+SELECT stint_v2.configure($1, $2, $3), stint_v1.announce()
 -- name: pause
-SELECT stint_v2.pause($1, $2)
+SELECT stint_v2.pause(stint_v1.expect($3::bigint, $1::text), $2)
 -- name: resume
-SELECT stint_v1.resume($1)
+SELECT stint_v1.resume(stint_v1.expect($2::bigint, $1::text)), stint_v1.announce()
 -- name: limits
 SELECT * FROM stint_v1.limits()
 
@@ -40,26 +49,27 @@ SELECT stint_v1.leave($1), stint_v1.announce()
 SELECT * FROM stint_v2.workers($1)
 
 -- name: enqueue
-SELECT e.* FROM stint_v1.enqueue($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) e CROSS JOIN stint_v1.announce()
+SELECT e.* FROM stint_v1.enqueue(stint_v1.expect($13::bigint, $1::text[]), $2, $3, $4, $5, $6, $7, stint_v1.deadlines($8, $12), $9, $10, $11) e CROSS JOIN stint_v1.announce()
 -- name: enqueue_kept
-SELECT e.* FROM stint_v2.enqueue($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) e CROSS JOIN stint_v1.announce()
+-- Of which some are kept, or draw on the budgets of others.
+SELECT e.* FROM stint_v2.enqueue(stint_v1.expect($13::bigint, $1::text[]), $2, $3, $4, $5, $6, $7, stint_v1.deadlines($8, $12), $9, $10, $11, $14, $15) e CROSS JOIN stint_v1.announce()
 -- name: cancel
-SELECT * FROM stint_v1.cancel($1)
+SELECT * FROM stint_v1.cancel(stint_v1.expect($2::bigint, $1::text))
 -- name: resolve
-SELECT stint_v1.resolve($1, $2, $3)
+SELECT stint_v1.resolve(stint_v1.expect($4::bigint, $1::text), $2, $3)
 -- name: answer
-SELECT stint_v2.answer($1)
+SELECT stint_v2.answer(stint_v1.expect($2::bigint, $1::text))
 
 -- name: claim
-SELECT * FROM stint_v2.claim($1, $2, $3, $4, nullif($5, ''))
+SELECT * FROM stint_v2.claim(stint_v1.expect($6::bigint, $1::bigint), $2, $3, $4, nullif($5, ''))
 -- name: ready
-SELECT * FROM stint_v2.ready($1)
+SELECT * FROM stint_v2.ready(stint_v1.expect($2::bigint, $1::bigint))
 -- name: new_round
 SELECT stint_v1.new_round($1)
 -- name: owned
-SELECT * FROM stint_v2.owned($1)
+SELECT * FROM stint_v2.owned(stint_v1.expect($2::bigint, $1::bigint))
 -- name: settle
-SELECT * FROM stint_v2.settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+SELECT * FROM stint_v2.settle(stint_v1.expect($12::bigint, $1::bigint), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 -- name: mark
 SELECT stint_v1.mark($1, $2, $3, $4)
 -- name: note
@@ -67,14 +77,20 @@ SELECT stint_v1.note($1, $2, $3, $4, $5, $6)
 -- name: append_output
 SELECT stint_v1.append_output($1, $2, $3, $4, $5, $6, $7)
 
+-- name: answered
+SELECT stint_v2.answered($1, $2, $3)
+
+-- name: report
+SELECT * FROM stint_v2.report($1, $2, $3, $4, $5)
+
 -- name: wake
-SELECT stint_v1.wake($1), stint_v1.to_ms(stint_v1.clock())
+SELECT stint_v1.wake(stint_v1.expect($2::bigint, $1::bigint))
 -- name: expire
-SELECT stint_v1.expire($1)
+SELECT stint_v1.expire(stint_v1.expect($2::bigint, $1::bigint))
 -- name: bury
 SELECT * FROM stint_v1.bury($1)
 -- name: next_due
-SELECT stint_v1.next_due()
+SELECT stint_v1.next_due() FROM stint_v1.expect($1::bigint, true) e WHERE e
 
 -- name: listen
 LISTEN stint
@@ -89,10 +105,20 @@ SELECT @run@ FROM stint_v2.seen WHERE ($1::text[] = '{}' OR state = ANY ($1)) AN
   AND ($6 = '' OR parent_id = (SELECT run_id FROM stint.run_name WHERE public_id = $6))
   AND ($4 = 0::bigint OR run_id < $4) ORDER BY run_id DESC LIMIT $5
 -- name: list_with_texts
-SELECT @run@, (SELECT body FROM stint.run_input i WHERE i.run_id = s.run_id), (SELECT body FROM stint.run_result o WHERE o.run_id = s.run_id)
+-- Of what has more than $7 bytes one member is left. A json can't be taken apart that has \u0000 in it.
+SELECT @run@,
+  (SELECT CASE WHEN $7 = 0::bigint OR octet_length(body) <= $7 THEN body
+               ELSE json_build_object('title', replace(body, '\u0000', '')::json -> 'title')::text END FROM stint.run_input i WHERE i.run_id = s.run_id),
+  (SELECT CASE WHEN $7 = 0::bigint OR octet_length(body) <= $7 THEN body
+               ELSE json_build_object('usage', replace(body, '\u0000', '')::json -> 'usage')::text END FROM stint.run_result o WHERE o.run_id = s.run_id)
 FROM stint_v2.seen s WHERE ($1::text[] = '{}' OR state = ANY ($1)) AND ($2 = '' OR agent = $2) AND ($3 = '' OR session = $3)
   AND ($6 = '' OR parent_id = (SELECT run_id FROM stint.run_name WHERE public_id = $6))
   AND ($4 = 0::bigint OR run_id < $4) ORDER BY run_id DESC LIMIT $5
+-- name: with_key
+SELECT @run@, (SELECT body FROM stint.run_input i WHERE i.run_id = s.run_id), (SELECT body FROM stint.run_result o WHERE o.run_id = s.run_id)
+FROM stint_v2.seen s WHERE s.idem_key = $2 AND ($1 = '' OR s.agent = $1) ORDER BY run_id
+-- name: used
+SELECT * FROM stint_v2.used($1)
 -- name: events
 SELECT * FROM stint_v1.events($1, $2, $3)
 -- name: feed
@@ -100,36 +126,47 @@ SELECT * FROM stint_v1.feed($1, $2, $3)
 -- name: feed_now
 SELECT xid::text::bigint - 1, 9223372036854775807 FROM pg_snapshot_xmin(pg_current_snapshot()) xid
 -- name: why
-SELECT * FROM stint_v2.why($1)
+SELECT * FROM stint_v2.why(stint_v1.expect($2::bigint, $1::text))
 -- name: output
 SELECT * FROM stint_v1.output($1, $2)
 -- name: spent
 SELECT * FROM stint_v2.spent($1)
 -- name: sums
 SELECT state, count(*) FROM stint.run GROUP BY state
+-- name: queues
+SELECT name, count(r.run_id), queued_max FROM stint.agent a LEFT JOIN stint.run r ON r.agent_id = a.agent_id AND r.state = 'queued'
+GROUP BY a.agent_id ORDER BY name COLLATE "C"
 -- name: counts
 SELECT (SELECT count(*) FROM stint.run WHERE state = 'queued' AND hold IS NULL
     AND (kept_for IS NULL OR NOT stint_v2.is_kept(kept_for, NULL))), (SELECT count(*) FROM stint.event),
   (SELECT count(*) FROM stint.worker WHERE state <> 'dead'),
   (SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class WHERE relnamespace = 'stint'::regnamespace AND relkind = 'r')
 -- name: prune
-SELECT stint_v2.prune($1, $2)
+SELECT stint_v2.prune(stint_v1.expect($3::bigint, $1::bigint), $2)
+-- name: prune_if_due
+SELECT stint_v2.prune_if_due(stint_v1.expect($4::bigint, $1::bigint), $2, $3)
 
 -- name: agents
 SELECT * FROM stint_v1.agents()
 -- name: dump
 SELECT @run@, (SELECT body FROM stint.run_input i WHERE i.run_id = s.run_id), (SELECT body FROM stint.run_result o WHERE o.run_id = s.run_id),
-  stint_v1.to_ms(r.rank), r.budget_ms, r.budget_left_ms, stint_v1.to_ms(r.budget_until), r.parked_on
-FROM stint_v2.seen s JOIN (SELECT run_id, rank, budget_ms, budget_left_ms, budget_until, parked_on FROM stint.run) r USING (run_id)
+  stint_v1.to_ms(r.rank) - (SELECT ahead_ms FROM stint.store_clock), r.budget_ms, r.budget_left_ms,
+  stint_v1.to_ms(r.budget_until) - (SELECT ahead_ms FROM stint.store_clock), r.parked_on
+FROM stint_v2.seen s JOIN (SELECT x.run_id, x.rank, x.budget_ms, x.budget_left_ms, x.parked_on,
+    CASE WHEN x.budget_until IS NOT NULL THEN stint_v1.own_budget(x) END AS budget_until FROM stint.run x) r USING (run_id)
 WHERE run_id > $1 ORDER BY run_id LIMIT $2
 -- name: dump_events
 SELECT * FROM stint_v1.told WHERE run_id BETWEEN $1 AND $2 ORDER BY run_id, seq
 -- name: dump_output
 SELECT c.run_id, o.bytes, c.at, c.body FROM stint.output_chunk c JOIN stint.output o USING (run_id)
 WHERE c.run_id BETWEEN $1 AND $2 ORDER BY c.run_id, c.at
+-- name: dump_families
+SELECT m.run_id, f.head, f.tokens, f.money_micros FROM stint.family_run m JOIN stint.family f USING (family_id)
+WHERE m.run_id BETWEEN $1 AND $2 ORDER BY m.run_id, f.head
 -- name: load
 SELECT stint_v2.load($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26,
-  $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45)
+  $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48,
+  $49)
 -- name: wrong_indexes
 SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE c.relnamespace = 'stint'::regnamespace AND NOT (i.indisvalid AND i.indisready) ORDER BY c.relname

@@ -4,14 +4,16 @@
 CREATE SCHEMA stint_test;
 CREATE TABLE stint_test.clock (now timestamptz NOT NULL);
 INSERT INTO stint_test.clock VALUES (stint_v1.from_ms(0));
-CREATE OR REPLACE FUNCTION stint_v1.clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT now FROM stint_test.clock';
+CREATE OR REPLACE FUNCTION stint_v1.wall() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT now FROM stint_test.clock';
 -- name: go_on
-CREATE OR REPLACE FUNCTION stint_v1.clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+CREATE OR REPLACE FUNCTION stint_v1.wall() RETURNS timestamptz LANGUAGE sql VOLATILE AS
   $$ SELECT date_trunc('milliseconds', clock_timestamp()) $$;
 -- name: set_clock
 UPDATE stint_test.clock SET now = stint_v1.from_ms($1)
 -- name: end_lease
-UPDATE stint.worker SET lease_until = stint_v1.clock() - interval '1 s' WHERE worker_id = $1
+UPDATE stint.worker SET lease_until = stint_v1.wall() - interval '1 s' WHERE worker_id = $1
+-- name: store_clock
+SELECT ahead_ms, moved FROM stint.store_clock
 -- name: count_blocked
 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
 -- name: patient_claims
@@ -83,8 +85,8 @@ CREATE OR REPLACE FUNCTION stint_v1.new_round(p_worker bigint) RETURNS bigint LA
   SELECT round FROM stint.worker WHERE worker_id = p_worker $$;
 -- name: bury_early
 -- A worker is taken for dead long before its lease is over.
-DO $do$ BEGIN EXECUTE replace(pg_get_functiondef('stint_v1.bury'::regproc), 'lease_until < clock()',
-  'lease_until < clock() + interval ''850 ms'''); END $do$;
+DO $do$ BEGIN EXECUTE replace(pg_get_functiondef('stint_v1.bury'::regproc), 'lease_until < wall()',
+  'lease_until < wall() + interval ''850 ms'''); END $do$;
 -- name: announce_nothing
 CREATE OR REPLACE FUNCTION stint_v1.announce() RETURNS void LANGUAGE sql AS '';
 

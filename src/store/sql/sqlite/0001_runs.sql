@@ -1,9 +1,15 @@
--- Tables of the store on one machine. Times are milliseconds since the epoch, set by the writer; durations too.
+-- Tables of the store on one machine. Times are milliseconds of the store's own clock (store_clock.hpp), but a deadline is wall time, and
+-- what has to do with a budget of time is counted by a clock that stands still while the machine sleeps. Durations are milliseconds.
 -- The single writer is the gate of everything: no row is locked, nothing counts in a column.
 -- Ids are never used again (AUTOINCREMENT). What is added later goes to the end of a table, with a default.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INT NOT NULL) STRICT, WITHOUT ROWID;
 INSERT INTO meta VALUES ('oldest_program', 1);  -- the oldest version of the schema that a program may know
+
+-- How the store's clocks stood when those of a boot showed `elapsed` and `awake`; and when it was looked at last, for the next boot.
+CREATE TABLE clock (
+  one INTEGER PRIMARY KEY CHECK (one = 1), boot TEXT NOT NULL, elapsed INT NOT NULL, awake INT NOT NULL, now INT NOT NULL,
+  awake_now INT NOT NULL, seen_wall INT NOT NULL, seen_now INT NOT NULL, seen_awake_now INT NOT NULL) STRICT;
 
 CREATE TABLE gate (
   gate_id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, capacity INT CHECK (capacity > 0),
@@ -19,7 +25,10 @@ CREATE INDEX limit_set_gate_by_gate ON limit_set_gate (gate_id, set_id, weight);
 
 CREATE TABLE agent (
   agent_id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, set_id INT NOT NULL, queued_max INT NOT NULL,
-  attempts_max INT NOT NULL, lost_max INT NOT NULL, backoff_base INT NOT NULL, backoff_cap INT NOT NULL) STRICT;
+  attempts_max INT NOT NULL, lost_max INT NOT NULL, backoff_base INT NOT NULL, backoff_cap INT NOT NULL,
+  -- How long budgets of its ready runs have stood still because a limit was paused; and since when one is, until when.
+  stood_total INT NOT NULL DEFAULT 0, stood_paused INT NOT NULL DEFAULT 0, stood_until INT, stood_since INT NOT NULL DEFAULT 0,
+  stood_awake INT NOT NULL DEFAULT 0) STRICT;
 CREATE INDEX agent_by_set ON agent (set_id);
 
 CREATE TABLE worker (
@@ -37,7 +46,7 @@ CREATE TABLE run (
     state = 'failed' OR state = 'cancelled' OR state = 'expired' OR state = 'in_doubt'),
   hold TEXT CHECK (hold = 'session' OR hold = 'delay' OR hold = 'backoff' OR hold = 'quota' OR hold = 'person'),  -- queued and NULL: ready
   stop TEXT CHECK (stop = 'cancelled' OR stop = 'expired'),
-  error TEXT, not_before INT, budget_left INT, budget_until INT, expires_at INT,
+  error TEXT, not_before INT, budget_left INT, budget_until INT,
   attempt INT NOT NULL, lost INT NOT NULL, fence INT NOT NULL, seq INT NOT NULL, unsafe INT NOT NULL,
   worker_id INT, set_id INT, parked_on TEXT, started_at INT, finished_at INT,
   CHECK ((state = 'running') = (worker_id IS NOT NULL)),
@@ -48,8 +57,12 @@ CREATE INDEX run_ready    ON run (agent_id, rank, run_id) WHERE state = 'queued'
 CREATE INDEX run_held     ON run (set_id)                 WHERE state = 'running';
 CREATE INDEX run_owned    ON run (worker_id)              WHERE state = 'running';
 CREATE INDEX run_asleep   ON run (not_before)             WHERE not_before IS NOT NULL AND hold IS NOT NULL AND hold <> 'session';
-CREATE INDEX run_expiry   ON run (expires_at)             WHERE expires_at IS NOT NULL AND stop IS NULL
+CREATE INDEX run_deadline ON run (deadline)               WHERE deadline IS NOT NULL AND stop IS NULL
                                                             AND finished_at IS NULL AND state <> 'in_doubt';
+-- Of a ready run `budget_until` is a time of its agent's clock, which stands still while a limit is paused.
+CREATE INDEX run_budget   ON run (budget_until)           WHERE budget_until IS NOT NULL AND stop IS NULL AND finished_at IS NULL
+                                                            AND state <> 'in_doubt' AND (state <> 'queued' OR hold IS NOT NULL);
+CREATE INDEX run_ready_budget ON run (agent_id, budget_until) WHERE state = 'queued' AND hold IS NULL AND budget_until IS NOT NULL;
 CREATE INDEX run_session  ON run (session, run_id)        WHERE finished_at IS NULL AND session IS NOT NULL;
 CREATE INDEX run_parked   ON run (parked_on)              WHERE state = 'parked';
 CREATE INDEX run_child    ON run (parent_id)              WHERE parent_id IS NOT NULL;

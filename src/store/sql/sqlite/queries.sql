@@ -1,5 +1,5 @@
 -- Statements of the store on one machine. `-- name:` begins one; @run@ is the list of columns below.
--- columns: run_id, public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold, stop, error, not_before, budget_left, budget_until, expires_at, attempt, lost, fence, seq, unsafe, worker_id, set_id, parked_on, started_at, finished_at, tokens, money_micros, kept_for
+-- columns: run_id, public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold, stop, error, not_before, budget_left, budget_until, attempt, lost, fence, seq, unsafe, worker_id, set_id, parked_on, started_at, finished_at, tokens, money_micros, kept_for, reported_tokens, reported_micros
 
 -- name: settings
 PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000;
@@ -17,12 +17,22 @@ SAVEPOINT step
 RELEASE step
 -- name: undo_step
 ROLLBACK TO step
+-- name: data_version
+PRAGMA data_version
 -- name: version
 PRAGMA user_version
 -- name: application
 PRAGMA application_id
 -- name: count_tables
 SELECT count(*) FROM sqlite_schema
+-- name: clock
+SELECT boot, elapsed, awake, now, awake_now, seen_wall, seen_now, seen_awake_now FROM clock;
+-- name: put_clock
+INSERT INTO clock (one, boot, elapsed, awake, now, awake_now, seen_wall, seen_now, seen_awake_now) VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+ON CONFLICT DO UPDATE SET boot = excluded.boot, elapsed = excluded.elapsed, awake = excluded.awake, now = excluded.now,
+  awake_now = excluded.awake_now, seen_wall = excluded.seen_wall, seen_now = excluded.seen_now, seen_awake_now = excluded.seen_awake_now;
+-- name: see_clock
+UPDATE clock SET seen_wall = ?1, seen_now = ?2, seen_awake_now = ?3;
 -- name: oldest_program
 SELECT value FROM meta WHERE key = 'oldest_program'
 -- name: set_version
@@ -31,16 +41,22 @@ PRAGMA user_version =
 PRAGMA application_id =
 
 -- name: agent_by_name
-SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap FROM agent WHERE name = ?1;
+SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap,
+  stood_total, stood_paused, stood_until, stood_since, stood_awake FROM agent WHERE name = ?1;
 -- name: agent_by_number
-SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap FROM agent WHERE agent_id = ?1;
+SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap,
+  stood_total, stood_paused, stood_until, stood_since, stood_awake FROM agent WHERE agent_id = ?1;
 -- name: agents
-SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap FROM agent ORDER BY name;
+SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap,
+  stood_total, stood_paused, stood_until, stood_since, stood_awake FROM agent ORDER BY name;
 -- name: put_agent
 INSERT INTO agent (name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
 ON CONFLICT (name) DO UPDATE SET set_id = excluded.set_id, queued_max = excluded.queued_max, attempts_max = excluded.attempts_max,
   lost_max = excluded.lost_max, backoff_base = excluded.backoff_base, backoff_cap = excluded.backoff_cap
 RETURNING agent_id;
+
+-- name: put_standstill
+UPDATE agent SET stood_total = ?2, stood_paused = ?3, stood_until = ?4, stood_since = ?5, stood_awake = ?6 WHERE agent_id = ?1;
 
 -- name: make_set
 INSERT INTO limit_set DEFAULT VALUES RETURNING set_id;
@@ -50,13 +66,13 @@ SELECT set_id FROM limit_set_gate WHERE gate_id = ?1 ORDER BY set_id;
 INSERT INTO limit_set_gate (set_id, gate_id, weight) VALUES (?1, ?2, ?3);
 
 -- name: gate_by_name
-SELECT gate_id, name, capacity, paused, paused_until, ramp, turn_of, last_turn_of, turn_until FROM gate WHERE name = ?1;
+SELECT gate_id, name, capacity, paused, paused_until, ramp, turn_of, last_turn_of, turn_until, configured FROM gate WHERE name = ?1;
 -- name: make_gate
 INSERT INTO gate (name) VALUES (?1) RETURNING gate_id;
 -- name: put_gate
-UPDATE gate SET capacity = ?2, paused = ?3, paused_until = ?4, ramp = ?5, turn_of = ?6, last_turn_of = ?7, turn_until = ?8 WHERE gate_id = ?1;
+UPDATE gate SET capacity = ?2, paused = ?3, paused_until = ?4, ramp = ?5, turn_of = ?6, last_turn_of = ?7, turn_until = ?8, configured = ?9 WHERE gate_id = ?1;
 -- name: gates_of_set
-SELECT g.gate_id, g.name, g.capacity, g.paused, g.paused_until, g.ramp, g.turn_of, g.last_turn_of, g.turn_until, m.weight,
+SELECT g.gate_id, g.name, g.capacity, g.paused, g.paused_until, g.ramp, g.turn_of, g.last_turn_of, g.turn_until, g.configured, m.weight,
   (SELECT coalesce(sum(h.weight), 0) FROM limit_set_gate h CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.gate_id = g.gate_id),
   (SELECT count(*) FROM limit_set_gate h CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.gate_id = g.gate_id),
   (SELECT count(*) FROM limit_set_gate h CROSS JOIN agent a ON a.set_id = h.set_id WHERE h.gate_id = g.gate_id)
@@ -64,10 +80,10 @@ FROM limit_set_gate m CROSS JOIN gate g ON g.gate_id = m.gate_id WHERE m.set_id 
 -- name: members
 SELECT gate_id, weight FROM limit_set_gate WHERE set_id = ?1 ORDER BY gate_id;
 -- name: ramping
-SELECT g.gate_id, g.name, g.capacity, g.paused, g.paused_until, g.ramp, g.turn_of, g.last_turn_of, g.turn_until
+SELECT g.gate_id, g.name, g.capacity, g.paused, g.paused_until, g.ramp, g.turn_of, g.last_turn_of, g.turn_until, g.configured
 FROM limit_set_gate m CROSS JOIN gate g ON g.gate_id = m.gate_id WHERE m.set_id = ?1 AND g.ramp IS NOT NULL;
 -- name: gates
-SELECT g.gate_id, g.name, g.capacity, g.paused, g.paused_until, g.ramp, g.turn_of, g.last_turn_of, g.turn_until, 1,
+SELECT g.gate_id, g.name, g.capacity, g.paused, g.paused_until, g.ramp, g.turn_of, g.last_turn_of, g.turn_until, g.configured, 1,
   (SELECT coalesce(sum(h.weight), 0) FROM limit_set_gate h CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.gate_id = g.gate_id),
   (SELECT count(*) FROM limit_set_gate h CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.gate_id = g.gate_id),
   (SELECT count(*) FROM limit_set_gate h CROSS JOIN agent a ON a.set_id = h.set_id WHERE h.gate_id = g.gate_id)
@@ -79,6 +95,11 @@ INSERT INTO worker (label) VALUES (?1) RETURNING worker_id;
 SELECT worker_id, label, state FROM worker WHERE worker_id = ?1;
 -- name: put_worker
 UPDATE worker SET state = ?2 WHERE worker_id = ?1;
+-- name: remove_worker
+DELETE FROM worker WHERE worker_id = ?1;
+-- name: remove_dead_workers
+-- Those that a program of an earlier version has buried.
+DELETE FROM worker WHERE state = 'dead';
 -- name: workers
 SELECT worker_id, label, state FROM worker WHERE state <> 'dead' ORDER BY worker_id;
 -- name: worker_states
@@ -92,7 +113,8 @@ SELECT @run@ FROM run WHERE public_id = ?1;
 -- name: run_by_key
 SELECT @run@ FROM run WHERE agent_id = ?1 AND idem_key = ?2;
 -- name: ready
-SELECT @run@ FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL AND (expires_at IS NULL OR expires_at > ?2)
+SELECT @run@ FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL AND (deadline IS NULL OR deadline > ?2)
+  AND (budget_until IS NULL OR budget_until > ?5)
   AND (kept_for IS NULL OR kept_for = ?4 OR kept_for NOT IN (SELECT worker_id FROM worker WHERE state <> 'dead'))
 ORDER BY rank, run_id LIMIT ?3;
 -- name: owned
@@ -105,13 +127,23 @@ SELECT run_id FROM run WHERE parent_id = ?1 ORDER BY run_id;
 SELECT @run@ FROM run WHERE parked_on = ?1 AND state = 'parked' ORDER BY run_id;
 -- name: asleep
 SELECT @run@ FROM run WHERE not_before <= ?1 AND not_before IS NOT NULL AND hold IS NOT NULL AND hold <> 'session' ORDER BY not_before LIMIT ?2;
--- name: expiring
-SELECT @run@ FROM run WHERE expires_at <= ?1 AND expires_at IS NOT NULL AND stop IS NULL AND finished_at IS NULL AND state <> 'in_doubt'
-ORDER BY expires_at LIMIT ?2;
+-- name: past_deadline
+SELECT @run@ FROM run WHERE deadline <= ?1 AND deadline IS NOT NULL AND stop IS NULL AND finished_at IS NULL AND state <> 'in_doubt'
+ORDER BY deadline LIMIT ?2;
+-- name: past_budget
+SELECT @run@ FROM run INDEXED BY run_budget WHERE budget_until <= ?1 AND budget_until IS NOT NULL AND stop IS NULL AND finished_at IS NULL
+  AND state <> 'in_doubt' AND (state <> 'queued' OR hold IS NOT NULL) ORDER BY budget_until LIMIT ?2;
+-- name: ready_budgets
+SELECT agent_id, min(budget_until) FROM run INDEXED BY run_ready_budget WHERE state = 'queued' AND hold IS NULL AND budget_until IS NOT NULL
+GROUP BY agent_id;
+-- name: ready_past_budget
+SELECT @run@ FROM run INDEXED BY run_ready_budget WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL AND budget_until IS NOT NULL
+  AND budget_until <= ?2 ORDER BY budget_until LIMIT ?3;
 -- name: next_due
-SELECT min(x) FROM (
-  SELECT min(not_before) AS x FROM run WHERE not_before IS NOT NULL AND hold IS NOT NULL AND hold <> 'session'
-  UNION ALL SELECT min(expires_at) FROM run WHERE expires_at IS NOT NULL AND stop IS NULL AND finished_at IS NULL AND state <> 'in_doubt');
+SELECT (SELECT min(not_before) FROM run WHERE not_before IS NOT NULL AND hold IS NOT NULL AND hold <> 'session'),
+  (SELECT min(deadline) FROM run WHERE deadline IS NOT NULL AND stop IS NULL AND finished_at IS NULL AND state <> 'in_doubt'),
+  (SELECT min(budget_until) FROM run INDEXED BY run_budget WHERE budget_until IS NOT NULL AND stop IS NULL AND finished_at IS NULL
+    AND state <> 'in_doubt' AND (state <> 'queued' OR hold IS NOT NULL));
 -- name: has_queued
 SELECT 1 FROM queue_size WHERE agent_id = ?1 AND n >= ?2;
 -- name: has_ready
@@ -126,12 +158,12 @@ SELECT count(*), min(rank) FROM (SELECT rank FROM run WHERE agent_id = ?1 AND st
 -- before each statement, to be able to take back that one alone.
 -- name: add_run
 INSERT OR FAIL INTO run (public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold,
-  not_before, expires_at, kept_for, attempt, lost, fence, seq, unsafe)
+  not_before, kept_for, budget_until, attempt, lost, fence, seq, unsafe)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 0, 0, 0, 1, 0) RETURNING run_id;
 -- name: put_run
-UPDATE OR FAIL run SET state = ?2, hold = ?3, stop = ?4, error = ?5, not_before = ?6, budget_left = ?7, budget_until = ?8, expires_at = ?9,
-  attempt = ?10, lost = ?11, fence = ?12, seq = ?13, unsafe = ?14, worker_id = ?15, set_id = ?16, parked_on = ?17, started_at = ?18,
-  finished_at = ?19, tokens = ?20, money_micros = ?21 WHERE run_id = ?1;
+UPDATE OR FAIL run SET state = ?2, hold = ?3, stop = ?4, error = ?5, not_before = ?6, budget_left = ?7, budget_until = ?8,
+  attempt = ?9, lost = ?10, fence = ?11, seq = ?12, unsafe = ?13, worker_id = ?14, set_id = ?15, parked_on = ?16, started_at = ?17,
+  finished_at = ?18, tokens = ?19, money_micros = ?20, reported_tokens = ?21, reported_micros = ?22 WHERE run_id = ?1;
 -- name: add_input
 INSERT INTO run_input (run_id, body) VALUES (?1, ?2);
 -- name: input
@@ -195,12 +227,36 @@ DELETE FROM output_chunk WHERE run_id = ?1;
 -- name: forget_events
 DELETE FROM event WHERE run_id = ?1 AND run_id IS NOT NULL;
 
+-- name: family
+SELECT family_id, head, tokens, money_micros FROM family WHERE head = ?1;
+-- name: make_family
+INSERT INTO family (head, tokens, money_micros) VALUES (?1, ?2, ?3) RETURNING family_id;
+-- name: join_family
+INSERT OR IGNORE INTO family_run (family_id, run_id) VALUES (?1, ?2);
+-- name: families_of
+SELECT f.family_id, f.head, f.tokens, f.money_micros FROM family_run r CROSS JOIN family f ON f.family_id = r.family_id
+WHERE r.run_id = ?1 ORDER BY f.head;
+-- name: add_use
+UPDATE family SET tokens = tokens + ?2, money_micros = money_micros + ?3 WHERE family_id = ?1;
+-- name: forget_families
+-- Of which the run is the last.
+DELETE FROM family WHERE family_id IN (SELECT r.family_id FROM family_run r WHERE r.run_id = ?1
+  AND NOT EXISTS (SELECT 1 FROM family_run o WHERE o.family_id = r.family_id AND o.run_id <> ?1));
+-- name: leave_families
+DELETE FROM family_run WHERE run_id = ?1;
+-- name: pruned_at
+SELECT value FROM meta WHERE key = 'pruned_at';
+-- name: put_pruned_at
+INSERT INTO meta (key, value) VALUES ('pruned_at', ?1) ON CONFLICT DO UPDATE SET value = excluded.value;
+
 -- name: by_prefix
 SELECT @run@ FROM run WHERE public_id >= ?1 AND public_id < ?2 ORDER BY public_id LIMIT 2;
 -- name: list
 -- ?1 has each state between commas.
 SELECT @run@ FROM run WHERE (?1 IS NULL OR instr(?1, ',' || state || ',') > 0) AND (?2 IS NULL OR agent_id = ?2)
   AND (?3 IS NULL OR session = ?3) AND (?4 = 0 OR run_id < ?4) ORDER BY run_id DESC LIMIT ?5;
+-- name: with_key
+SELECT @run@ FROM run WHERE idem_key = ?1 AND idem_key IS NOT NULL AND (?2 IS NULL OR agent_id = ?2) ORDER BY run_id;
 -- name: list_children
 SELECT @run@ FROM run WHERE parent_id = ?6 AND parent_id IS NOT NULL AND (?1 IS NULL OR instr(?1, ',' || state || ',') > 0)
   AND (?2 IS NULL OR agent_id = ?2) AND (?3 IS NULL OR session = ?3) AND (?4 = 0 OR run_id < ?4) ORDER BY run_id DESC LIMIT ?5;
@@ -222,13 +278,15 @@ SELECT seq, fence, worker_id, cause, state, hold, error, data, at FROM event WHE
 SELECT e.seq, e.fence, e.worker_id, e.cause, e.state, e.hold, e.error, e.data, e.at, e.event_id, r.public_id
 FROM event e LEFT JOIN run r ON r.run_id = e.run_id WHERE e.event_id > ?1 ORDER BY e.event_id LIMIT ?2;
 -- name: last_event
-SELECT coalesce(max(event_id), 0) FROM event;
+SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0);
 -- name: place
 SELECT count(*) FROM (SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL AND (rank, run_id) <= (?2, ?3)
-  AND (run_id = ?3 OR kept_for IS NULL OR kept_for NOT IN (SELECT worker_id FROM worker WHERE state <> 'dead'))
+  AND (run_id = ?3 OR ?5 OR kept_for IS NULL OR kept_for NOT IN (SELECT worker_id FROM worker WHERE state <> 'dead'))
   ORDER BY rank, run_id LIMIT ?4);
 -- name: sums
 SELECT state, count(*) FROM run GROUP BY state;
+-- name: queues
+SELECT name, coalesce(n, 0), queued_max FROM agent LEFT JOIN queue_size USING (agent_id) ORDER BY name;
 -- name: count_queued
 SELECT coalesce(sum(n), 0) FROM queue_size;
 -- name: count_ready

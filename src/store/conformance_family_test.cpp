@@ -1,0 +1,281 @@
+// What every store keeps of families: runs that draw on one budget, and whose sessions must not lead back to them; and
+// what keeps a store small without a daemon.
+#include "store/conformance.hpp"
+#include "store/transfer.hpp"
+
+namespace stint::store {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::RunState;
+using domain::Settle;
+using Sums = std::vector<FamilyUse>;
+
+std::function<void(Settlement&)> using_up(std::int64_t tokens, std::int64_t money_micros = 0) {
+  return [=](Settlement& end) {
+    end.tokens = tokens;
+    end.money_micros = money_micros;
+  };
+}
+
+// ---- sums ----------------------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, what_each_uses_is_added_to_every_budget_that_it_draws_on) {
+  define("a");
+  const WorkerNumber worker = enrol();
+  const std::string head = submit("a"), stranger = submit("a");
+  const Claim first = claim_named(worker, head);
+  const std::string child = submit_below(head, {head});
+  const Claim second = claim_named(worker, child);
+  const std::string grandchild = submit_below(child, {head, child});
+  settle(worker, claim_named(worker, grandchild), Settle::succeeded, using_up(5, 50));
+  settle(worker, claim_named(worker, stranger), Settle::succeeded, using_up(1000, 1000));
+  EXPECT_EQ(used(head), (Use{5, 50}));
+  EXPECT_EQ(used(child), (Use{5, 50}));
+  settle(worker, second, Settle::failed, using_up(30, 300));
+  EXPECT_EQ(used(child), (Use{35, 350}));
+  settle(worker, first, Settle::succeeded, using_up(100));
+  EXPECT_EQ(get(store().used({child, stranger, head, "zzzzzzzzzzzz"})),
+            (Sums{{child, {35, 350}}, {stranger, {1000, 1000}}, {head, {135, 350}}, {"zzzzzzzzzzzz", {}}}));
+}
+
+TEST_P(StoreTest, what_the_head_used_before_it_had_children_counts) {
+  define("a", [](AgentEntry& agent) { agent.backoff_cap = Duration::zero(); });
+  const WorkerNumber worker = enrol();
+  const std::string head = submit("a");
+  settle(worker, claim_named(worker, head), Settle::hand_back, using_up(40));
+  const Claim again = claim_named(worker, head);
+  report(worker, again, 7);
+  settle(worker, claim_named(worker, submit_below(head, {head})), Settle::succeeded, using_up(2));
+  EXPECT_EQ(used(head).tokens, 49);
+  settle(worker, again, Settle::succeeded, using_up(10));
+  EXPECT_EQ(used(head).tokens, 52) << "of the ten, seven were counted before";
+}
+
+TEST_P(StoreTest, a_report_counts_at_once_and_the_settlement_has_the_last_word) {
+  define("a");
+  const WorkerNumber worker = enrol();
+  const std::string head = submit("a");
+  const Claim first = claim_named(worker, head);
+  EXPECT_EQ(report(worker, first, 3), (Sums{{head, {3, 0}}})) << "no other draws on it yet";
+  const std::string child = submit_below(head, {head});
+  const Claim second = claim_named(worker, child);
+  EXPECT_EQ(report(worker, second, 10, 1), (Sums{{head, {13, 1}}, {child, {10, 1}}})) << "its own is there as well";
+  EXPECT_EQ(report(worker, second, 10, 1), (Sums{{head, {13, 1}}, {child, {10, 1}}})) << "said twice, counted once";
+  report(worker, second, 25, 2);
+  EXPECT_EQ(used(head), (Use{28, 2}));
+  EXPECT_EQ(look(child).tokens, 25) << "seen while it runs";
+  const std::int64_t events = look(child).seq;
+  report(worker, second, 26, 2);
+  EXPECT_EQ(look(child).seq, events) << "a report is no event";
+  settle(worker, second, Settle::succeeded, using_up(20, 2));
+  EXPECT_EQ(used(head), (Use{23, 2})) << "less than was reported";
+  EXPECT_EQ(look(child).tokens, 20);
+  EXPECT_EQ(report(worker, second, 99), std::nullopt) << "stale";
+  EXPECT_EQ(settle(worker, second, Settle::succeeded, using_up(99)), std::nullopt);
+  EXPECT_EQ(used(head), (Use{23, 2}));
+}
+
+TEST_P(StoreTest, what_was_reported_before_the_owner_died_was_used) {
+  define("a");
+  const WorkerNumber dies = enrol();
+  const std::string head = submit("a");
+  const Claim first = claim_named(dies, head);
+  const std::string child = submit_below(head, {head});
+  report(dies, claim_named(dies, child), 30);
+  world().kill(dies);
+  tick();
+  EXPECT_EQ(state(child), RunState::queued);
+  EXPECT_EQ(used(head).tokens, 30);
+  EXPECT_EQ(look(child).tokens, 30);
+  EXPECT_EQ(report(dies, first, 5), std::nullopt);
+  const WorkerNumber lives = enrol();
+  const Claim again = claim_named(lives, child);
+  report(lives, again, 4);
+  EXPECT_EQ(used(head).tokens, 34);
+  settle(lives, again, Settle::succeeded, using_up(6));
+  EXPECT_EQ(used(head).tokens, 36);
+}
+
+TEST_P(StoreTest, a_sum_outlives_those_who_used_it) {
+  define("a", [](AgentEntry& agent) { agent.queued_max = 10'000; });
+  const WorkerNumber worker = enrol();
+  const std::string head = submit("a");
+  const Claim first = claim_named(worker, head);
+  for (int i = 0; i < 3; ++i) {
+    settle(worker, claim_named(worker, submit_below(head, {head})), Settle::succeeded, using_up(10, 1));
+  }
+  const std::string last = submit_below(head, {head});
+  world().advance(10s);
+  get(store().beat(worker));
+  EXPECT_EQ(get(store().prune(-1s, 100)), 3U);
+  EXPECT_EQ(used(head), (Use{30, 3})) << "children that are forgotten still count";
+  settle(worker, first, Settle::succeeded);
+  world().advance(10s);
+  get(store().beat(worker));
+  EXPECT_EQ(get(store().prune(-1s, 100)), 1U);
+  EXPECT_FALSE(get(store().find(head)));
+  EXPECT_EQ(used(head), (Use{30, 3})) << "one that draws on it is left";
+  settle(worker, claim_named(worker, last), Settle::succeeded, using_up(1));
+  EXPECT_EQ(used(head), (Use{31, 3}));
+  world().advance(10s);
+  get(store().beat(worker));
+  EXPECT_EQ(get(store().prune(-1s, 100)), 1U);
+  EXPECT_EQ(used(head), Use()) << "with the last of its runs the sum is gone";
+}
+
+TEST_P(StoreTest, many_settled_at_once_are_all_counted) {
+  define("a", [](AgentEntry& agent) { agent.queued_max = 10'000; });
+  const WorkerNumber worker = enrol();
+  const std::string head = submit("a");
+  claim_named(worker, head);
+  std::vector<NewRun> children;
+  for (int i = 0; i < 1200; ++i) {  // more than any page
+    children.push_back(fresh("a"));
+    children.back().parent = head;
+    children.back().draws_on = {head};
+  }
+  for (const auto& answer : get(store().enqueue(std::move(children)))) ASSERT_TRUE(answer);
+  std::vector<Settlement> ends;
+  for (const Claim& each : claim(worker, "a", 1200)) {
+    Settlement end;
+    end.run = each.run;
+    end.fence = each.fence;
+    end.settle = Settle::succeeded;
+    end.tokens = 3;
+    ends.push_back(end);
+  }
+  ASSERT_EQ(ends.size(), 1200U);
+  get(store().settle(worker, ends));
+  EXPECT_EQ(used(head).tokens, 3600);
+}
+
+TEST_P(StoreTest, sums_go_with_their_runs_to_another_store) {
+  define("a");
+  const WorkerNumber worker = enrol();
+  const std::string head = submit("a");
+  const Claim first = claim_named(worker, head);
+  settle(worker, claim_named(worker, submit_below(head, {head})), Settle::succeeded, using_up(10, 1));
+  world().advance(10s);
+  get(store().beat(worker));
+  EXPECT_EQ(get(store().prune(-1s, 100)), 1U);
+  const std::string child = submit_below(head, {head}), grandchild = submit_below(head, {head, child});
+  report(worker, first, 5);
+  settle(worker, first, Settle::hand_back, using_up(5));
+  const std::vector<RunRecord> records = get(store().dump(0, 100));
+  ASSERT_EQ(records.size(), 3U);
+  EXPECT_EQ(records[0].families, (Sums{{head, {15, 1}}}));
+  ASSERT_EQ(records[2].families.size(), 2U);
+  const auto other = GetParam().make();
+  const auto there = [&](auto task) { return *other->run(std::move(task)); };
+  AgentEntry agent;
+  agent.name = "a";
+  ASSERT_TRUE(other->run(other->store().define({agent})));
+  EXPECT_EQ(there(other->store().load(records)), 3U);
+  EXPECT_EQ(there(other->store().load(records)), 0U) << "again";
+  EXPECT_EQ(there(other->store().used({head})), (Sums{{head, {15, 1}}}));
+  const WorkerNumber carries = there(other->store().enrol("test"));
+  const std::vector<Claim> claims = there(other->store().claim(carries, "a", 1, grandchild));
+  ASSERT_EQ(claims.size(), 1U);
+  const auto sums = there(other->store().report(carries, claims[0].run, claims[0].fence, {.tokens = 4}));
+  ASSERT_TRUE(sums);
+  EXPECT_EQ(there(other->store().used({head, child})), (Sums{{head, {19, 1}}, {child, {4, 0}}}));
+}
+
+// ---- sessions ------------------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, no_run_is_accepted_into_the_session_of_any_run_above_it) {
+  define("a");
+  const WorkerNumber worker = enrol();
+  const auto in = [](std::string session, std::string parent = {}) {
+    return [=](NewRun& run) {
+      run.session = session;
+      run.parent = parent;
+    };
+  };
+  const auto refused = [&](const std::string& session, const std::string& parent) {
+    NewRun run = fresh("a");
+    in(session, parent)(run);
+    const auto accepted = try_submit(run);
+    EXPECT_FALSE(get(store().find(run.id)));
+    return !accepted && accepted.error() == Errc::invalid &&
+           accepted.error().describe().find("session '" + session + "'") != std::string::npos;
+  };
+  const std::string root = submit("a", in("s"));
+  const Claim first = claim_named(worker, root);
+  const std::string child = submit("a", in("t", root));
+  const Claim second = claim_named(worker, child);
+  const std::string grandchild = submit("a", in("", child));
+  const Claim third = claim_named(worker, grandchild);
+  EXPECT_TRUE(refused("t", grandchild)) << "its grandparent's";
+  EXPECT_TRUE(refused("s", grandchild)) << "that of the first of all";
+  EXPECT_TRUE(refused("s", child));
+  const std::string free = submit("a", in("u", grandchild));
+  settle(worker, first, Settle::park);
+  EXPECT_TRUE(refused("s", grandchild)) << "one that is parked holds its session, and goes on one day";
+  EXPECT_EQ(claim_named(worker, free).session, "u");
+  get(store().cancel(submit("a", in("s"))));  // others may wait there
+  settle(worker, second, Settle::succeeded);
+  EXPECT_EQ(hold(submit("a", in("t", grandchild))), domain::Hold::none) << "one that has ended holds nothing";
+  settle(worker, third, Settle::succeeded);
+}
+
+// ---- keys ----------------------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, a_key_is_found_with_and_without_its_agent) {
+  define("a");
+  define("b");
+  const auto with = [](std::string key, std::string input) {
+    return [=](NewRun& run) {
+      run.key = key;
+      run.input = input;
+    };
+  };
+  const std::string first = submit("a", with("k", "{\"asked\":\"x\"}")), second = submit("b", with("k", "{}"));
+  submit("a", with("other", "{}"));
+  const auto ids = [&](std::string agent, std::string key) {
+    std::vector<std::string> found;
+    for (const store::Run& run : get(store().with_key(std::move(agent), std::move(key)))) found.push_back(run.id);
+    return found;
+  };
+  using Ids = std::vector<std::string>;
+  EXPECT_EQ(ids("a", "k"), Ids{first});
+  EXPECT_EQ(ids("b", "k"), Ids{second});
+  EXPECT_EQ(ids("", "k"), (Ids{first, second}));
+  EXPECT_TRUE(ids("a", "K").empty());
+  EXPECT_TRUE(ids("gone", "k").empty());
+  define("a", [](AgentEntry& agent) { agent.attempts_max = 9; });
+  const auto found = get(store().with_key("a", "k"));
+  ASSERT_EQ(found.size(), 1U) << "whatever its agent has become";
+  EXPECT_EQ(found[0].input, "{\"asked\":\"x\"}");
+}
+
+// ---- what is old ---------------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, old_runs_are_forgotten_at_most_once_in_a_while_by_whoever_comes) {
+  define("a");
+  const WorkerNumber worker = enrol();
+  const auto end_some = [&](int count) {
+    for (int i = 0; i < count; ++i) get(store().cancel(submit("a")));
+    world().advance(10s);
+    get(store().beat(worker));
+  };
+  const auto prune = [&](std::uint32_t most) { return get(store().prune_if_due(5s, 1h, most)); };
+  end_some(5);
+  EXPECT_EQ(prune(3), 3U);
+  EXPECT_EQ(prune(3), 2U) << "there was more: it stays due";
+  end_some(2);
+  EXPECT_EQ(prune(3), 0U) << "another has done it";
+  EXPECT_EQ(get(store().stats()).runs[RunState::cancelled], 2U);
+  for (int i = 0; i < 6; ++i) {  // an hour, in steps that no lease ends in
+    world().advance(10min);
+    get(store().beat(worker));
+  }
+  const std::string young = submit("a");
+  get(store().cancel(young));
+  EXPECT_EQ(prune(3), 2U);
+  EXPECT_TRUE(get(store().find(young))) << "it is kept for 5 s";
+}
+
+}  // namespace
+}  // namespace stint::store

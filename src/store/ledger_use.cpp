@@ -1,0 +1,113 @@
+// Those members of Ledger that see to families, and that forget what is old.
+#include "store/ledger.hpp"
+#include "store/words.hpp"
+
+#include <algorithm>
+
+namespace stint::store {
+
+/// An ancestor that has ended holds nothing, and waits for nothing that is below it: the search ends there. One that is
+/// parked, in doubt or queued again still holds its session, and may go on and wait.
+Result<> Ledger::check_session(const std::string& session, const RunRow& parent) {
+  if (session == parent.run.session) return fail(waits_for_itself(session, parent.run.id));
+  for (RunNumber above = parent.parent; above != 0;) {  // ends: a parent was there before its child
+    STINT_TRY(const Loan<const RunRow> row, rows_.run(above));
+    if (!row || domain::is_finished(row->run.state)) break;
+    if (session == row->run.session) return fail(waits_for_itself(session, row->run.id));
+    above = row->parent;
+  }
+  return {};
+}
+
+Result<> Ledger::join_family(const std::string& head, RunNumber run) {
+  STINT_TRY(std::optional<FamilyRow> family, rows_.family(head));
+  if (!family) {
+    STINT_TRY(const Loan<const RunRow> first, rows_.run(head));
+    if (!first) return {};
+    const Use used{.tokens = first->run.tokens, .money_micros = first->run.money_micros};
+    STINT_TRY(family, rows_.make_family({.head = head, .used = used}));
+    STINT_CHECK(rows_.join(family->number, first->run.number));
+  }
+  return rows_.join(family->number, run);
+}
+
+/// The whole sum comes with the first of its runs; the others only join.
+Result<> Ledger::load_families(const std::vector<FamilyUse>& sums, RunNumber run) {
+  for (const FamilyUse& sum : sums) {
+    STINT_TRY(std::optional<FamilyRow> family, rows_.family(sum.head));
+    if (!family) {
+      STINT_TRY(family, rows_.make_family(sum));
+    }
+    STINT_CHECK(rows_.join(family->number, run));
+  }
+  return {};
+}
+
+Result<> Ledger::count_use(RunRow& row, const Use& so_far) {
+  const Use more{.tokens = so_far.tokens - row.reported.tokens,
+                 .money_micros = so_far.money_micros - row.reported.money_micros};
+  if (more == Use()) return {};
+  row.reported = so_far;
+  row.run.tokens += more.tokens;
+  row.run.money_micros += more.money_micros;
+  STINT_TRY(const std::vector<FamilyRow> families, rows_.families_of(row.run.number));
+  for (const FamilyRow& family : families) STINT_CHECK(rows_.add_use(family.number, more));
+  return {};
+}
+
+Result<std::optional<std::vector<FamilyUse>>> Ledger::report(WorkerNumber worker, RunNumber run, std::int64_t fence,
+                                                             const Use& so_far) {
+  STINT_TRY(const Loan<RunRow> row, find_owned(worker, run, fence));
+  if (!row) return std::nullopt;
+  if (so_far != row->reported) {
+    STINT_CHECK(count_use(*row, so_far));
+    STINT_CHECK(rows_.put(*row));
+  }
+  std::vector<FamilyUse> sums;
+  STINT_TRY(const std::vector<FamilyRow> families, rows_.families_of(run));
+  for (const FamilyRow& family : families) sums.push_back(family.sum);
+  const std::string& id = row->run.id;
+  if (std::ranges::find(sums, id, &FamilyUse::head) == sums.end()) {
+    sums.push_back({.head = id, .used = {.tokens = row->run.tokens, .money_micros = row->run.money_micros}});
+  }
+  return sums;
+}
+
+Result<std::vector<FamilyUse>> Ledger::used(const std::vector<std::string>& heads) {
+  std::vector<FamilyUse> sums;
+  for (const std::string& head : heads) {
+    FamilyUse& sum = sums.emplace_back(FamilyUse{.head = head, .used = {}});
+    STINT_TRY(const std::optional<FamilyRow> family, rows_.family(head));
+    if (family) {
+      sum.used = family->sum.used;
+      continue;
+    }
+    STINT_TRY(const Loan<const RunRow> alone, rows_.run(head));
+    if (alone) sum.used = {.tokens = alone->run.tokens, .money_micros = alone->run.money_micros};
+  }
+  return sums;
+}
+
+Result<std::uint64_t> Ledger::prune(Duration older_than, std::uint32_t most) {
+  const WallTime before = now() - std::chrono::ceil<std::chrono::milliseconds>(older_than);
+  STINT_TRY(const std::vector<RunNumber> old, rows_.finished_before(before, most));
+  for (const RunNumber number : old) STINT_CHECK(rows_.forget(number));
+  return old.size();
+}
+
+Result<bool> Ledger::is_prune_due(Duration every) {
+  STINT_TRY(const std::optional<WallTime> last, rows_.pruned_at());
+  return !last || now() - *last >= every;
+}
+
+Result<std::uint64_t> Ledger::prune_if_due(Duration keep, Duration every, std::uint32_t most) {
+  STINT_TRY(const bool due, is_prune_due(every));
+  if (!due) return 0;
+  STINT_TRY(const std::uint64_t forgotten, prune(keep, most));
+  if (forgotten == most) return forgotten;  // there may be more: it stays due
+  STINT_CHECK(rows_.sweep_workers());
+  STINT_CHECK(rows_.put_pruned_at(now()));
+  return forgotten;
+}
+
+}  // namespace stint::store

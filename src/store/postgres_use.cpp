@@ -1,0 +1,45 @@
+// Those members of PostgresStore that see to families, and that forget what is old.
+#include "store/postgres_store.hpp"
+#include "store/words.hpp"
+#include "store_sql_postgres.hpp"
+
+namespace stint::store {
+namespace {
+
+namespace query = postgres::query;
+
+std::vector<FamilyUse> read_sums(const PostgresRows& rows) {
+  std::vector<FamilyUse> sums;
+  for (int row = 0; row < rows.size(); ++row) {
+    sums.push_back(
+        {.head = rows.text(row, 0), .used = {.tokens = rows.number(row, 1), .money_micros = rows.number(row, 2)}});
+  }
+  return sums;
+}
+
+}  // namespace
+
+Task<Result<std::optional<std::vector<FamilyUse>>>> PostgresStore::report(WorkerNumber worker, RunNumber run,
+                                                                          std::int64_t fence, Use so_far) {
+  Parameters parameters;
+  parameters.number(worker).number(run).number(fence).number(so_far.tokens).number(so_far.money_micros);
+  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::report, std::move(parameters),
+                                                              PostgresLane::Repeat::always, while_leased(worker)));
+  if (rows.empty()) co_return std::nullopt;
+  co_return read_sums(rows);
+}
+
+Task<Result<std::vector<FamilyUse>>> PostgresStore::used(std::vector<std::string> heads) {
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::used, Parameters().texts(heads)));
+  co_return read_sums(rows);
+}
+
+Task<Result<std::uint64_t>> PostgresStore::prune_if_due(Duration keep, Duration every, std::uint32_t most) {
+  Parameters parameters;
+  parameters.number(to_ms(keep)).number(to_ms(every)).number(std::int64_t{most});
+  expect(parameters);
+  STINT_CO_TRY(const std::int64_t forgotten, co_await write_number(query::prune_if_due, std::move(parameters)));
+  co_return static_cast<std::uint64_t>(forgotten);
+}
+
+}  // namespace stint::store

@@ -1,0 +1,104 @@
+// Those members of SqliteRows that keep families, and that remove what dead workers left.
+#include "store/sqlite_rows.hpp"
+#include "store/words.hpp"
+#include "store_sql_sqlite.hpp"
+
+#include <charconv>
+#include <filesystem>
+
+namespace stint::store {
+namespace {
+
+namespace query = sqlite::query;
+
+constexpr int kSweptMax = 1000;  // lock files looked at in one sweep
+
+FamilyRow read_family(const Query& query) {
+  return {.number = query.number(0),
+          .sum = {.head = query.text(1), .used = {.tokens = query.number(2), .money_micros = query.number(3)}}};
+}
+
+/// The worker of a lock file; none: it is no lock file.
+std::optional<WorkerNumber> worker_of(const std::filesystem::path& path) {
+  if (path.extension() != ".lock") return std::nullopt;
+  const std::string stem = path.stem().string();
+  WorkerNumber number = 0;
+  const auto [end, error] = std::from_chars(stem.data(), stem.data() + stem.size(), number);
+  if (error != std::errc() || end != stem.data() + stem.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+Result<std::optional<FamilyRow>> SqliteRows::family(std::string_view head) {
+  Query query(database_, query::family);
+  query.bind(1, head);
+  std::optional<FamilyRow> found;
+  if (query.next()) found = read_family(query);
+  STINT_CHECK(query.end());
+  return found;
+}
+
+Result<FamilyRow> SqliteRows::make_family(const FamilyUse& sum) {
+  Query query(database_, query::make_family);
+  query.bind(1, sum.head).bind(2, sum.used.tokens).bind(3, sum.used.money_micros);
+  FamilyRow made{.sum = sum};
+  if (query.next()) made.number = query.number(0);
+  STINT_CHECK(query.run());
+  return made;
+}
+
+Result<> SqliteRows::join(FamilyNumber family, RunNumber run) {
+  Query query(database_, query::join_family);
+  return query.bind(1, family).bind(2, run).run();
+}
+
+Result<std::vector<FamilyRow>> SqliteRows::families_of(RunNumber run) {
+  Query query(database_, query::families_of);
+  query.bind(1, run);
+  std::vector<FamilyRow> found;
+  while (query.next()) found.push_back(read_family(query));
+  STINT_CHECK(query.end());
+  return found;
+}
+
+Result<> SqliteRows::add_use(FamilyNumber family, const Use& more) {
+  Query query(database_, query::add_use);
+  return query.bind(1, family).bind(2, more.tokens).bind(3, more.money_micros).run();
+}
+
+Result<std::optional<WallTime>> SqliteRows::pruned_at() {
+  Query query(database_, query::pruned_at);
+  std::optional<WallTime> at;
+  if (query.next()) at = query.time(0);
+  STINT_CHECK(query.end());
+  return at;
+}
+
+Result<> SqliteRows::put_pruned_at(WallTime at) {
+  Query query(database_, query::put_pruned_at);
+  return query.bind(1, at).run();
+}
+
+/// In a transaction, so that no worker is being added meanwhile: a lock file without a row belongs to none, or to one
+/// whose row was never committed.
+Result<> SqliteRows::sweep_workers() {
+  {
+    Query query(database_, query::remove_dead_workers);
+    STINT_CHECK(query.run());
+  }
+  STINT_TRY(const std::vector<WorkerRow> alive, workers());
+  std::set<WorkerNumber> known;
+  for (const WorkerRow& worker : alive) known.insert(worker.number);
+  std::error_code error;
+  int seen = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(leases_, error)) {
+    if (++seen > kSweptMax) break;
+    const std::optional<WorkerNumber> worker = worker_of(entry.path());
+    if (!worker || known.contains(*worker) || own_.contains(*worker)) continue;
+    std::filesystem::remove(entry.path(), error);  // one that can't be removed does no harm
+  }
+  return {};
+}
+
+}  // namespace stint::store

@@ -30,6 +30,8 @@ struct Attempt {
   std::vector<std::string> driver_args;  ///< verbatim, before ours
   std::vector<std::string> command;      ///< of the command dialect: an argv, expanded
   Permissions permissions = Permissions::edit;
+  /// False: the CLI is told to read no settings, hooks, MCP servers or instructions of the folder that it starts in.
+  bool reads_checkout = false;
   std::string conversation;   ///< one to go on with; empty: a new one
   Usage usage_before;         ///< what that conversation had used: Codex counts it again
   std::string system_prompt;  ///< added to the CLI's own

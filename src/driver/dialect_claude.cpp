@@ -157,6 +157,10 @@ Launch ClaudeDialect::launch(const Attempt& attempt) {
   add_arg("--input-format=stream-json");
   add_arg("--verbose");
   add_arg(fmt::format("--permission-mode={}", mode(attempt.permissions)));
+  if (!attempt.reads_checkout) {  // checked with the real CLI: tests/integration/untrusted_test.py
+    add_arg("--setting-sources=user");
+    add_arg("--strict-mcp-config");
+  }
   if (attempt.permissions == Permissions::read) add_arg("--disallowedTools=Write,Edit,MultiEdit,NotebookEdit");
   if (!attempt.model.empty()) add_arg("--model=" + attempt.model);
   if (!attempt.system_prompt.empty()) add_arg("--append-system-prompt=" + attempt.system_prompt);

@@ -86,6 +86,7 @@ Result<> ProcessAttempt::start(const Attempt& attempt) {
   start.own_group = true;
   start.lease = options->lease;
   start.grace = options->grace;
+  start.killed_max = options->killed_max;
   STINT_TRY(ward_, Ward::start(wardens_, start));
   streams_ = std::make_unique<Streams>(wardens_.reactor().io(), std::move(input.ours), std::move(output.ours),
                                        std::move(errors.ours));
@@ -108,6 +109,7 @@ Task<Result<Ended>> ProcessAttempt::attend() {
     scope.spawn(read(streams_->errors, &ProcessAttempt::take_errors));
     scope.spawn(watch_life());
     const Ended ended = co_await ward_->ended();
+    left_ = ward_->left();
     ward_.reset();
     over_ = true;
     let_go_.ring();
@@ -165,6 +167,15 @@ Task<> ProcessAttempt::write(std::string text, bool close) {
   streams.writing = false;
   boost::system::error_code ignored;
   if (streams.close_after) streams.input.close(ignored);
+}
+
+std::string ProcessAttempt::waits_for() const {
+  if (!why_ended_ || ward_ == nullptr) return {};
+  const std::string beyond = ward_->beyond_reach();
+  return "its processes are being ended (" + why_ended_->message + ")" +
+         (beyond.empty()
+              ? ""
+              : "; Stint may not signal " + beyond + ", which runs as another user: end it as that user, or as root");
 }
 
 void ProcessAttempt::hold(bool held) noexcept {
@@ -283,6 +294,12 @@ Result<std::unique_ptr<ProcessReport>> ProcessAttempt::report(const Ended& ended
   report->ending = std::chrono::microseconds(ended.ending_us);
   report->tools_used = tools_used_;
   report->output_seen = output_seen_;
+  report->left = left_;
+  if (!left_.empty()) {
+    report->outcome.kind = OutcomeKind::in_doubt;
+    report->outcome.message = "some of its processes do not end, not even by SIGKILL: " + left_;
+    return report;
+  }
   // An agent that was asked to end may still give a result, of having been interrupted: that is not why it ended.
   const bool done = why_ended_ ? why_ended_->done_before : leaving_;
   if (done || report->outcome.kind == OutcomeKind::succeeded) return report;

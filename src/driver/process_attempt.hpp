@@ -30,6 +30,7 @@ struct ProcessOptions {
   Duration polite = std::chrono::seconds(3);         ///< for the dialect's own way to end, before the first signal
   Duration grace = std::chrono::seconds(5);          ///< between that signal and SIGKILL
   Duration lease = std::chrono::seconds(10);
+  Duration killed_max = std::chrono::seconds(30);  ///< for what does not even end by SIGKILL; then it is given up
 };
 
 /// What is told while it runs.
@@ -46,6 +47,7 @@ struct ProcessReport {
   Duration ending{};        ///< from the first signal, or the command's own end, until the last process was reaped
   bool tools_used = false;  ///< it began to do something: its effects are not known to be none
   bool output_seen = false;
+  std::string left;  ///< what could not be ended, for people; empty: nothing is left
 };
 
 class ProcessAttempt {
@@ -66,6 +68,8 @@ class ProcessAttempt {
   /// silence of the agent's. What is in the pipe at the end is read all the same.
   void hold(bool held) noexcept;
   [[nodiscard]] bool ending() const noexcept { return why_ended_.has_value(); }
+  /// While it is being ended: that it is, and why; for people.
+  [[nodiscard]] std::string waits_for() const;
 
  private:
   class Streams;
@@ -100,6 +104,7 @@ class ProcessAttempt {
   std::string program_;  // for messages
   std::unique_ptr<Streams> streams_;
   std::unique_ptr<Ward> ward_;
+  std::string left_;        // by the ward, when it was over
   Scope* scope_ = nullptr;  // of the helpers, while there is something to help
   std::optional<WhyEnded> why_ended_;
   bool leaving_ = false;  // the result was seen

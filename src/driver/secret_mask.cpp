@@ -2,17 +2,30 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
 
 namespace stint::driver {
 namespace {
 
 bool names_a_secret(std::string_view name) {
-  constexpr std::array<std::string_view, 3> kEnds = {"_KEY", "_TOKEN", "_PASS"};
-  constexpr std::array<std::string_view, 3> kParts = {"SECRET", "PASSWORD", "CREDENTIAL"};
-  const auto ends = [&](std::string_view end) { return name.ends_with(end); };
+  constexpr std::array<std::string_view, 7> kEnds = {"_KEY", "APIKEY", "TOKEN", "_PASS", "PASSWD", "_PAT", "_AUTH"};
+  constexpr std::array<std::string_view, 4> kParts = {"SECRET", "PASSWORD", "PASSPHRASE", "CREDENTIAL"};
+  const auto ends = [&](std::string_view end) { return name.ends_with(end) || name == end.substr(end[0] == '_'); };
   const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
   return std::ranges::any_of(kEnds, ends) || std::ranges::any_of(kParts, has);
+}
+
+std::string percent_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned char byte = 0;
+    const bool code = text[i] == '%' && i + 2 < text.size() &&
+                      std::from_chars(text.data() + i + 1, text.data() + i + 3, byte, 16).ptr == text.data() + i + 3;
+    out += code ? static_cast<char>(byte) : text[i];
+    if (code) i += 2;
+  }
+  return out;
 }
 
 /// How many bytes at the end are the beginning of a character.
@@ -31,14 +44,39 @@ std::size_t begun_character(std::string_view text) {
 SecretMask SecretMask::of_environment(const std::map<std::string, std::string, std::less<>>& environment) {
   SecretMask mask;
   for (const auto& [name, value] : environment) {
-    if (names_a_secret(name)) mask.add(value);
+    std::string upper = name;
+    std::ranges::transform(upper, upper.begin(), [](char c) { return c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c; });
+    if (names_a_secret(upper)) mask.add(value);
+    mask.add_password_of(value);
   }
   return mask;
 }
 
-void SecretMask::add(std::string secret) {
-  if (secret.size() < kLengthMin || std::ranges::find(secrets_, secret) != secrets_.end()) return;
-  secrets_.push_back(std::move(secret));
+void SecretMask::add(std::string_view secret) {
+  while (!secret.empty()) {
+    const std::size_t end = std::min(secret.find_first_of("\r\n"), secret.size());
+    add_line(secret.substr(0, end));
+    secret.remove_prefix(std::min(end + 1, secret.size()));
+  }
+}
+
+void SecretMask::add_password_of(std::string_view address) {
+  const std::size_t scheme = address.find("://");
+  if (scheme == std::string_view::npos) return;
+  std::string_view authority = address.substr(scheme + 3);
+  authority = authority.substr(0, authority.find_first_of("/?#"));
+  const std::size_t at = authority.rfind('@');
+  const std::size_t colon = authority.find(':');
+  if (at == std::string_view::npos || colon >= at) return;
+  const std::string_view password = authority.substr(colon + 1, at - colon - 1);
+  add(password);
+  add(percent_decoded(password));
+}
+
+void SecretMask::add_line(std::string_view secret) {
+  const bool frame = secret.starts_with("-----");  // "-----BEGIN PRIVATE KEY-----" is no secret
+  if (frame || secret.size() < kLengthMin || std::ranges::find(secrets_, secret) != secrets_.end()) return;
+  secrets_.emplace_back(secret);
   std::ranges::sort(secrets_, std::greater(), &std::string::size);
 }
 

@@ -12,16 +12,22 @@ class SecretMask {
  public:
   static constexpr std::size_t kLengthMin = 8;  // what is shorter also stands where it is no secret
 
-  /// The values of variables whose names say that they are secret: …_KEY, …_TOKEN, …SECRET…, …PASSWORD….
+  /// The values of variables whose names say that they are secret (…KEY, …TOKEN, …SECRET…, …PASSWORD…), and the
+  /// passwords in addresses, whatever the variable's name.
   [[nodiscard]] static SecretMask of_environment(const std::map<std::string, std::string, std::less<>>& environment);
 
-  void add(std::string secret);
+  /// Of a value with several lines each line by itself: what is said comes line by line.
+  void add(std::string_view secret);
+  /// The password in `scheme://user:password@…`, as it is written and as it is meant; nothing if there is none.
+  void add_password_of(std::string_view address);
   /// In place. True: something was taken out.
   bool apply(std::string& text) const;
   /// Of the longest; 0: there are none.
   [[nodiscard]] std::size_t length_max() const noexcept { return secrets_.empty() ? 0 : secrets_.front().size(); }
 
  private:
+  void add_line(std::string_view secret);
+
   std::vector<std::string> secrets_;  // the longest first: one may be within another
 };
 

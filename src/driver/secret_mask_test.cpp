@@ -21,6 +21,36 @@ TEST(SecretMask, takes_out_what_the_environment_calls_secret) {
   EXPECT_EQ(masked(mask, "/usr/bin/vi says yes"), "/usr/bin/vi says yes") << "too short to be taken for one";
 }
 
+TEST(SecretMask, knows_many_names_of_secrets) {
+  for (const char* const name :
+       {"TOKEN", "GITHUBTOKEN", "token", "MY_PAT", "PGPASSWORD", "BASIC_AUTH", "OPENAI_APIKEY", "KEY", "PASS"}) {
+    const SecretMask mask = SecretMask::of_environment({{name, "s3cr3t-value"}});
+    EXPECT_EQ(masked(mask, "a s3cr3t-value"), "a ***") << name;
+  }
+  for (const char* const name : {"MONKEY", "COMPASS", "AUTHOR", "TOKENS", "SPAT"}) {
+    const SecretMask mask = SecretMask::of_environment({{name, "open-value"}});
+    EXPECT_EQ(masked(mask, "an open-value"), "an open-value") << name;
+  }
+}
+
+TEST(SecretMask, takes_out_passwords_of_addresses) {
+  const SecretMask mask = SecretMask::of_environment({{"STINT_STORE", "postgres://u:geheim-geheim@h:5432/d"},
+                                                      {"PROXY", "http://me:p%40ssw%6Frd@proxy/"},
+                                                      {"PAGE", "https://h:8080/a@b"},
+                                                      {"BARE", "ssh://user@host/path"}});
+  EXPECT_EQ(masked(mask, "postgres://u:geheim-geheim@h"), "postgres://u:***@h");
+  EXPECT_EQ(masked(mask, "p%40ssw%6Frd is p@ssword"), "*** is ***");
+  EXPECT_EQ(masked(mask, "https://h:8080/a@b ssh://user@host/path"), "https://h:8080/a@b ssh://user@host/path");
+}
+
+TEST(SecretMask, takes_out_each_line_of_a_value) {
+  const SecretMask mask = SecretMask::of_environment(
+      {{"SSH_KEY", "-----BEGIN KEY-----\nfirst-line-of-it\r\nsecond-line-of-it\nshort\n-----END KEY-----\n"}});
+  EXPECT_EQ(masked(mask, "-----BEGIN KEY-----"), "-----BEGIN KEY-----");
+  EXPECT_EQ(masked(mask, "first-line-of-it\n"), "***\n");
+  EXPECT_EQ(masked(mask, "x second-line-of-it"), "x ***");
+}
+
 TEST(SecretMask, a_secret_within_another_leaves_nothing_of_it) {
   SecretMask mask;
   mask.add("12345678");

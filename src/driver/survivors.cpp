@@ -1,6 +1,11 @@
+// Invariants
+// 1. "Gone" needs two scans in a row that found nothing and could look at everything.
+// 2. An attempt counts as orphaned only if one of its processes was alive after a whole scan that did not see its
+//    warden. A warden lives longer than all it watches over, so the scan would have seen it.
 #include "driver/survivors.hpp"
 
 #include "driver/ladder.hpp"
+#include "driver/warden.hpp"
 #include "os/cgroup.hpp"
 #include "os/number.hpp"
 #include "os/terminal.hpp"
@@ -8,6 +13,7 @@
 #include <algorithm>
 #include <csignal>
 #include <map>
+#include <set>
 #include <string>
 #include <unistd.h>
 
@@ -16,42 +22,66 @@ namespace {
 
 using namespace std::chrono_literals;
 using Attempt = domain::Survivors::Attempt;
+using Trace = domain::Survivors::Trace;
 
 constexpr int kScansThatProve = 2;  // in a row: one can miss a process that is born behind its back
 constexpr Duration kLookEvery = 10ms;
+constexpr std::size_t kNamedMost = 5;  // of processes that do not end
 
-/// Those of others. If this process is itself a part of a run, what it started carries that mark as well.
-std::vector<os::Marked> marked_by_others() {
-  const std::string own = os::environment(os::kMarkVariable);
-  std::vector<os::Marked> found = os::all_marked();
-  std::erase_if(found, [&](const os::Marked& each) {
-    const bool below = !own.empty() && (each.mark == own || each.mark.starts_with(own + "/"));
+/// Those of others. If this process is itself a part of a run, what it started belongs to that run as well.
+os::Marks marked_by_others() {
+  const std::vector<std::string> own = os::mark_parts(os::environment(os::kMarkVariable));
+  os::Marks marks = os::all_marked();
+  std::erase_if(marks.found, [&](const os::Marked& each) {
+    const bool below = !own.empty() && std::ranges::find(each.parts, own.back()) != each.parts.end();
     return below || each.process.pid == ::getpid();
   });
-  return found;
+  return marks;
 }
 
-using Last = std::map<std::string, std::int64_t>;  // by run, the last fence that is over
-
-std::vector<os::Process> processes_of(const Last& over) {
-  const auto is_over = [&](const std::string& part) {
-    const auto attempt = parse_attempt(part);
-    const auto last = attempt ? over.find(attempt->run) : over.end();
-    return last != over.end() && attempt->fence <= last->second;
-  };
-  std::vector<os::Process> found;
-  for (const os::Marked& each : marked_by_others()) {
-    if (std::ranges::any_of(os::mark_parts(each.mark), is_over)) found.push_back(each.process);
+/// Runs, each with the last of its attempts that is over.
+class Over {
+ public:
+  explicit Over(const std::vector<Attempt>& attempts) {
+    for (const Attempt& each : attempts) last_[each.run] = std::max(last_[each.run], each.fence);
   }
-  return found;
+  [[nodiscard]] bool contains(std::string_view part) const {
+    const auto attempt = parse_attempt(part);
+    const auto last = attempt ? last_.find(attempt->run) : last_.end();
+    return last != last_.end() && attempt->fence <= last->second;
+  }
+
+ private:
+  std::map<std::string, std::int64_t> last_;
+};
+
+/// What one scan found of them.
+struct Scan {
+  std::vector<os::Process> processes;
+  bool complete = true;
+};
+/// Adds the cgroups of what it finds to `cgroups`: a cgroup has also those that are born behind the scan's back.
+Scan scan(const Over& over, std::set<std::string>& cgroups) {
+  const os::Marks marks = marked_by_others();
+  Scan result{.processes = {}, .complete = marks.complete};
+  for (const os::Marked& each : marks.found) {
+    bool is_over = false;
+    for (const std::string& part : each.parts) {
+      if (!over.contains(part)) continue;
+      is_over = true;
+      std::string directory = os::cgroup_directory(each.cgroup, part);
+      if (!directory.empty()) cgroups.insert(std::move(directory));
+    }
+    if (is_over) result.processes.push_back(each.process);
+  }
+  return result;
 }
 
-/// Of those who have emptied their environment, a cgroup still knows.
-std::vector<std::string> cgroups_of(const Last& over) {
-  std::vector<std::string> found;
-  for (const auto& [run, fence] : over) {
-    std::string path = os::cgroup_path(os::delegated_cgroup(), run + ":" + std::to_string(fence));
-    if (!path.empty() && ::access(path.c_str(), F_OK) == 0) found.push_back(std::move(path));
+std::set<std::string> cgroups_of(const Over& over) {
+  std::set<std::string> found;
+  const std::string parent = os::delegated_cgroup();
+  for (const std::string& run : os::cgroup_runs_below(parent)) {
+    if (over.contains(run)) found.insert(os::cgroup_path(parent, run));
   }
   return found;
 }
@@ -59,6 +89,19 @@ std::vector<std::string> cgroups_of(const Last& over) {
 bool is_alive(const os::Process& process) {
   const auto now = os::read_process(process.pid);
   return now && now->start == process.start && !now->is_zombie();
+}
+
+std::string name_of(const std::vector<os::Process>& processes, bool complete) {
+  std::string text;
+  std::size_t named = 0;
+  for (const os::Process& process : processes) {
+    const auto now = os::read_process(process.pid);
+    if (!now || now->start != process.start || now->is_zombie()) continue;
+    if (named++ == kNamedMost) return text + ", …";
+    text += (text.empty() ? "pid " : ", pid ") + std::to_string(process.pid) + " (state " + now->state + ")";
+  }
+  if (!text.empty()) return text;
+  return complete ? "a process that comes again and again" : "/proc can't be read: out of file descriptors or memory";
 }
 
 }  // namespace
@@ -71,52 +114,81 @@ std::optional<Attempt> parse_attempt(std::string_view part) {
   return Attempt{std::string(part.substr(0, colon)), fence};
 }
 
-std::vector<Attempt> HostSurvivors::alive() const {
-  const auto own = os::mark_parts(os::environment(os::kMarkVariable));
-  std::vector<std::string> seen = own;
-  std::vector<Attempt> found;
-  for (const os::Marked& each : marked_by_others()) {
-    for (const std::string& part : os::mark_parts(each.mark)) {
-      if (std::ranges::find(seen, part) != seen.end()) continue;
-      seen.push_back(part);
-      if (auto attempt = parse_attempt(part)) found.push_back(std::move(*attempt));
+std::vector<Attempt> HostSurvivors::found() const {
+  struct Seen {
+    std::vector<os::Process> processes;
+    bool kept = false;
+  };
+  std::map<std::string, Seen> seen;
+  for (const os::Marked& each : marked_by_others().found) {
+    // A warden carries the marks of the runs around its own as well, and is one of their processes.
+    const std::string watched = watched_by(each.process.pid);
+    for (const std::string& part : each.parts) {
+      if (part == watched) seen[part].kept = true;
+      if (part != watched) seen[part].processes.push_back(each.process);
     }
   }
-  return found;
+  for (const std::string& run : os::cgroup_runs_below(os::delegated_cgroup())) seen[run];
+  const std::vector<std::string> own = os::mark_parts(os::environment(os::kMarkVariable));
+  std::vector<Attempt> attempts;
+  for (const auto& [part, what] : seen) {
+    auto attempt = parse_attempt(part);
+    if (!attempt || std::ranges::find(own, part) != own.end()) continue;
+    const bool alive = std::ranges::any_of(what.processes, is_alive);
+    attempt->trace = what.kept ? Trace::kept : alive ? Trace::orphaned : Trace::empty;
+    attempts.push_back(std::move(*attempt));
+  }
+  return attempts;
 }
 
-Task<std::uint32_t> HostSurvivors::end(std::vector<Attempt> attempts) {
-  return end(std::move(attempts), [] { return false; });
-}
-
-Task<std::uint32_t> HostSurvivors::end(std::vector<Attempt> attempts, std::function<bool()> hurry) {
-  Last over;
-  for (const Attempt& each : attempts) over[each.run] = std::max(over[each.run], each.fence);
-  const std::vector<std::string> cgroups = cgroups_of(over);
-  Ladder ladder(grace_, "", [&] { return processes_of(over); });
+Task<HostSurvivors::Ending> HostSurvivors::end(std::vector<Attempt> attempts, std::function<bool()> hurry) {
+  const Over over(attempts);
+  std::set<std::string> cgroups = cgroups_of(over);
+  Ladder ladder(grace_, "", [&] { return scan(over, cgroups).processes; });
+  Ending ending;
   bool hurried = false;
+  TimePoint give_up = TimePoint::max();
   for (int clear = 0; clear < kScansThatProve;) {
-    const std::vector<os::Process> left = processes_of(over);
-    const auto is_anybody_left = [&] {
-      return std::ranges::any_of(left, is_alive) || std::ranges::any_of(cgroups, os::is_populated);
+    const Scan left = scan(over, cgroups);
+    const auto is_any_left = [&] {
+      return std::ranges::any_of(left.processes, is_alive) || std::ranges::any_of(cgroups, os::is_populated);
     };
-    clear = left.empty() && !is_anybody_left() ? clear + 1 : 0;
-    if (clear > 0) continue;
-    if (!ladder.begun()) ladder.begin(SIGTERM, executor_.now());
-    if (executor_.now() >= ladder.next()) std::ranges::for_each(cgroups, os::kill_cgroup);
-    ladder.step(executor_.now());
+    const bool none = left.complete && left.processes.empty() && !is_any_left();
+    clear = none ? clear + 1 : 0;
+    if (none) continue;
+    TimePoint now = executor_.now();
+    if (now >= give_up) {
+      ending.left = name_of(left.processes, left.complete);
+      break;
+    }
+    if (!ladder.begun()) ladder.begin(SIGTERM, now);
+    if (now >= ladder.next()) {
+      give_up = std::min(give_up, now + killed_max_);
+      std::ranges::for_each(cgroups, os::kill_cgroup);
+    }
+    ladder.step(now);
     // Until these are gone there is nothing new to be seen, and a scan is dear.
-    while (is_anybody_left() && executor_.now() < ladder.next()) {
+    do {
       if (!hurried && hurry()) {
         hurried = true;
         ladder.begin(SIGKILL, executor_.now());
       } else {
         co_await sleep_for(kLookEvery);
       }
-    }
+    } while (is_any_left() && executor_.now() < ladder.next());
   }
-  std::ranges::for_each(cgroups, os::remove_cgroup);
-  co_return static_cast<std::uint32_t>(ladder.found());
+  if (ending.left.empty()) std::ranges::for_each(cgroups, os::remove_cgroup);
+  ending.processes = static_cast<std::uint32_t>(ladder.found());
+  co_return ending;
+}
+
+void HostSurvivors::kill(const std::vector<Attempt>& attempts) {
+  if (attempts.empty()) return;
+  const Over over(attempts);
+  std::set<std::string> cgroups = cgroups_of(over);
+  const Scan left = scan(over, cgroups);
+  std::ranges::for_each(cgroups, os::kill_cgroup);
+  os::signal_all(left.processes, SIGKILL);
 }
 
 }  // namespace stint::driver

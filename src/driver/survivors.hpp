@@ -1,6 +1,7 @@
 /// What attempts left alive on this host when their Stint and its warden were both killed, or the warden is not done
 /// yet: found by the mark that every process of an attempt carries in its environment, and by the attempt's cgroup, if
-/// it had one. Ended by the ladder, and proven gone by scans, for nobody here is their parent. Own thread only.
+/// it had one. Ended by the ladder, and proven gone by scans, since this process is not their parent. The wait for
+/// their end is bounded: a process can be in a sleep that no signal ends. Own thread only.
 #pragma once
 
 #include "domain/driver.hpp"
@@ -16,17 +17,18 @@ namespace stint::driver {
 
 class HostSurvivors final : public domain::Survivors {
  public:
-  explicit HostSurvivors(Executor& executor, Duration grace = std::chrono::seconds(5))
-      : executor_(executor), grace_(grace) {}
+  /// `killed_max`: so long after the first SIGKILL it gives up.
+  explicit HostSurvivors(Executor& executor, Duration grace = std::chrono::seconds(5),
+                         Duration killed_max = std::chrono::seconds(10))
+      : executor_(executor), grace_(grace), killed_max_(killed_max) {}
 
-  [[nodiscard]] std::vector<Attempt> alive() const override;
-  Task<std::uint32_t> end(std::vector<Attempt> attempts) override;
-  /// The same; when `hurry` comes to be true, without more grace.
-  Task<std::uint32_t> end(std::vector<Attempt> attempts, std::function<bool()> hurry);
+  [[nodiscard]] std::vector<Attempt> found() const override;
+  Task<Ending> end(std::vector<Attempt> attempts, std::function<bool()> hurry) override;
+  void kill(const std::vector<Attempt>& attempts) override;
 
  private:
   Executor& executor_;
-  const Duration grace_;
+  const Duration grace_, killed_max_;
 };
 
 /// From `<run>:<fence>`; none if it is not that.

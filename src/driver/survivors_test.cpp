@@ -1,16 +1,22 @@
 // Who is ended by a mark, and who is not: real processes.
 #include "driver/survivors.hpp"
 
+#include "driver/frozen_test_support.hpp"
+#include "driver/ward.hpp"
 #include "os/cgroup.hpp"
 #include "os/spawn.hpp"
 #include "os/terminal.hpp"
+#include "os/test_descriptors.hpp"
 #include "stint/asio.hpp"
+#include "stint/combinators.hpp"
 #include "stint/scope.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <csignal>
+#include <random>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,7 +52,7 @@ class SurvivorsTest : public testing::Test {
     const pid_t pid = os::spawn(options).value();
     children_.push_back(pid);
     const auto is_it = [&](const os::Marked& each) { return each.process.pid == pid; };
-    while (std::ranges::none_of(os::all_marked(), is_it)) {
+    while (std::ranges::none_of(os::all_marked().found, is_it)) {
     }
     return pid;
   }
@@ -54,13 +60,34 @@ class SurvivorsTest : public testing::Test {
     const auto process = os::read_process(pid);
     return process && !process->is_zombie();
   }
-  std::uint32_t end(std::vector<Attempt> attempts, std::function<bool()> hurry = [] { return false; }) {
-    std::uint32_t ended = 0;
-    auto body = [&]() -> Task<> { ended = co_await survivors_.end(std::move(attempts), std::move(hurry)); };
+  /// With `beside` beside it, until it is done.
+  domain::Survivors::Ending end_with(HostSurvivors& survivors, std::vector<Attempt> attempts,
+                                     std::function<bool()> hurry, Task<> beside) {
+    domain::Survivors::Ending ending;
+    auto body = [&](Scope& scope) -> Task<> {
+      scope.spawn(std::move(beside));
+      ending = co_await survivors.end(std::move(attempts), std::move(hurry));
+      scope.cancel();
+    };
+    auto all = [&]() -> Task<> { (void)co_await with_scope(std::ref(body)); };
     RootScope scope(reactor_);
-    scope.spawn(body());
-    reactor_.run(scope);
-    return ended;
+    scope.spawn(all());
+    EXPECT_TRUE(reactor_.run(scope));
+    return ending;
+  }
+  static Task<> nothing() { co_return; }
+  std::uint32_t end(std::vector<Attempt> attempts) {
+    const auto ending = end_with(survivors_, std::move(attempts), [] { return false; }, nothing());
+    EXPECT_EQ(ending.left, "");
+    return ending.processes;
+  }
+  std::string trace_of(const std::string& name, std::int64_t fence) {
+    using Trace = domain::Survivors::Trace;
+    for (const Attempt& each : survivors_.found()) {
+      if (each.run != name || each.fence != fence) continue;
+      return each.trace == Trace::kept ? "kept" : each.trace == Trace::orphaned ? "orphaned" : "empty";
+    }
+    return "none";
   }
   /// Nobody else's.
   std::string run(char which) const { return std::string("survivors") + which + std::to_string(::getpid()); }
@@ -88,13 +115,7 @@ TEST_F(SurvivorsTest, a_stubborn_one_is_killed_after_its_grace_or_at_once) {
   EXPECT_GE(reactor_.now() - since, 200ms);
   HostSurvivors patient(reactor_, 1h);
   start(run('b') + ":1", stubborn);
-  auto body = [&]() -> Task<> {
-    std::vector<Attempt> attempts{{run('b'), 1}};
-    (void)co_await patient.end(std::move(attempts), [] { return true; });
-  };
-  RootScope scope(reactor_);
-  scope.spawn(body());
-  reactor_.run(scope);
+  (void)end_with(patient, {{run('b'), 1}}, [] { return true; }, nothing());
   for (const pid_t pid : children_) EXPECT_FALSE(lives(pid));
 }
 
@@ -110,9 +131,121 @@ TEST_F(SurvivorsTest, who_has_emptied_his_environment_is_found_by_the_cgroup) {
     ::_exit(127);
   }
   children_.push_back(pid);
-  EXPECT_EQ(end({{run('a'), 1}}), 0U) << "it had no mark";
+  EXPECT_EQ(trace_of(run('a'), 1), "orphaned");
+  EXPECT_EQ(end({{run('a'), 1}}), 1U);
   EXPECT_FALSE(lives(pid));
   EXPECT_NE(::access(cgroup.c_str(), F_OK), 0) << "the cgroup is gone as well";
+}
+
+/// What a warden does meanwhile: it removes the cgroup of its command as soon as nothing is in it.
+Task<> remove_when_empty(std::string cgroup) {
+  while (os::is_populated(cgroup)) co_await sleep_for(1ms);
+  os::remove_cgroup(cgroup);
+}
+
+/// One agent's tree, drawn at random: who ignores a polite signal, leaves late, empties its environment, forks twice.
+std::string draw_script(std::mt19937& random) {
+  const auto draw = [&](auto... options) {
+    const std::vector<std::string> all{options...};
+    return all[random() % all.size()];
+  };
+  const std::string manner = draw("", "trap '' TERM; ", "trap 'sleep 0.1; exit' TERM; ");
+  const std::string away = draw("", "env -i ", "setsid ", "env -i setsid ");
+  const std::string work = "sh -c \"" + manner + "while :; do sleep 0.02; done\"";
+  const std::string generations = draw("exec @", "@ & wait", "(@ &) & wait", "((@ &) &) ; exec sleep 60");
+  const auto at = generations.find('@');
+  return manner + generations.substr(0, at) + away + work + generations.substr(at + 1);
+}
+
+TEST_F(SurvivorsTest, any_tree_is_ended_although_its_warden_removes_the_cgroup_meanwhile) {
+  const auto seed = static_cast<std::uint32_t>(::getpid());
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  os::become_subreaper();
+  for (int round = 0; round < 6; ++round) {
+    const std::string attempt = run('a') + ":" + std::to_string(round + 1);
+    const std::string cgroup = os::cgroup_path(os::delegated_cgroup(), attempt);
+    if (cgroup.empty() || !os::make_cgroup(cgroup)) GTEST_SKIP() << "no cgroup is delegated to this test";
+    const std::string script = draw_script(random);
+    SCOPED_TRACE(script);
+    const pid_t pid = os::fork_into_cgroup(cgroup);
+    if (pid == 0) {
+      ::setenv(os::kMarkVariable, attempt.c_str(), 1);
+      ::execl("/bin/sh", "sh", "-c", script.c_str(), nullptr);
+      ::_exit(127);
+    }
+    while (os::argument_of(pid, 0) == os::argument_of(::getpid(), 0)) {
+    }
+    const bool removed = random() % 2 == 0;
+    const auto ending = end_with(
+        survivors_, {{run('a'), round + 1}}, [] { return false; }, removed ? remove_when_empty(cgroup) : nothing());
+    EXPECT_EQ(ending.left, "");
+    EXPECT_TRUE(os::marked(attempt).empty());
+    EXPECT_NE(::access(cgroup.c_str(), F_OK), 0);
+    (void)os::reap_all(0);
+  }
+}
+
+TEST_F(SurvivorsTest, what_has_a_warden_is_kept_and_what_has_none_is_orphaned) {
+  os::become_subreaper();
+  Wardens wardens(reactor_);
+  WardOptions options;
+  options.run = run('b') + ":1";
+  options.command = {"sleep", "60"};
+  // The warden of a run within a run carries both marks, and watches over the inner one only.
+  options.environment =
+      os::environment_with({std::string(os::kMarkVariable) + "=" + os::mark_beneath(run('a') + ":1", options.run)});
+  options.own_group = true;
+  const auto ward = Ward::start(wardens, options).value();
+  while (os::marked(options.run).size() < 2 || trace_of(run('b'), 1) == "empty") {
+  }
+  EXPECT_EQ(trace_of(run('b'), 1), "kept");
+  EXPECT_EQ(trace_of(run('a'), 1), "orphaned");
+  ::kill(ward->pid(), SIGKILL);
+  while (trace_of(run('b'), 1) == "kept") {
+  }
+  EXPECT_EQ(trace_of(run('b'), 1), "orphaned");
+  auto body = [&]() -> Task<> { EXPECT_TRUE((co_await ward->ended()).by_stint); };
+  RootScope scope(reactor_);
+  scope.spawn(body());
+  EXPECT_TRUE(reactor_.run(scope));
+  EXPECT_EQ(trace_of(run('b'), 1), "none");
+}
+
+TEST_F(SurvivorsTest, one_that_no_signal_ends_is_given_up_and_named) {
+  const Freezer freezer;
+  if (!freezer.works()) GTEST_SKIP() << "no process can be frozen here";
+  const pid_t pid = start(run('a') + ":1");
+  freezer.freeze(pid);
+  HostSurvivors brief(reactor_, 10ms, 100ms);
+  const auto ending = end_with(brief, {{run('a'), 1}}, [] { return false; }, nothing());
+  EXPECT_TRUE(ending.left.contains("pid " + std::to_string(pid))) << ending.left;
+  freezer.thaw();
+  EXPECT_EQ(end({{run('a'), 1}}), 0U);
+}
+
+TEST_F(SurvivorsTest, a_reader_kills_and_waits_for_nothing) {
+  const pid_t over = start(run('a') + ":1", "trap '' TERM; while :; do sleep 0.05; done"),
+              other = start(run('b') + ":1");
+  survivors_.kill({{run('a'), 1}});
+  while (lives(over)) {
+  }
+  EXPECT_TRUE(lives(other));
+}
+
+TEST_F(SurvivorsTest, without_descriptors_nothing_is_called_gone) {
+  if (os::kSanitizerNeedsDescriptors) GTEST_SKIP() << "the sanitizer needs descriptors of its own";
+  const pid_t pid = start(run('a') + ":1");
+  HostSurvivors brief(reactor_, 10ms, 50ms);
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  const auto ending = end_with(brief, {{run('a'), 1}}, [] { return false; }, nothing());
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_NE(ending.left, "");
+  EXPECT_TRUE(lives(pid));
 }
 
 TEST_F(SurvivorsTest, what_a_process_within_a_run_started_is_none_to_it) {
@@ -120,7 +253,7 @@ TEST_F(SurvivorsTest, what_a_process_within_a_run_started_is_none_to_it) {
   ::setenv(os::kMarkVariable, own.c_str(), 1);
   const pid_t ours = start(os::mark_beneath(own, run('b') + ":1"));
   EXPECT_EQ(end({{run('a'), 1}, {run('b'), 1}}), 0U);
-  EXPECT_TRUE(std::ranges::none_of(survivors_.alive(), [&](const Attempt& each) { return each.run == run('b'); }));
+  EXPECT_TRUE(std::ranges::none_of(survivors_.found(), [&](const Attempt& each) { return each.run == run('b'); }));
   ::unsetenv(os::kMarkVariable);
   EXPECT_TRUE(lives(ours));
 }
@@ -129,7 +262,7 @@ TEST_F(SurvivorsTest, what_is_alive_is_told_by_attempt_and_each_once) {
   start(run('a') + ":4");
   start(run('a') + ":4/" + run('b') + ":1");
   std::vector<std::string> found;
-  for (const Attempt& each : survivors_.alive()) {
+  for (const Attempt& each : survivors_.found()) {
     if (each.run == run('a') || each.run == run('b')) found.push_back(each.run + ":" + std::to_string(each.fence));
   }
   std::ranges::sort(found);

@@ -18,6 +18,16 @@ using namespace std::chrono_literals;
 
 constexpr Duration kOverdue = 5s;  // beyond the grace, for a warden that was told to end
 constexpr Duration kReapEvery = 1ms;
+constexpr std::size_t kNamedMost = 5;  // of processes that do not end
+
+std::string describe(const std::vector<os::Process>& processes) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(processes.size(), kNamedMost); ++i) {
+    const os::Process& process = processes[i];
+    text += (i == 0 ? "pid " : ", pid ") + std::to_string(process.pid) + " (state " + process.state + ")";
+  }
+  return processes.size() > kNamedMost ? text + ", …" : text;
+}
 
 }  // namespace
 
@@ -66,11 +76,16 @@ bool Wardens::reap_orphans() const {
   return !left.empty();
 }
 
+void Wardens::give_up(const std::vector<os::Process>& orphans) {
+  for (const os::Process& process : orphans) strangers_.push_back(process.pid);
+}
+
 Ward::Ward(Wardens& wardens, const WardOptions& options, os::Fd control)
     : wardens_(wardens),
       cgroup_(options.cgroup),
       lease_(options.lease),
       grace_(options.grace),
+      killed_max_(options.killed_max),
       control_(wardens.reactor().io(), control.release()) {}
 
 Ward::~Ward() {
@@ -139,6 +154,19 @@ void Ward::end(int signal) {
   overdue_ = std::min(overdue_, wardens_.reactor().now() + grace_ + kOverdue);
 }
 
+std::string Ward::beyond_reach() const {
+  std::string text;
+  std::size_t named = 0;
+  if (pid_ == 0) return text;  // 0 is the parent of everybody
+  for (const os::Process& process : os::descendants_of(pid_)) {
+    if (process.is_zombie() || ::kill(process.pid, 0) == 0 || errno != EPERM) continue;
+    if (named++ == kNamedMost) return text + ", …";
+    text +=
+        (text.empty() ? "pid " : ", pid ") + std::to_string(process.pid) + " (" + os::argument_of(process.pid, 0) + ")";
+  }
+  return text;
+}
+
 std::uint64_t Ward::cpu_ticks() const {
   std::uint64_t sum = 0;
   if (pid_ == 0) return sum;  // 0 is the parent of everybody
@@ -146,7 +174,9 @@ std::uint64_t Ward::cpu_ticks() const {
   return sum;
 }
 
-Task<> Ward::readable() { co_await control_.async_wait(Descriptor::wait_read, use_task); }
+Task<> Ward::readable() {
+  (void)co_await control_.async_wait(Descriptor::wait_read, use_task);  // an error shows in the read that follows
+}
 
 Task<Ended> Ward::ended() {
   const Executor& clock = wardens_.reactor();
@@ -178,7 +208,14 @@ Task<Ended> Ward::end_alone() {
   }
   Ladder ladder(grace_, cgroup_, [this] { return wardens_.orphans(); });
   ladder.begin(overdue_ <= since ? SIGKILL : SIGTERM, since);
+  const TimePoint give_up = since + grace_ + killed_max_;
   while (wardens_.reap_orphans()) {
+    if (clock.now() >= give_up) {
+      const auto left = wardens_.orphans();
+      left_ = describe(left);
+      wardens_.give_up(left);
+      break;
+    }
     ladder.step(clock.now());
     co_await sleep_for(kReapEvery);
   }

@@ -42,6 +42,8 @@ struct WardOptions {
   Duration lease =
       std::chrono::seconds(10);  ///< without a beat for so long, Stint counts as frozen; kLeaseLeast or more
   Duration grace = std::chrono::seconds(2);  ///< between the polite signal and SIGKILL
+  /// Without a warden, beyond the grace: then what is still alive is given up, and the report says so.
+  Duration killed_max = std::chrono::seconds(30);
 };
 
 /// The wardens of this process: what it must not take for orphans.
@@ -63,6 +65,8 @@ class Wardens {
   [[nodiscard]] std::vector<os::Process> orphans() const;
   /// Reaps them. False when none is left, by two scans of all processes in a row.
   [[nodiscard]] bool reap_orphans() const;
+  /// They do not end, not even by SIGKILL: from here on they are none of ours.
+  void give_up(const std::vector<os::Process>& orphans);
 
  private:
   static constexpr std::size_t kReadMax = 64 << 10;  // what a pipe holds
@@ -94,6 +98,10 @@ class Ward {
   void beat() noexcept;
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+  /// What did not end, for people; empty: nothing is left.
+  [[nodiscard]] const std::string& left() const noexcept { return left_; }
+  /// Processes of the command that this user may not signal (a setuid program), for people; empty: none.
+  [[nodiscard]] std::string beyond_reach() const;
   /// Of the whole tree, in clock ticks: a sign of life.
   [[nodiscard]] std::uint64_t cpu_ticks() const;
 
@@ -108,6 +116,8 @@ class Ward {
   std::string cgroup_;
   Duration lease_;
   Duration grace_;
+  Duration killed_max_;
+  std::string left_;
   Descriptor control_;
   pid_t pid_ = 0;
   TimePoint overdue_ = TimePoint::max();  // told to end, and not done by then: it is frozen itself

@@ -1,6 +1,8 @@
 // Invariants
 // 1. Slots are released after wait() said ECHILD to a subreaper, never before: no descendant is alive then.
-// 2. Everything of ours is close-on-exec: the command gets the descriptors that it was meant to have, and no other.
+// 2. The warden of an agent holds its control line, its slots and nothing else of its starter; what it has or opens is
+//    close-on-exec. So the command gets the descriptors that it was meant to have, and no other, and a connection or a
+//    port is free as soon as its owner closes it.
 // 3. The warden carries the mark itself, so every process between fork and exec does, too.
 #include "driver/warden.hpp"
 
@@ -11,12 +13,12 @@
 #include "os/process.hpp"
 #include "os/resources.hpp"
 #include "os/slot_file.hpp"
+#include "os/spawn.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <optional>
 #include <poll.h>
 #include <sys/signalfd.h>
@@ -34,6 +36,7 @@ constexpr Duration kLinger =
 constexpr Duration kFrozenGap = 500ms;  // woken so much later than asked: this process was stopped, too
 constexpr Duration kLongestPoll = 60s;
 constexpr std::size_t kPlanWords = 8;
+constexpr std::size_t kRunWord = 3;  // of the plan
 
 int poll_ms(TimePoint when, TimePoint now, Duration most) {
   const Duration left = std::clamp(when - now, Duration::zero(), most);
@@ -73,8 +76,6 @@ Start start_command(std::vector<char*>& argv, const WardenPlan& plan, pid_t grou
   if (pid < 0) return {0, errno};
   if (pid == 0) {
     ::setpgid(0, group);
-    // `with` is transparent; an agent's process gets nothing that Stint's own caller may have left open.
-    if (plan.own_group) ::close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
     ::sigprocmask(SIG_SETMASK, &mask, nullptr);
     os::set_descriptor_limit(plan.descriptors);
     ::execvp(argv[0], argv.data());
@@ -97,6 +98,8 @@ class Warden {
         ladder_(plan_.grace, plan_.cgroup, [] { return os::descendants_of(::getpid()); }) {}
 
   int run(std::vector<char*> argv) {
+    // Under `with` the command has its caller's descriptors; an agent's process has nothing of the kind.
+    if (plan_.own_group) ended_.start_errno = close_what_is_not_ours();
     sigset_t mask;
     const os::Fd signals = watch_signals(mask);
     os::become_subreaper();
@@ -104,7 +107,7 @@ class Warden {
     const pid_t group = plan_.own_group ? 0 : ::getpgrp();
     ::setpgid(0, 0);
     pollfd orphaned = {control_.get(), 0, 0};  // Stint died while it started us: then nothing is started any more
-    if (::poll(&orphaned, 1, 0) == 1) return finish();
+    if (::poll(&orphaned, 1, 0) == 1 || ended_.start_errno != 0) return finish();
     const Start command = start_command(argv, plan_, group, mask);
     ended_.start_errno = command.error;
     let_go_of_streams();
@@ -125,6 +128,12 @@ class Warden {
   }
 
  private:
+  int close_what_is_not_ours() const {
+    std::vector<int> ours = plan_.slots;
+    ours.push_back(control_.get());
+    return os::close_others(std::move(ours));
+  }
+
   bool is_anybody_left(pid_t command) {
     const os::Reaped reaped = os::reap_all(command);
     if (reaped.status) status_ = reaped.status;
@@ -211,13 +220,18 @@ std::vector<std::string> to_arguments(const WardenPlan& plan) {
           std::to_string(plan.descriptors)};
 }
 
+std::string watched_by(pid_t pid) {
+  constexpr std::size_t kBefore = 2;  // `stint __warden`
+  return os::argument_of(pid, kBefore - 1) == kWardenArgument ? os::argument_of(pid, kBefore + kRunWord) : "";
+}
+
 int warden_main(const std::vector<std::string>& arguments) {
   if (arguments.size() <= kPlanWords) return 125;  // not for people
   WardenPlan plan;
   plan.control = os::number<int>(arguments[0]);
   plan.lease = milliseconds(os::number<std::int64_t>(arguments[1]));
   plan.grace = milliseconds(os::number<std::int64_t>(arguments[2]));
-  plan.run = arguments[3];
+  plan.run = arguments[kRunWord];
   if (arguments[4] != "-") plan.cgroup = arguments[4];
   for (std::size_t from = 0; arguments[5] != "-" && from < arguments[5].size();) {
     const auto to = arguments[5].find(',', from);

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <sys/types.h>
 #include <vector>
 
 namespace stint::driver {
@@ -45,6 +46,8 @@ struct WardenPlan {
   bool own_group = false;         ///< the command leads a process group of its own; else it stays in the caller's
 };
 [[nodiscard]] std::vector<std::string> to_arguments(const WardenPlan& plan);
+/// The mark of the command that a process watches over, by its command line; empty if it is no warden.
+[[nodiscard]] std::string watched_by(pid_t pid);
 
 /// main() of the warden; `arguments` begin after kWardenArgument.
 int warden_main(const std::vector<std::string>& arguments);

@@ -19,8 +19,9 @@ struct AgentSpec {
   std::string account;        ///< the limit that a rate limit pauses; empty: none
   domain::BudgetSpec budget;  ///< with the settings' defaults
   domain::OnCrash on_crash = domain::OnCrash::doubt;
-  std::optional<Error> refused;  ///< why it must not run
-  bool gone = false;             ///< its file was deleted: what was accepted before still runs
+  std::optional<Error> refused;                               ///< why it must not run
+  std::map<std::string, Error, std::less<>> refused_drivers;  ///< that must not do its work here, and why
+  bool gone = false;  ///< its file was deleted: what was accepted before still runs
 };
 using Book = std::map<std::string, AgentSpec, std::less<>>;
 

@@ -9,9 +9,18 @@
 namespace stint::engine {
 namespace {
 
+constexpr int kSurvivorLooksPerLease = 5;  // the last look, the kill and its proof all fit in before the lease's end
+constexpr int kSurvivorLookShare = 100;    // a look reads all of /proc: it may take a hundredth of the time
+
 /// One that lasts as long as the process has no end that could be added up.
 TimePoint end_of(TimePoint asked_at, Duration lease) {
   return lease == Duration::max() ? TimePoint::max() : asked_at + lease;
+}
+
+std::vector<store::AgentEntry> entries_of(const Book& book) {
+  std::vector<store::AgentEntry> entries;
+  for (const auto& [name, spec] : book) entries.push_back(spec.entry);
+  return entries;
 }
 
 }  // namespace
@@ -36,8 +45,8 @@ Engine::Engine(Parts parts, EngineOptions options, Book book)
       options_(std::move(options)),
       book_(std::make_shared<const Book>(std::move(book))),
       store_health_(parts_.executor, log_),
-      settler_(parts_.store, store_health_),
-      worker_({parts_.store, parts_.driver, parts_.scribe, parts_.ambient, settler_, changes_, log_}),
+      settler_(parts_.store, store_health_, log_),
+      worker_({parts_.store, parts_.driver, parts_.scribe, parts_.ambient, settler_, store_health_, changes_, log_}),
       pool_([this](std::unique_ptr<pool::Assignment> assignment,
                    JobContext& job) { return worker_.carry(std::move(assignment), job); },
             [this] {
@@ -51,9 +60,7 @@ Engine::Engine(Parts parts, EngineOptions options, Book book)
 Engine::~Engine() = default;
 
 Task<Result<>> Engine::enlist() {
-  std::vector<store::AgentEntry> entries;
-  for (const auto& [name, spec] : *book_) entries.push_back(spec.entry);
-  STINT_CO_CHECK(co_await parts_.store.define(std::move(entries)));
+  STINT_CO_CHECK(co_await parts_.store.define(entries_of(*book_)));
   const TimePoint asked_at = parts_.executor.now();
   STINT_CO_TRY(owner_, co_await parts_.store.enrol(options_.label));
   leased_until_ = end_of(asked_at, options_.lease);
@@ -69,6 +76,7 @@ Task<Result<>> Engine::run() {
     scope.spawn(beat());
     scope.spawn(watch_lease());
     scope.spawn(tick());
+    scope.spawn(watch_orphans());
     if (parts_.survivors != nullptr) scope.spawn(watch_survivors());
     phase_ = Phase::serving;
     scope.spawn(dispatch());
@@ -77,7 +85,7 @@ Task<Result<>> Engine::run() {
     (void)co_await pool_.stop();
     phase_ = Phase::stopped;
     changes_.tell_all();
-    if (owner_) (void)co_await parts_.store.leave(*owner_);
+    if (owner_) co_await leave(*owner_);
     scope.cancel();
     co_return Result<>();
   };
@@ -86,10 +94,15 @@ Task<Result<>> Engine::run() {
   co_return ended;
 }
 
-Task<Result<>> Engine::reload(Book book) {
-  std::vector<store::AgentEntry> entries;
-  for (const auto& [name, spec] : book) entries.push_back(spec.entry);
-  STINT_CO_CHECK(co_await parts_.store.define(std::move(entries)));
+Task<Result<>> Engine::reload(Book book, std::map<std::string, std::uint32_t> capacities) {
+  std::vector<std::string> names;
+  for (const auto& [name, spec] : book) names.push_back(name);
+  Result<> done = co_await parts_.store.define(entries_of(book));
+  if (done) done = co_await parts_.store.configure(std::move(capacities), std::move(names));
+  if (!done) {
+    (void)co_await parts_.store.define(entries_of(*book_));  // as far as it got
+    co_return done;
+  }
   book_ = std::make_shared<const Book>(std::move(book));
   stirred_.ring();
   co_return Result<>();
@@ -192,6 +205,7 @@ Task<> Engine::fence(std::string why) {
   if (std::exchange(fencing_, true)) co_return;
   log_.say(domain::LogLevel::error, "lease lost",
            {{"why", why}, domain::LogField::number("runs", std::to_string(worker_.carried().size()))});
+  settler_.give_up(*owner_);
   owner_.reset();
   leave_lines({});
   for (const auto& [key, carried] : worker_.carried()) carried->stop(Carried::Stop::fenced, why);
@@ -208,7 +222,7 @@ Task<> Engine::fence(std::string why) {
       leased_until_ = end_of(asked_at, options_.lease);
       break;
     }
-    co_await patience.wait();
+    if (!co_await patience.wait(store_health_)) break;
   }
   fencing_ = false;
   stirred_.ring();
@@ -218,6 +232,7 @@ Task<> Engine::fence(std::string why) {
 Task<> Engine::tick() {
   while (true) {
     const auto ticked = co_await parts_.store.tick();
+    store_health_.heard(pool::StoreHealth::Call::tick, ticked);
     if (ticked && ticked->changed()) {
       changes_.tell("");
       stirred_.ring();
@@ -226,7 +241,7 @@ Task<> Engine::tick() {
     co_await prune();
     Duration pause = options_.look_every;
     if (ticked && ticked->next) {
-      pause = std::clamp<Duration>(*ticked->next - parts_.ambient.wall_now(), Executor::kTick, options_.look_every);
+      pause = std::clamp<Duration>(*ticked->next, Executor::kTick, options_.look_every);
     }
     if (pause == options_.look_every) {
       co_await next_step(pause);
@@ -236,33 +251,43 @@ Task<> Engine::tick() {
   }
 }
 
-/// Apart from tick(): who is being ended may take its time.
+/// Apart from tick(): what is being ended may take its time.
 Task<> Engine::watch_survivors() {
   const Duration every = options_.survivors_every;
+  // Under a lease another host takes a lost run when the lease is over: what is left of it here must be gone by then.
+  const bool leased = options_.lease != Duration::max();
+  const Duration pause = leased ? std::min(every, options_.lease / kSurvivorLooksPerLease) : every;
   std::uint64_t seen = 0;
   if (every == Duration::zero()) co_await buried_.hear(seen);
   while (true) {
     seen = buried_.rings();
-    const std::uint32_t ended = co_await end_survivors(parts_.store, *parts_.survivors, &worker_);
-    if (ended > 0)
-      log_.say(domain::LogLevel::warning, "survivors ended",
-               {domain::LogField::number("processes", std::to_string(ended))});
+    const TimePoint began = parts_.executor.now();
+    auto found = parts_.survivors->found();
+    const Duration look = parts_.executor.now() - began;
+    auto over = co_await lost_among(parts_.store, std::move(found), &worker_);
+    if (!over.empty()) report(co_await parts_.survivors->end(std::move(over), [leased] { return leased; }));
     if (every == Duration::zero()) {
       co_await buried_.hear(seen);
     } else {
-      co_await buried_.hear(seen, every);
+      (void)co_await buried_.hear(seen, std::max(pause, std::min(every, look * kSurvivorLookShare)));
     }
   }
 }
 
+void Engine::report(const domain::Survivors::Ending& ending) {
+  if (ending.processes > 0) {
+    log_.say(domain::LogLevel::warning, "survivors ended",
+             {domain::LogField::number("processes", std::to_string(ending.processes))});
+  }
+  if (!ending.left.empty()) log_.say(domain::LogLevel::error, "survivors do not end", {{"left", ending.left}});
+}
+
 Task<> Engine::prune() {
-  constexpr Duration kEvery = std::chrono::minutes(1);
   constexpr std::uint32_t kAtOnce = 500;  // a short transaction: others write, too
   const TimePoint now = parts_.executor.now();
   if (options_.retention == Duration::zero() || now < prune_at_) co_return;
-  prune_at_ = now + kEvery;
-  const WallTime before = parts_.ambient.wall_now() - std::chrono::ceil<std::chrono::milliseconds>(options_.retention);
-  const auto gone = co_await parts_.store.prune(before, kAtOnce);
+  prune_at_ = now + options_.prune_every;
+  const auto gone = co_await parts_.store.prune_if_due(options_.retention, options_.prune_every, kAtOnce);
   if (gone && *gone == kAtOnce) prune_at_ = now + options_.look_every;
 }
 
@@ -299,17 +324,7 @@ Task<> Engine::carry_out_drain() {
   }
   phase_ = Phase::handing_back;
   changes_.tell_all();
-  std::uint32_t heeded = 0;
-  while (!idle()) {
-    const bool hurry = hurries_ > std::exchange(heeded, hurries_);
-    for (const auto& [key, carried] : worker_.carried()) {
-      if (carried->stopped() == Carried::Stop::none || hurry) {
-        carried->stop(Carried::Stop::handed_back, "the worker that carried it is leaving");
-      }
-    }
-    co_await race(hear(worker_.moved()), hear(stirred_), hear(drain_asked_),
-                  nap(parts_.executor.now() + options_.look_every));
-  }
+  co_await hand_back();
   const pool::WorkerCounts after = worker_.counts();
   const auto grown = [&](domain::RunState state) {
     const auto count = [&](const pool::WorkerCounts& counts) {
@@ -321,7 +336,42 @@ Task<> Engine::carry_out_drain() {
   for (const domain::RunState state : domain::kRunStates) drain_report_.finished += grown(state);
   drain_report_.handed_back = grown(domain::RunState::queued);
   drain_report_.in_doubt = grown(domain::RunState::in_doubt);
+  drain_report_.unrecorded = after.unrecorded - before.unrecorded;
   drain_report_.time = parts_.executor.now() - began;
+}
+
+bool Engine::is_work_over() const {
+  return std::ranges::all_of(worker_.carried(), [](const auto& each) { return each.second->is_work_over(); });
+}
+
+/// Ends what still runs, and waits until the store knows. A store that takes nothing must not keep the process: what is
+/// not recorded comes back as the runs of a process that died.
+Task<> Engine::hand_back() {
+  std::uint32_t heeded = 0;
+  std::optional<TimePoint> leave_at;
+  while (!worker_.carried().empty() || reserved_ > 0) {
+    const bool hurry = hurries_ > std::exchange(heeded, hurries_);
+    for (const auto& [key, carried] : worker_.carried()) {
+      if (carried->stopped() == Carried::Stop::none || hurry) {
+        carried->stop(Carried::Stop::handed_back, "the worker that carried it is leaving");
+      }
+    }
+    const TimePoint now = parts_.executor.now();
+    if (!is_work_over()) {
+      leave_at.reset();
+    } else if (!leave_at) {
+      leave_at = now + options_.record_max;
+    } else if (now >= *leave_at && !store_health_.gave_up()) {
+      log_.say(domain::LogLevel::error, "leaving before the store knows how its runs ended",
+               {{"why", store_health_.why_unusable()},
+                domain::LogField::number("runs", std::to_string(worker_.carried().size()))});
+      store_health_.give_up();
+    }
+    const TimePoint next = now + options_.look_every;
+    const bool waits = leave_at && !store_health_.gave_up();
+    co_await race(hear(worker_.moved()), hear(stirred_), hear(drain_asked_),
+                  nap(waits ? std::min(*leave_at, next) : next));
+  }
 }
 
 Task<> Engine::hear(Bell& bell) { co_await bell.hear(bell.rings()); }

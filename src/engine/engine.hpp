@@ -18,7 +18,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stint::engine {
@@ -30,9 +32,16 @@ struct EngineOptions {
   Duration lease = std::chrono::seconds(15);  ///< the store's; work is ended before it is over
   Duration fence_before = std::chrono::seconds(3);
   Duration look_every = std::chrono::seconds(1);  ///< for work that nobody told us of
+  /// How often what the store says we own is compared with what we carry. What is owned and not carried for two looks
+  /// is settled as lost.
+  Duration compare_every = std::chrono::seconds(5);
   Duration drain_timeout = std::chrono::seconds(30);
-  Duration survivors_every = std::chrono::minutes(1);  ///< a look at what others buried; zero: only at what we did
-  Duration retention{};                                ///< finished runs are forgotten after it; zero: never
+  Duration record_max = std::chrono::seconds(5);  ///< of a drain: for a store that takes nothing, when all work is over
+  /// A look at what attempts left alive here, whoever carried them; more often under a lease. Zero: only after a run
+  /// was taken from a process that died.
+  Duration survivors_every = std::chrono::minutes(1);
+  Duration retention{};                            ///< finished runs are forgotten after it; zero: never
+  Duration prune_every = std::chrono::minutes(1);  ///< over all processes that share the store
   /// The one run that this process carries, and of which agent; empty: whatever comes.
   std::string only, only_agent;
 };
@@ -50,6 +59,8 @@ struct DrainReport {
   std::uint64_t finished = 0;     ///< settled since the drain began, in whatever state
   std::uint64_t handed_back = 0;  ///< of those, back in the queue
   std::uint64_t in_doubt = 0;
+  std::uint64_t unrecorded =
+      0;  ///< ended, but the store could not be written: they come back as those of a dead process
   Duration time{};
 };
 
@@ -79,8 +90,9 @@ class Engine {
   void drain(std::optional<Duration> timeout = {});
   /// Drains without a timeout; what is being handed back already gets no time to end politely. Returns at once.
   void hurry();
-  /// Agents as they are now. Runs that are under way keep what they were begun with.
-  Task<Result<>> reload(Book book);
+  /// Agents as they are now, and the capacities of limits that the store counts. Runs that are under way keep what they
+  /// were begun with. If it fails, everything stays as it was.
+  Task<Result<>> reload(Book book, std::map<std::string, std::uint32_t> capacities);
   /// Ends a run that this process carries, if it does. What the store thinks of it was said before.
   bool stop_here(std::string_view id, pool::Carried::Stop why, std::string text);
 
@@ -93,9 +105,13 @@ class Engine {
   /// Size, and the bounds of the autoscaler; what is absent stays.
   Result<> scale(std::optional<std::size_t> workers, std::optional<std::size_t> min, std::optional<std::size_t> max);
   [[nodiscard]] const pool::Worker& worker() const noexcept { return worker_; }
+  /// Until a run was taken, its work is over, or it was let go.
+  Task<> worker_moved() { return hear(worker_.moved()); }
   [[nodiscard]] std::optional<store::WorkerNumber> owner() const noexcept { return owner_; }
   /// Why an agent's runs wait for permits of this host, if they do.
   [[nodiscard]] const std::map<std::string, std::string>& waits() const noexcept { return waits_; }
+  /// Why the one run that this process carries can't begin, and will not by waiting: a limit that can't be used.
+  [[nodiscard]] const std::optional<Error>& cannot_begin() const noexcept { return cannot_begin_; }
   [[nodiscard]] const DrainReport& drained() const noexcept { return drain_report_; }
   /// Something to claim may have come up.
   void nudge() noexcept { stirred_.ring(); }
@@ -114,14 +130,33 @@ class Engine {
   Task<> fence(std::string why);
   Task<> tick();
   Task<> watch_survivors();
+  void report(const domain::Survivors::Ending& ending);
   Task<> prune();
+  // What is owned and not carried (orphans.cpp).
+  struct Orphan {
+    std::uint64_t claims_before = 0;  // how many claims had been asked when it was first seen
+    bool settling = false;
+  };
+  using AttemptKey = std::pair<std::string, std::int64_t>;  // id and fence
+  Task<> watch_orphans();
+  void log_slow_endings();
+  Task<> find_orphans();
+  Task<> settle_orphan(store::WorkerNumber owner, store::Claim claim);
+  Task<> leave(store::WorkerNumber owner);
+  Task<> settle_all_owned(store::WorkerNumber owner);
+  [[nodiscard]] std::set<AttemptKey> carried_keys() const;
   // From the queue to a worker (dispatch.cpp).
   Task<> dispatch();
   Task<bool> dispatch_once();
   Task<Result<std::vector<store::Ready>>> look_for_work();
   Task<> feed(std::string agent);
   Task<Result<std::unique_ptr<domain::HeldPermits>>> stand_in_line(const std::string& agent);
+  void tell_unusable(const std::string& agent, const Error& error);
   void leave_lines(const std::vector<store::Ready>& but_of);
+  void rest(const std::string& agent);
+  [[nodiscard]] bool rests(const std::string& agent) const;
+  void wake_resting();
+  [[nodiscard]] Duration until_next_look() const;
   Task<std::uint32_t> claim(std::string agent, std::uint32_t most, std::unique_ptr<domain::HeldPermits> permits);
   Task<std::vector<store::Claim>> ask_claim(store::WorkerNumber owner, const std::string& agent, std::uint32_t most);
   bool assign(store::WorkerNumber owner, store::Claim& claim, std::unique_ptr<domain::HeldPermits> permits);
@@ -131,6 +166,8 @@ class Engine {
   [[nodiscard]] std::map<std::string_view, std::uint32_t> running() const;
 
   Task<> carry_out_drain();
+  Task<> hand_back();
+  [[nodiscard]] bool is_work_over() const;
   void keep_a_worker();
   Task<> next_step(Duration every);
   Task<> stir(std::uint64_t seen);
@@ -156,6 +193,18 @@ class Engine {
   std::uint32_t startable_ = 0;            // runs that more workers could start, when last looked
   std::map<std::string, Scope*> feeding_;  // who stands in line for an agent's permits; null: not yet
   std::map<std::string, std::string> waits_;
+  std::map<std::string, std::string> told_unusable_;  // by agent: what the log said of its permits
+  std::optional<Error> cannot_begin_;
+  /// An agent whose claim was in vain although there seemed to be something: it is asked again ever more slowly.
+  struct Rest {
+    TimePoint since{}, until{};
+    Duration length{};
+  };
+  std::map<std::string, Rest> resting_;
+  std::uint64_t claims_asked_ = 0;
+  std::set<std::uint64_t> claims_under_way_;  // by their number
+  std::map<AttemptKey, Orphan> orphans_;
+  std::map<AttemptKey, bool> endings_;  // attempts that were being ended at the last look; true: the log has told
   std::string held_up_;
   Bell stirred_;  // there may be something to claim, or a worker is free
   Bell drain_asked_;

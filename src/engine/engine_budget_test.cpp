@@ -15,6 +15,83 @@ TEST_F(EngineTest, time_that_is_used_up_ends_the_work) {
   sim_.advance(200ms);
   EXPECT_EQ(look(id).state, RunState::expired) << "not at the next beat: then";
   EXPECT_EQ(alive_, 0);
+  const store::Run run = look(id);
+  EXPECT_GE(*run.finished_at - *run.started_at, 5s);
+  EXPECT_LE(*run.finished_at - *run.started_at, 5s + 20ms) << "how far over it went";
+}
+
+TEST_F(EngineTest, attempts_and_the_waits_between_them_share_the_time_of_their_run) {
+  add_agent("a", OnCrash::rerun);
+  book_["a"].budget.attempts = 100;
+  decide_ = [](const domain::WorkOrder&) {
+    Script script{.takes = 1s, .outcome = {}};
+    script.outcome.kind = OutcomeKind::crashed;
+    return script;
+  };
+  start();
+  const std::string id = submit("a", 20s);
+  sim_.advance(1min);
+  const store::Run run = look(id);
+  EXPECT_EQ(run.state, RunState::expired);
+  EXPECT_GT(begun_[id], 1U);
+  EXPECT_LE(*run.finished_at - run.created_at, 20s + 50ms) << "no attempt and no wait goes over it";
+}
+
+TEST_F(EngineTest, a_wall_clock_that_jumps_ends_nothing_and_hurries_nothing) {
+  add_agent("a", OnCrash::rerun);
+  decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}}; };
+  start();
+  const std::string running = submit("a", 10min);
+  store::NewRun later;
+  later.id = "zzzzzzzzzzzz";
+  later.agent = "a";
+  later.delay = 5min;
+  later.budget = 10min;
+  later.input = "0";
+  EXPECT_TRUE(get(store_.enqueue({later})).front());
+  for (const Duration by : {Duration(24h), Duration(-48h), Duration(24h)}) {
+    sim_.advance(90s);
+    jumped_ += by;
+  }
+  sim_.advance(20s);
+  EXPECT_EQ(look(running).state, RunState::running);
+  EXPECT_EQ(look(later.id).hold, domain::Hold::delay);
+  slept_ += 3min;  // which counts for a delay, and not for a budget
+  sim_.advance(5s);
+  EXPECT_EQ(look(later.id).state, RunState::running);
+  sim_.advance(10min - 3 * 90s - 26s);
+  EXPECT_EQ(look(running).state, RunState::running);
+  sim_.advance(2s);
+  EXPECT_EQ(look(running).state, RunState::expired);
+}
+
+TEST_F(EngineTest, what_a_host_says_whose_clock_is_wrong_lasts_as_long_as_it_says) {
+  add_agent("a", OnCrash::rerun, "account:x");
+  for (const Duration skew : {Duration(-2min), Duration(2min)}) {
+    const domain::Ambient host{
+        .wall_now = [this, skew] { return ambient_.wall_now() + std::chrono::floor<std::chrono::milliseconds>(skew); },
+        .random = ambient_.random,
+        .elapsed = ambient_.elapsed,
+        .awake = ambient_.awake};
+    get(store_.define({book_["a"].entry}));
+    LocalFleet fleet({sim_, store_, scribe_, host, [this]() -> const Book& { return book_; }, nullptr}, {});
+    get(fleet.pause("account:x", 1min));
+    Submission wish;
+    wish.agent = "a";
+    wish.deadline = 1min;
+    std::vector<Submission> wishes;
+    wishes.push_back(std::move(wish));
+    const auto accepted = get(fleet.submit(std::move(wishes))).front();
+    ASSERT_TRUE(accepted);
+    sim_.advance(59s);
+    EXPECT_EQ(get(store_.tick()).expired, 0U);
+    const auto before = get(store_.limits());
+    EXPECT_TRUE(std::ranges::find(before, "account:x", &store::LimitState::name)->paused);
+    sim_.advance(1s);
+    EXPECT_EQ(get(store_.tick()).expired, 1U);
+    const auto after = get(store_.limits());
+    EXPECT_FALSE(std::ranges::find(after, "account:x", &store::LimitState::name)->paused);
+  }
 }
 
 TEST_F(EngineTest, tokens_that_are_used_up_end_the_work) {
@@ -71,15 +148,16 @@ TEST_F(EngineTest, children_get_what_is_left_of_their_parents_budget) {
   const auto first = child(10h);
   ASSERT_TRUE(first);
   EXPECT_TRUE(look(first->id).input.starts_with("60 ")) << "the parent has used 40";
-  EXPECT_EQ(look(first->id).deadline, look(parent).expires_at);
+  EXPECT_EQ(look(first->id).expires_at, look(parent).expires_at);
   sim_.advance(3s);
   EXPECT_EQ(look(first->id).state, RunState::succeeded);
   const auto second = child(1min);
   ASSERT_TRUE(second);
   EXPECT_TRUE(look(second->id).input.starts_with("20 "));
-  EXPECT_LT(look(second->id).deadline, look(parent).expires_at);
+  EXPECT_LT(look(second->id).expires_at, look(parent).expires_at);
   sim_.advance(3s);
   EXPECT_EQ(look(second->id).state, RunState::expired) << "it would have used 40";
+  EXPECT_LE(used(parent), 100 + 40) << "over it by what one attempt used between two reports";
   const auto third = child({});
   ASSERT_FALSE(third);
   EXPECT_EQ(third.error().code(), Errc::exhausted);
@@ -118,8 +196,83 @@ TEST_F(EngineTest, children_that_run_at_once_draw_on_one_budget) {
     EXPECT_EQ(look(id).state, RunState::expired) << look(id).error;
     EXPECT_NE(look(id).error.find("tokens"), std::string::npos) << look(id).error;
   }
+  EXPECT_EQ(used(head), 120) << "over it by what one attempt used between two reports";
   sim_.advance(10s);
   EXPECT_EQ(look(other).state, RunState::succeeded) << "it is not of that family";
+  EXPECT_EQ(used(head), 120);
+}
+
+TEST_F(EngineTest, a_family_of_more_than_a_page_draws_on_one_budget) {
+  add_agent("head", OnCrash::rerun);
+  add_agent("child", OnCrash::rerun);
+  book_["child"].entry.queued_max = 10'000;
+  book_["head"].budget.tokens = 4500;
+  decide_ = [](const domain::WorkOrder& order) {
+    Script script{.takes = order.agent == "head" ? Duration(10h) : Duration(500ms), .outcome = {}};
+    script.outcome.kind = OutcomeKind::succeeded;
+    if (order.agent == "child") script.uses = 4;
+    return script;
+  };
+  constexpr std::size_t kWorkers = 50;
+  start(kWorkers, [](EngineOptions& options) {
+    options.retention = 5s;  // most of them are forgotten before the budget is used up
+    options.prune_every = 1s;
+  });
+  LocalFleet fleet({sim_, store_, scribe_, ambient_, [this]() -> const Book& { return book_; }, engine_.get()}, {});
+  const std::string head = submit("head");
+  sim_.advance(1s);
+  std::vector<Submission> wishes(2000);
+  for (Submission& wish : wishes) {
+    wish.agent = "child";
+    wish.parent = head;
+  }
+  const auto children = get(fleet.submit(std::move(wishes)));
+  for (int i = 0; i < 100 && look(head).state == RunState::running; ++i) sim_.advance(1s);
+  sim_.advance(1s);
+  std::size_t begun = 0;
+  for (const auto& child : children) begun += child && begun_[child->id] > 0 ? 1 : 0;
+  EXPECT_EQ(look(head).state, RunState::expired) << begun << " of them began";
+  EXPECT_LT(get(store_.stats()).runs[RunState::succeeded], 1000U) << "they were to be forgotten";
+  EXPECT_GT(used(head), 4500);
+  EXPECT_LE(used(head), 4500 + 4 * static_cast<std::int64_t>(kWorkers));
+  EXPECT_EQ(used(head), 4 * static_cast<std::int64_t>(begun)) << "none that began is left out";
+}
+
+TEST_F(EngineTest, processes_that_carry_one_family_draw_on_one_budget) {
+  add_agent("head", OnCrash::rerun);
+  add_agent("child", OnCrash::rerun);
+  book_["head"].budget.tokens = 100;
+  decide_ = [](const domain::WorkOrder& order) {
+    Script script{.takes = order.agent == "head" ? Duration(1h) : Duration(5s), .outcome = {}};
+    script.outcome.kind = OutcomeKind::succeeded;
+    if (order.agent == "child") script.uses = 30;
+    return script;
+  };
+  start(3);
+  EngineOptions options;
+  options.pool.workers = 2;
+  Engine other({sim_, store_, *this, *this, scribe_, ambient_}, options, book_);
+  auto carry = [&]() -> Task<> { (void)co_await other.run(); };
+  scope_.spawn(carry());
+  sim_.advance(10ms);
+  LocalFleet fleet({sim_, store_, scribe_, ambient_, [this]() -> const Book& { return book_; }, engine_.get()}, {});
+  const std::string head = submit("head");
+  sim_.advance(1s);
+  std::vector<Submission> wishes(4);
+  for (Submission& wish : wishes) {
+    wish.agent = "child";
+    wish.parent = head;
+  }
+  const auto children = get(fleet.submit(std::move(wishes)));
+  sim_.advance(2s);
+  EXPECT_EQ(count(RunState::running), 5U) << "two of them in each process";
+  sim_.advance(5s);  // each has used 30, and was to end after five seconds more
+  std::size_t expired = 0;
+  for (const auto& child : children) expired += look(child->id).state == RunState::expired ? 1U : 0U;
+  EXPECT_GE(expired, 1U) << "what the other process uses counts before it is settled";
+  EXPECT_EQ(used(head), 120) << "over it by what one attempt used between two reports";
+  scope_.cancel();
+  sim_.settle();
 }
 
 TEST_F(EngineTest, no_attempt_begins_when_others_have_used_up_what_it_draws_on) {

@@ -67,6 +67,9 @@ TEST_P(Outage, costs_fifty_runs_nothing_but_time) {
     script.outcome.kind = OutcomeKind::succeeded;
     script.outcome.conversation = "c" + order.run;
     script.tools = true;
+    // These are between two attempts when the outage begins, and their budgets have begun.
+    const bool crashes = order.attempt == 1 && sim_.now() > TimePoint(15s) && sim_.now() < TimePoint(30s);
+    if (crashes) script.outcome.kind = OutcomeKind::crashed;
     const bool out = sim_.now() < over || !person_came;
     if (!out || (order.conversation.empty() && sim_.now() < TimePoint(30s))) return script;
     ++at_most_after;
@@ -79,7 +82,7 @@ TEST_P(Outage, costs_fifty_runs_nothing_but_time) {
   };
   start(10);
   std::vector<std::string> ids;
-  for (int i = 0; i < 50; ++i) ids.push_back(submit("a"));
+  for (int i = 0; i < 50; ++i) ids.push_back(submit("a", 5min));
   sim_.advance(6h);
   if (!person_came) {
     EXPECT_LT(count(RunState::succeeded), 50U) << "it waits for a person";
@@ -371,14 +374,21 @@ TEST_F(EngineTest, who_says_more_than_the_store_takes_is_held_and_nothing_is_los
 class MarkedProcesses final : public domain::Survivors {
  public:
   std::vector<Attempt> marks;
-  std::vector<std::string> ended;
-  [[nodiscard]] std::vector<Attempt> alive() const override { return marks; }
-  Task<std::uint32_t> end(std::vector<Attempt> attempts) override {
+  std::vector<std::string> ended, killed;
+  bool hurried = false;
+  std::string left;  // what does not end
+  [[nodiscard]] std::vector<Attempt> found() const override { return marks; }
+  Task<Ending> end(std::vector<Attempt> attempts, std::function<bool()> hurry) override {
+    hurried = hurry();
     for (const Attempt& each : attempts) {
       ended.push_back(each.run + ":" + std::to_string(each.fence));
+      if (!left.empty()) continue;
       std::erase_if(marks, [&](const Attempt& mark) { return mark.run == each.run && mark.fence <= each.fence; });
     }
-    co_return static_cast<std::uint32_t>(attempts.size());
+    co_return Ending{static_cast<std::uint32_t>(attempts.size()), left};
+  }
+  void kill(const std::vector<Attempt>& attempts) override {
+    for (const Attempt& each : attempts) killed.push_back(each.run + ":" + std::to_string(each.fence));
   }
 };
 
@@ -401,6 +411,27 @@ TEST_F(EngineTest, what_outlived_a_dead_process_is_ended_and_nothing_of_those_th
   EXPECT_EQ(processes.ended, std::vector<std::string>{lost + ":1"});
 }
 
+TEST_F(EngineTest, what_has_lost_its_warden_is_ended_before_its_lease_is_over) {
+  add_agent("a", OnCrash::doubt);
+  get(store_.define({book_["a"].entry}));
+  const std::string first = submit("a"), second = submit("a");
+  const auto dead = get(store_.enrol("dead"));
+  EXPECT_EQ(get(store_.claim(dead, "a", 2)).size(), 2U);
+  MarkedProcesses processes;
+  using Trace = domain::Survivors::Trace;
+  processes.marks = {{first, 1, Trace::orphaned}, {second, 1, Trace::empty}, {"of another store", 1, Trace::orphaned}};
+  survivors_ = &processes;
+  start();
+  sim_.advance(1s);
+  ASSERT_EQ(processes.ended, std::vector<std::string>{first + ":1"}) << "at the start";
+  EXPECT_TRUE(processes.hurried) << "another host may begin the next attempt soon";
+  EXPECT_EQ(look(first).state, RunState::running) << "its lease is not over";
+  processes.marks.push_back({second, 1, Trace::orphaned});
+  sim_.advance(5s);
+  EXPECT_EQ(processes.ended.back(), second + ":1") << "and while it runs";
+  EXPECT_EQ(look(second).state, RunState::running);
+}
+
 TEST_F(EngineTest, what_others_have_buried_is_found_by_a_look_now_and_then) {
   add_agent("a", OnCrash::rerun);
   MarkedProcesses processes;
@@ -421,7 +452,7 @@ TEST_F(EngineTest, agents_that_come_later_are_carried_after_a_reload) {
   add_agent("a");
   start();
   add_agent("b");
-  get(engine_->reload(book_));
+  get(engine_->reload(book_, {}));
   const std::string id = submit("b");
   sim_.advance(2s);
   EXPECT_EQ(look(id).state, RunState::succeeded);

@@ -28,6 +28,7 @@ class PlainScribe final : public pool::Scribe {
  public:
   [[nodiscard]] std::string write(const domain::RunInput& input) const override {
     std::string text = std::to_string(input.budget.tokens.value_or(0));
+    if (input.priority) text += " priority " + std::to_string(*input.priority);
     for (const auto& each : input.budgets_above)
       text += " " + each.run + " " + std::to_string(each.budget.tokens.value_or(0));
     return text;
@@ -38,7 +39,13 @@ class PlainScribe final : public pool::Scribe {
     std::int64_t tokens = 0;
     words >> tokens;
     if (tokens > 0) input.budget.tokens = tokens;
-    for (std::string run; words >> run >> tokens;) input.budgets_above.push_back({run, {.tokens = tokens}});
+    for (std::string run; words >> run >> tokens;) {
+      if (run == "priority") {
+        input.priority = static_cast<int>(tokens);
+      } else {
+        input.budgets_above.push_back({run, {.tokens = tokens}});
+      }
+    }
     return input;
   }
   [[nodiscard]] std::string write(const domain::RunMemo& memo) const override {
@@ -55,13 +62,53 @@ class PlainScribe final : public pool::Scribe {
   [[nodiscard]] std::string read_note(std::string_view data) const override { return std::string(data); }
 };
 
+/// A store that takes nothing while it is told so, as on a full disk: it can be read, and a process can beat.
+class FullStore : public store::MemoryStore {
+ public:
+  using MemoryStore::MemoryStore;
+  bool full = false;
+
+  Task<Result<>> drain(store::WorkerNumber worker) override {
+    return full ? refuse<void>() : MemoryStore::drain(worker);
+  }
+  Task<Result<>> leave(store::WorkerNumber worker) override {
+    return full ? refuse<void>() : MemoryStore::leave(worker);
+  }
+  Task<Result<std::vector<std::pair<std::string, RunState>>>> cancel(std::string id) override {
+    return full ? refuse<std::vector<std::pair<std::string, RunState>>>() : MemoryStore::cancel(std::move(id));
+  }
+  Task<Result<std::vector<std::optional<RunState>>>> settle(store::WorkerNumber worker,
+                                                            std::vector<store::Settlement> settlements) override {
+    return full ? refuse<std::vector<std::optional<RunState>>>() : MemoryStore::settle(worker, std::move(settlements));
+  }
+  Task<Result<bool>> mark(store::WorkerNumber worker, store::RunNumber run, std::int64_t fence, bool unsafe) override {
+    return full ? refuse<bool>() : MemoryStore::mark(worker, run, fence, unsafe);
+  }
+  Task<Result<bool>> note(store::WorkerNumber worker, store::RunNumber run, std::int64_t fence, std::string cause,
+                          std::string data) override {
+    return full ? refuse<bool>() : MemoryStore::note(worker, run, fence, std::move(cause), std::move(data));
+  }
+  Task<Result<bool>> append_output(store::WorkerNumber worker, store::RunNumber run, std::int64_t fence,
+                                   std::string text) override {
+    return full ? refuse<bool>() : MemoryStore::append_output(worker, run, fence, std::move(text));
+  }
+
+ private:
+  template <class T>
+  static Task<Result<T>> refuse() {
+    co_return fail(Error(Errc::exhausted, Retry::safe, "the disk is full"));
+  }
+};
+
 /// What an attempt of the test's agents does.
 struct Script {
   Duration takes = 1s;
   Outcome outcome;
   bool tools = false;
-  std::int64_t uses = 0;  ///< tokens, halfway
+  std::int64_t uses = 0;                    ///< tokens, halfway
+  std::optional<Duration> answers_after{};  ///< else after all that it takes
   std::optional<Error> does_not_begin{};
+  std::vector<std::string> lines{};     ///< that it says before anything else, a second apart
   std::size_t says = 0;                 ///< bytes, as fast as it may
   std::size_t* said_at_once = nullptr;  ///< the most that it said without a rest
 };
@@ -84,15 +131,22 @@ class ScriptedWork final : public domain::Work {
       news.text = script_.outcome.conversation;
       listener_(news);
     }
+    for (const std::string& line : script_.lines) {
+      domain::WorkNews news;
+      news.kind = domain::WorkNews::Kind::text;
+      news.text = line;
+      listener_(news);
+      co_await sleep_for(1s);
+    }
     co_await say_all();
-    if (!ended_) co_await race(nap(), told());
+    if (!ended_) co_await race(nap(script_.answers_after.value_or(script_.takes)), told());
     if (script_.uses > 0) {
       domain::WorkNews news;
       news.kind = domain::WorkNews::Kind::usage;
       news.usage.out = script_.uses;
       listener_(news);
       script_.outcome.usage.out = script_.uses;
-      if (!ended_) co_await race(nap(), told());
+      if (!ended_) co_await race(nap(script_.takes), told());
     }
     auto report = std::make_unique<domain::WorkReport>();
     report->outcome = script_.outcome;
@@ -117,14 +171,18 @@ class ScriptedWork final : public domain::Work {
     for (std::size_t said = 0, at_once = 0; said < script_.says;
          said += news.text.size(), at_once += news.text.size()) {
       if (holds_ > 0) at_once = 0;
-      while (holds_ > 0) co_await let_go_.hear(let_go_.rings());
+      while (holds_ > 0 && !ended_) co_await race(let_go(), told());
+      if (ended_) co_return;
       news.text.assign(std::min<std::size_t>(script_.says - said, 64 << 10), 'x');
       listener_(news);
       *script_.said_at_once = std::max(*script_.said_at_once, at_once + news.text.size());
     }
   }
-  Task<> nap() { co_await sleep_for(script_.takes); }
+  Task<> nap(Duration length) { co_await sleep_for(length); }
   Task<> told() { co_await bell_.hear(bell_.rings()); }
+  Task<> let_go() {  // looks again: a race begins its branches later
+    while (holds_ > 0) co_await let_go_.hear(let_go_.rings());
+  }
 
   Script script_;
   Listener listener_;
@@ -132,6 +190,55 @@ class ScriptedWork final : public domain::Work {
   std::optional<OutcomeKind> ended_;
   Bell bell_, let_go_;
   int holds_ = 0;
+};
+
+/// A store that counts what it is asked, and refuses what a test wants to be refused.
+class FaultyStore final : public FullStore {
+ public:
+  using FullStore::FullStore;
+
+  Task<Result<std::vector<store::Claim>>> claim(store::WorkerNumber worker, std::string agent, std::uint32_t most,
+                                                std::string only = {}) override {
+    if (++claims > kClaimsMax) co_await sleep_for(24h);  // who spins fails instead of hanging
+    auto answer = co_await MemoryStore::claim(worker, std::move(agent), most, std::move(only));
+    if (claims_garbled == 0) co_return answer;
+    --claims_garbled;
+    co_return fail(Errc::failed, "the answer can't be read");
+  }
+  Task<Result<>> configure(std::map<std::string, std::uint32_t> capacities, std::vector<std::string> agents) override {
+    if (refuses_configure) co_return fail(Errc::failed, "not now");
+    co_return co_await MemoryStore::configure(std::move(capacities), std::move(agents));
+  }
+  Task<Result<std::vector<std::optional<RunState>>>> settle(store::WorkerNumber worker,
+                                                            std::vector<store::Settlement> settlements) override {
+    if (asleep) co_return fail(Errc::closed, "the lease is over");
+    for (const store::Settlement& each : settlements) {
+      if (refuses && refuses(each.result + each.error)) co_return fail(Errc::failed, "no such text");
+    }
+    co_return co_await FullStore::settle(worker, std::move(settlements));
+  }
+  Task<Result<bool>> mark(store::WorkerNumber worker, store::RunNumber run, std::int64_t fence, bool unsafe) override {
+    if (asleep) co_return fail(Errc::closed, "the lease is over");
+    if (refuses && refuses(unsafe ? "unsafe" : "safe")) co_return fail(Errc::failed, "no such mark");
+    co_return co_await FullStore::mark(worker, run, fence, unsafe);
+  }
+  Task<Result<bool>> append_output(store::WorkerNumber worker, store::RunNumber run, std::int64_t fence,
+                                   std::string text) override {
+    if (asleep) co_return fail(Errc::closed, "the lease is over");
+    if (refuses && refuses(text)) co_return fail(Errc::failed, "no such text");
+    co_return co_await FullStore::append_output(worker, run, fence, std::move(text));
+  }
+  Task<Result<std::optional<store::Run>>> find(std::string id) override {
+    ++finds;
+    return MemoryStore::find(std::move(id));
+  }
+
+  static constexpr std::uint64_t kClaimsMax = 10'000;
+  std::uint64_t claims = 0, finds = 0;
+  int claims_garbled = 0;  ///< so many are done, and answered with a final failure
+  bool refuses_configure = false;
+  bool asleep = false;  ///< the process slept longer than its lease, and has not beaten yet
+  std::function<bool(const std::string& text)> refuses;  ///< for good
 };
 
 class EngineTest : public testing::Test, protected domain::Driver, protected domain::Permits {
@@ -193,6 +300,8 @@ class EngineTest : public testing::Test, protected domain::Driver, protected dom
     EXPECT_TRUE(accepted.front());
     return run.id;
   }
+  /// Tokens of a run and of all that draw on its budget.
+  std::int64_t used(const std::string& head) { return get(store_.used({head})).front().used.tokens; }
   store::Run look(const std::string& id) { return *get(store_.find(id)); }
   std::size_t count(RunState state) {
     store::Filter filter;
@@ -202,13 +311,17 @@ class EngineTest : public testing::Test, protected domain::Driver, protected dom
   }
 
   Simulator sim_{1};
-  domain::Ambient ambient_{.wall_now =
-                               [this] {
-                                 return WallTime(1'700'000'000'000ms) +
-                                        std::chrono::floor<std::chrono::milliseconds>(sim_.now().time_since_epoch());
-                               },
-                           .random = [this] { return sim_.random()(); }};
-  store::MemoryStore store_{ambient_};
+  Duration jumped_{}, slept_{};  // the wall clock, and the machine
+  domain::Ambient ambient_{
+      .wall_now =
+          [this] {
+            return WallTime(1'700'000'000'000ms) +
+                   std::chrono::floor<std::chrono::milliseconds>(sim_.now().time_since_epoch() + slept_ + jumped_);
+          },
+      .random = [this] { return sim_.random()(); },
+      .elapsed = [this] { return sim_.now().time_since_epoch() + slept_; },
+      .awake = [this] { return sim_.now().time_since_epoch(); }};
+  FaultyStore store_{ambient_};
   PlainScribe scribe_;
   Book book_;
   Decide decide_;

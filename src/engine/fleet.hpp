@@ -20,6 +20,7 @@ namespace stint::engine {
 struct Submission {
   std::string id;                  ///< empty: one is made
   std::string agent;               ///< empty: `prompt` says all
+  bool agent_by_default = false;   ///< the caller named none: `agent` is what the settings say now
   domain::ArgumentValues args;     ///< by name
   std::vector<std::string> words;  ///< as on a command line: values in order, `key=value`
   std::string prompt;              ///< without an agent's file
@@ -32,9 +33,10 @@ struct Submission {
   std::string driver, model, program;
   std::string directory;  ///< where it runs; empty: in the checkout of who carries it
   std::string retry_of;
-  std::string trace;     ///< empty: a new one
-  bool kept = false;     ///< only this process may carry it, as long as it lives
-  bool awaited = false;  ///< who submits it will ask for its end, by ended()
+  std::vector<domain::RunInput::BudgetAbove> budgets_above;  ///< of a retry whose parent has ended
+  std::string trace;                                         ///< empty: a new one
+  bool kept = false;                                         ///< only this process may carry it, as long as it lives
+  bool awaited = false;                                      ///< who submits it will ask for its end, by ended()
 };
 struct Submitted {
   std::string id;
@@ -79,10 +81,16 @@ struct LimitView {
   std::optional<WallTime> paused_until;
 };
 
+/// The pool of a daemon, and the queues before it. Sizes count all that is queued, as the bounds do, due or not.
+struct FleetHealth : PoolHealth {
+  std::vector<store::QueueState> queues;  ///< of the agents that it knows, or that have something queued
+  double queue_fullness = 0;              ///< of the fullest: at 1 an agent's runs are refused
+};
+
 struct FleetStatus {
   Phase phase = Phase::stopped;  ///< of this daemon; stopped: none answers
   std::string version, store;
-  std::optional<PoolHealth> pool;
+  std::optional<FleetHealth> pool;
   store::Stats stats;
   std::uint64_t queue_capacity = 0;
   std::vector<LimitView> limits;
@@ -141,14 +149,14 @@ class Fleet {
 
   virtual Task<Result<FleetStatus>> status() = 0;
   /// Of the daemon's pool, with the store's queue.
-  virtual Task<Result<PoolHealth>> health() = 0;
+  virtual Task<Result<FleetHealth>> health() = 0;
   [[nodiscard]] virtual Phase phase() const = 0;
   /// Why runs can't be taken now although it serves; empty: they can. Asks nobody.
   [[nodiscard]] virtual std::string why_unready() const { return {}; }
   struct Scale {
     std::optional<std::size_t> workers, min, max;
   };
-  virtual Task<Result<PoolHealth>> scale(Scale scale) = 0;
+  virtual Task<Result<FleetHealth>> scale(Scale scale) = 0;
   struct Drain {
     std::optional<Duration> timeout;  ///< none: as the settings say
     bool hurry = false;               ///< without a timeout, and without time to end politely if that was given

@@ -1,15 +1,10 @@
 #include "engine/local_fleet.hpp"
 
-#include "agent/agent_file.hpp"
 #include "agent/arguments.hpp"
-#include "agent/template.hpp"
-#include "domain/run_id.hpp"
-#include "domain/trace.hpp"
 #include "engine/rescue.hpp"
-#include "pool/family.hpp"
+#include "pool/persist.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace stint::engine {
 namespace {
@@ -20,9 +15,12 @@ using domain::RunState;
 constexpr std::string_view kNoDaemon = "no daemon runs here. `stint serve` starts one";
 constexpr Duration kComeAgain = 2s;
 constexpr Duration kLookAgain = 500ms;  // what other processes do is not told to us
+/// A cancel waits so long for the end: longer than a driver takes to give up on a process that no signal ends, or than
+/// a lease lasts whose owner died.
+constexpr Duration kGoneMax = 2min;
 constexpr std::uint32_t kShownRunning = 200;
+constexpr std::uint32_t kListTextMax = 8 << 10;  // a page of 1,000 runs has 16 MiB of texts at most
 constexpr std::size_t kHoldersNamed = 3;
-constexpr std::size_t kTitleMax = 80;  // bytes, of one that is made from a prompt
 
 Error no_such_run(const std::string& id) {
   return {Errc::invalid, "there is no run '" + id + "'. `stint ls` lists them"};
@@ -32,65 +30,6 @@ Error sent_away(const std::string& run) {
   return Error(Errc::unavailable, Retry::safe,
                "this daemon leaves; the run '" + run + "' goes on elsewhere, or after the restart")
       .after(kComeAgain);
-}
-
-/// Of a prompt, as a title: what does not fit is cut off between two characters.
-std::string first_line(std::string_view text) {
-  text = text.substr(0, text.find('\n'));
-  if (text.size() <= kTitleMax) return std::string(text);
-  std::size_t end = kTitleMax;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-  return std::string(text.substr(0, end)) + "…";
-}
-
-/// Whether the driver that a wish names can carry that agent.
-Result<> check_driver(const std::string& driver, const domain::Agent& agent) {
-  using domain::DriverKind;
-  constexpr std::array kKnown = {DriverKind::claude, DriverKind::codex, DriverKind::gemini, DriverKind::command};
-  const auto known = std::ranges::find(kKnown, driver, [](DriverKind kind) { return domain::to_string(kind); });
-  if (known == kKnown.end()) {
-    return fail(Errc::invalid, "there is no driver '" + driver + "': 'driver' is claude, codex, gemini or command");
-  }
-  if (*known == DriverKind::command && agent.command.empty()) {
-    return fail(Errc::invalid, "'driver' is command, but the file of '" + agent.name + "' has no command");
-  }
-  return {};
-}
-
-/// What the kernel takes for one word of a command line (MAX_ARG_STRLEN), without the byte that ends it.
-constexpr std::size_t kWordMax = 131'071;
-
-/// A command that can't be started is better refused than accepted and failed.
-Result<> check_command(const std::vector<std::string>& command, const domain::ArgumentValues& args) {
-  const auto longest = std::ranges::max_element(command, {}, &std::string::size);
-  if (longest == command.end() || longest->size() <= kWordMax) return {};
-  std::string name;
-  std::size_t size = 0;
-  for (const auto& [each, values] : args) {
-    std::size_t bytes = 0;
-    for (const std::string& value : values) bytes += value.size();
-    if (bytes <= size) continue;
-    name = each;
-    size = bytes;
-  }
-  return fail(Errc::invalid, "the argument '" + name + "' makes a word of " + std::to_string(longest->size()) +
-                                 " bytes in the command, which can have " + std::to_string(kWordMax) +
-                                 ". Give it the name of a file");
-}
-
-/// Fails if a template can't be filled, or not so that it can be started.
-Result<std::string> title_of(const domain::Agent& agent, const std::string& prompt,
-                             const domain::ArgumentValues& args) {
-  if (prompt.empty()) {
-    STINT_TRY(const agent::RenderedAgent rendered, agent::render(agent, args));
-    STINT_CHECK(check_command(rendered.command, args));
-    return rendered.title.empty() ? agent.name : rendered.title;
-  }
-  domain::Agent filled = agent;
-  filled.prompt.text = agent::Template::escape(prompt);
-  STINT_TRY(const agent::RenderedAgent rendered, agent::render(filled, args));
-  STINT_CHECK(check_command(rendered.command, args));
-  return rendered.title.empty() ? first_line(prompt) : rendered.title;
 }
 
 }  // namespace
@@ -113,196 +52,6 @@ Task<Result<RunView>> Fleet::wait(std::string id) {
 Task<Result<Ended>> Fleet::ended(Submitted run) {
   STINT_CO_TRY(RunView view, co_await wait(std::move(run.id)));
   co_return Ended{view.run.state, std::move(view.run.error), std::move(view.memo.text)};
-}
-
-// ---- submit --------------------------------------------------------------------------------------------------------
-
-Result<> LocalFleet::may_submit() const {
-  if (parts_.engine == nullptr || !parts_.engine->is_draining()) return {};
-  return fail(Error(Errc::closed, Retry::safe, "this daemon is draining and takes no new runs").after(kComeAgain));
-}
-
-/// Takes out of the wish what it is made of.
-Result<store::NewRun> LocalFleet::prepare(Submission&& wish, BudgetsAbove above) const {
-  const Book& book = parts_.book();
-  std::string name = wish.agent.empty() ? std::string(kPromptAgent) : std::move(wish.agent);
-  const auto found = book.find(name);
-  if (found == book.end() || found->second.gone) {
-    return fail(Errc::invalid, "there is no agent '" + name + "'. `stint agents` lists them");
-  }
-  const AgentSpec& spec = found->second;
-  if (spec.refused) return fail(*spec.refused);
-  if (!wish.driver.empty()) STINT_CHECK(check_driver(wish.driver, spec.agent));
-  domain::RunInput input;
-  if (wish.words.empty()) {
-    STINT_TRY(input.args, agent::check_arguments(spec.agent, std::move(wish.args)));
-  } else {
-    STINT_TRY(input.args, agent::bind_arguments(spec.agent, wish.words));
-  }
-  STINT_TRY(input.title, title_of(spec.agent, wish.prompt, input.args));
-  input.prompt = std::move(wish.prompt);
-  input.driver = std::move(wish.driver);
-  input.model = std::move(wish.model);
-  input.program = std::move(wish.program);
-  input.directory = std::move(wish.directory);
-  input.budget = wish.budget;
-  input.budgets_above = std::move(above);
-  input.retry_of = std::move(wish.retry_of);
-  input.trace = wish.trace.empty() ? domain::new_trace_id(parts_.ambient) : std::move(wish.trace);
-  store::NewRun run;
-  run.id = wish.id.empty() ? domain::new_run_id(parts_.ambient) : std::move(wish.id);
-  run.agent = std::move(name);
-  run.session = std::move(wish.session);
-  run.parent = std::move(wish.parent);
-  run.key = std::move(wish.key);
-  run.priority = wish.priority.value_or(spec.agent.priority);
-  run.delay = wish.delay;
-  if (wish.deadline) {
-    run.deadline = parts_.ambient.wall_now() + std::chrono::ceil<std::chrono::milliseconds>(*wish.deadline);
-  }
-  if (wish.deadline_at) run.deadline = std::min(run.deadline.value_or(*wish.deadline_at), *wish.deadline_at);
-  run.budget = wish.budget.time ? wish.budget.time : spec.budget.time;
-  if (run.budget && *run.budget <= Duration::zero()) {
-    return fail(Errc::invalid, "with a budget of no time nothing could begin");
-  }
-  run.on_crash = spec.on_crash;
-  if (wish.kept && parts_.engine != nullptr) run.kept_for = parts_.engine->owner();
-  run.input = parts_.scribe.write(input);
-  return run;
-}
-
-/// What a run asks of others it pays from its own budget: they get no more than is left of it.
-Task<Result<LocalFleet::BudgetsAbove>> LocalFleet::bound_by_parent(Submission& wish) {
-  STINT_CO_TRY(const RunView parent, co_await must_find(wish.parent));
-  if (wish.trace.empty()) wish.trace = parent.input.trace;
-  if (const auto& end = parent.run.expires_at) wish.deadline_at = std::min(wish.deadline_at.value_or(*end), *end);
-  BudgetsAbove above = parent.input.budgets_above;
-  const auto spec = parts_.book().find(parent.run.agent);
-  domain::BudgetSpec own = parent.input.budget;
-  if (spec != parts_.book().end()) own = own.or_else(spec->second.budget);
-  if (own.tokens || own.money_micros) {
-    above.push_back({parent.run.id, {.tokens = own.tokens, .money_micros = own.money_micros}});
-  }
-  const pool::Worker* const here = parts_.engine == nullptr ? nullptr : &parts_.engine->worker();
-  for (const auto& [run, budget] : above) {
-    STINT_CO_TRY(const pool::FamilyUse used, co_await pool::used_by_family(parts_.store, here, run));
-    if (budget.tokens) {
-      const std::int64_t left = *budget.tokens - used.tokens;
-      wish.budget.tokens = std::min(wish.budget.tokens.value_or(left), left);
-    }
-    if (budget.money_micros) {
-      const std::int64_t left = *budget.money_micros - used.money_micros;
-      wish.budget.money_micros = std::min(wish.budget.money_micros.value_or(left), left);
-    }
-  }
-  const bool spent = wish.budget.tokens.value_or(1) <= 0 || wish.budget.money_micros.value_or(1) <= 0;
-  if (spent) co_return fail(Errc::exhausted, "the budget of the run that asks for it is used up");
-  co_return above;
-}
-
-/// An engine has told the store of its agents. Without one, those that the store knows stay as they are: somebody else
-/// may carry their runs, by his own files.
-Task<Result<>> LocalFleet::define_missing(const std::vector<store::NewRun>& runs) {
-  STINT_CO_TRY(const std::vector<store::AgentEntry> known, co_await parts_.store.agents());
-  std::vector<store::AgentEntry> missing;
-  for (const store::NewRun& run : runs) {
-    const bool there = std::ranges::find(known, run.agent, &store::AgentEntry::name) != known.end() ||
-                       std::ranges::find(missing, run.agent, &store::AgentEntry::name) != missing.end();
-    if (!there) missing.push_back(parts_.book().find(run.agent)->second.entry);
-  }
-  if (missing.empty()) co_return Result<>();
-  co_return co_await parts_.store.define(std::move(missing));
-}
-
-Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Submission> wishes) {
-  STINT_CO_CHECK(may_submit());
-  std::vector<Result<Submitted>> answers;
-  std::vector<store::NewRun> runs;
-  std::vector<std::size_t> places;
-  std::vector<std::shared_ptr<events::Changes::Ending>> endings;
-  answers.reserve(wishes.size());
-  runs.reserve(wishes.size());
-  for (Submission& wish : wishes) {
-    Result<BudgetsAbove> above;
-    if (!wish.parent.empty()) above = co_await bound_by_parent(wish);
-    const bool has_key = !wish.key.empty();  // then it may have to be compared with what the key meant before
-    Result<store::NewRun> run = !above    ? Result<store::NewRun>(fail(std::move(above).error()))
-                                : has_key ? prepare(Submission(wish), std::move(*above))
-                                          : prepare(std::move(wish), std::move(*above));
-    if (run) {
-      places.push_back(answers.size());
-      const bool told_here = wish.awaited && parts_.engine != nullptr;  // from now on: it may end before we know its id
-      endings.push_back(told_here ? std::make_shared<events::Changes::Ending>(parts_.engine->changes(), run->id)
-                                  : nullptr);
-      runs.push_back(std::move(*run));
-      answers.emplace_back();
-    } else {
-      answers.push_back(fail(std::move(run).error()));
-    }
-  }
-  if (runs.empty()) co_return answers;
-  if (parts_.engine == nullptr) STINT_CO_CHECK(co_await define_missing(runs));
-  auto accepted = co_await parts_.store.enqueue(runs);
-  // Ids were made here, so that what was not answered can be asked again.
-  if (!accepted && accepted.error().retry() == Retry::unknown)
-    accepted = co_await parts_.store.enqueue(std::move(runs));
-  if (parts_.engine != nullptr) parts_.engine->store_health().heard(pool::StoreHealth::Call::write, accepted);
-  if (!accepted) co_return fail(std::move(accepted).error());
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    Result<store::Accepted>& each = (*accepted)[i];
-    if (each && !each->created && !wishes[places[i]].key.empty()) {
-      const Result<> same = co_await must_be_same(each->id, wishes[places[i]]);
-      if (!same) each = fail(same.error());
-    }
-    if (each) {
-      tell(each->id, events::Changes::Kind::on_its_way);
-      answers[places[i]] =
-          Submitted{std::move(each->id), each->created, each->created ? std::move(endings[i]) : nullptr};
-    } else if (each.error() == Errc::full) {
-      answers[places[i]] = fail(std::move(each).error().after(kComeAgain));
-    } else {
-      answers[places[i]] = fail(std::move(each).error());
-    }
-  }
-  co_return answers;
-}
-
-/// A key stands for one wish: whoever asks for something else with it has made a mistake, and must hear of it.
-Task<Result<>> LocalFleet::must_be_same(const std::string& id, Submission wish) {
-  STINT_CO_TRY(const RunView known, co_await must_find(id));
-  const std::string key = wish.key;
-  STINT_CO_TRY(const store::NewRun asked, prepare(std::move(wish), {}));
-  STINT_CO_TRY(const domain::RunInput input, parts_.scribe.read_input(asked.input));
-  const bool same = input.args == known.input.args && input.prompt == known.input.prompt &&
-                    input.driver == known.input.driver && input.model == known.input.model &&
-                    asked.session == known.run.session;
-  if (same) co_return Result<>();
-  co_return fail(Errc::conflict, "the key '" + key + "' is that of '" + id + "', which was asked for otherwise");
-}
-
-Task<Result<Submitted>> LocalFleet::retry(std::string id) {
-  STINT_CO_TRY(const RunView before, co_await must_find(std::move(id)));
-  if (!domain::is_finished(before.run.state)) {
-    co_return fail(Errc::conflict,
-                   "'" + before.run.id + "' is " + std::string(to_string(before.run.state)) +
-                       ": only what has ended can be run again" +
-                       (before.run.state == RunState::in_doubt ? "; `stint resolve` settles a doubt" : ""));
-  }
-  Submission wish;
-  wish.agent = before.run.agent == kPromptAgent ? std::string() : before.run.agent;
-  wish.args = before.input.args;
-  wish.prompt = before.input.prompt;
-  wish.session = before.run.session;
-  wish.budget = before.input.budget;
-  wish.driver = before.input.driver;
-  wish.model = before.input.model;
-  wish.program = before.input.program;
-  wish.directory = before.input.directory;
-  wish.retry_of = before.run.id;
-  std::vector<Submission> wishes;
-  wishes.push_back(std::move(wish));
-  STINT_CO_TRY(auto answers, co_await submit(std::move(wishes)));
-  co_return std::move(answers.front());
 }
 
 // ---- looking -------------------------------------------------------------------------------------------------------
@@ -345,7 +94,7 @@ Task<Result<RunView>> LocalFleet::wait(std::string id) {
     if (!run) co_return fail(no_such_run(id));
     if (is_at_rest(*run)) co_return view(std::move(*run));
     if (is_leaving(run->id)) co_return fail(sent_away(run->id));
-    co_await ending.next(kLookAgain);
+    (void)co_await ending.next(kLookAgain);  // the store is read either way
   }
 }
 
@@ -369,6 +118,7 @@ Task<Result<RunView>> LocalFleet::must_find(std::string id) {
 
 Task<Result<std::vector<RunView>>> LocalFleet::list(store::Filter filter) {
   filter.texts = true;  // titles, and what was used, are in them
+  filter.text_bytes_max = kListTextMax;
   STINT_CO_TRY(std::vector<store::Run> runs, co_await parts_.store.list(std::move(filter)));
   std::vector<RunView> views;
   for (store::Run& run : runs) views.push_back(view(std::move(run)));
@@ -392,7 +142,7 @@ Task<std::uint64_t> LocalFleet::changed(std::string id, std::uint64_t seen, Dura
       co_await sleep_for(std::min(most, kLookAgain));
       const auto ticked = co_await parts_.store.tick();
       const bool lost = ticked && ticked->lost > 0;
-      if (lost && parts_.survivors != nullptr) (void)co_await end_survivors(parts_.store, *parts_.survivors, nullptr);
+      if (lost && parts_.survivors != nullptr) co_await kill_survivors(parts_.store, *parts_.survivors);
     }
     co_return seen + 1;
   }
@@ -412,7 +162,15 @@ Task<Result<WhyView>> LocalFleet::why(std::string id) {
     // What the host lacked: there is no account whose name could be told.
     if (each.reason == "quota" && each.detail.empty()) each = {"held_up", found.run.error, each.until};
   }
-  if (found.run.state != RunState::queued || parts_.engine == nullptr) co_return why;
+  if (parts_.engine == nullptr) co_return why;
+  if (found.run.state == RunState::running) {
+    const pool::Carried* const carried = parts_.engine->worker().find(found.run.id);
+    std::string waits = carried != nullptr ? carried->waits_for() : std::string();
+    if (!waits.empty()) why.reasons.push_back({"ending", std::move(waits), std::nullopt});
+    const std::string unusable = parts_.engine->store_health().why_unusable();
+    if (!unusable.empty()) why.reasons.push_back({"store", unusable, std::nullopt});
+  }
+  if (found.run.state != RunState::queued) co_return why;
   const auto spec = parts_.book().find(found.run.agent);
   if (spec == parts_.book().end()) {
     why.reasons.push_back({"agent", "this daemon has no file of the agent '" + found.run.agent + "'", std::nullopt});
@@ -421,7 +179,17 @@ Task<Result<WhyView>> LocalFleet::why(std::string id) {
   }
   const auto& waits = parts_.engine->waits();
   const auto waiting = waits.find(found.run.agent);
-  if (waiting != waits.end()) why.reasons.push_back({"limit", waiting->second, std::nullopt});
+  if (waiting != waits.end()) {
+    // The engine stands in line once for all runs of the agent: the place in that line is that of the first.
+    const auto place = std::ranges::find(why.reasons, "place", &store::Why::reason);
+    const bool first = place == why.reasons.end() || place->detail == "1";
+    why.reasons.push_back({"limit",
+                           first ? waiting->second
+                                 : "it comes after the runs of its agent that are before it "
+                                   "in the queue; the first of them: " +
+                                       waiting->second,
+                           std::nullopt});
+  }
   if (!parts_.engine->held_up().empty()) why.reasons.push_back({"held_up", parts_.engine->held_up(), std::nullopt});
   const PoolHealth pool = parts_.engine->health();
   if (pool.pool_size == 0) {
@@ -477,29 +245,83 @@ void LocalFleet::tell(std::string_view id, events::Changes::Kind kind) {
   parts_.engine->nudge();
 }
 
-/// The run, when nobody carries it any more and nothing of it is alive here.
+/// The run, when no process carries it any more and nothing of it is alive here.
 Task<Result<RunView>> LocalFleet::gone(std::string id) {
+  const TimePoint until = parts_.executor.now() + kGoneMax;
   std::uint64_t seen = co_await changed(id, 0, Duration::zero());
   while (true) {
     STINT_CO_TRY(RunView now, co_await must_find(id));
     if (now.run.state != RunState::running) {
-      if (now.run.lost > 0 && parts_.survivors != nullptr) {
-        std::vector<domain::Survivors::Attempt> attempts{{now.run.id, now.run.fence}};
-        (void)co_await parts_.survivors->end(std::move(attempts));
-      }
+      if (now.run.lost > 0) STINT_CO_CHECK(co_await end_left(now.run));
       co_return now;
     }
     if (parts_.engine != nullptr && is_leaving(id)) co_return fail(sent_away(id));
+    STINT_CO_CHECK(can_be_recorded(id));
+    if (parts_.executor.now() >= until) {
+      co_return fail(Errc::timed_out,
+                     "'" + id + "' is cancelled, but has not ended yet. `stint why " + id + "` says why");
+    }
     seen = co_await changed(id, seen, kLookAgain);
   }
+}
+
+/// Fails if the work of a run that this process carries is over, and the store does not take that.
+Result<> LocalFleet::can_be_recorded(const std::string& id) const {
+  const pool::Carried* const carried = parts_.engine == nullptr ? nullptr : parts_.engine->worker().find(id);
+  if (carried == nullptr || !carried->is_work_over()) return {};
+  const std::string why = parts_.engine->store_health().why_unusable();
+  if (why.empty()) return {};
+  return fail(Error(Errc::unavailable, Retry::safe,
+                    "nothing of '" + id + "' is alive any more, but the store can't record it yet: " + why)
+                  .after(kComeAgain));
+}
+
+/// The store can't be told that the run is cancelled, but what this process carries of it can be ended.
+Task<Error> LocalFleet::cancel_here(const std::string& id, Error refusal) {
+  if (parts_.engine == nullptr || !pool::Patience::may_ask_again(refusal)) co_return refusal;
+  parts_.engine->store_health().heard(pool::StoreHealth::Call::write, Result<>(fail(refusal)));
+  std::vector<std::string> tree = {id};
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    store::Filter filter;
+    filter.parent = tree[i];
+    filter.states = {RunState::running};
+    filter.most = kShownRunning;
+    const auto children = co_await parts_.store.list(std::move(filter));
+    if (!children) continue;
+    for (const store::Run& child : *children) tree.push_back(child.id);
+  }
+  std::string ended;
+  for (const std::string& each : tree) {
+    if (!parts_.engine->stop_here(each, pool::Carried::Stop::cancelled, "cancelled")) continue;
+    ended += (ended.empty() ? "'" : ", '") + each + "'";
+    const pool::Carried* carried = parts_.engine->worker().find(each);
+    while (carried != nullptr && !carried->is_work_over()) {
+      co_await parts_.engine->worker_moved();
+      carried = parts_.engine->worker().find(each);
+    }
+  }
+  if (ended.empty()) co_return refusal;
+  co_return Error(Errc::unavailable, Retry::safe,
+                  "the work of " + ended + " was ended, but the store can't record it yet: " + refusal.describe())
+      .after(kComeAgain);
+}
+
+Task<Result<>> LocalFleet::end_left(const store::Run& run) {
+  if (parts_.survivors == nullptr) co_return Result<>();
+  std::vector<domain::Survivors::Attempt> attempts{{run.id, run.fence}};
+  const auto ending = co_await parts_.survivors->end(std::move(attempts), [] { return false; });
+  if (ending.left.empty()) co_return Result<>();
+  co_return fail(Errc::timed_out, "'" + run.id + "' is " + std::string(to_string(run.state)) +
+                                      ", but not all of its processes end, not even by SIGKILL: " + ending.left);
 }
 
 Task<Result<Receipt>> LocalFleet::cancel(std::string id) {
   const TimePoint began = parts_.executor.now();
   STINT_CO_TRY(const RunView found, co_await must_find(std::move(id)));
   Receipt receipt;
-  STINT_CO_TRY(const auto reached, co_await parts_.store.cancel(found.run.id));
-  for (const auto& [each, state] : reached) {
+  const auto reached = co_await parts_.store.cancel(found.run.id);
+  if (!reached) co_return fail(co_await cancel_here(found.run.id, reached.error()));
+  for (const auto& [each, state] : *reached) {
     if (each != found.run.id) receipt.reached.push_back(each);
     if (parts_.engine != nullptr) parts_.engine->stop_here(each, pool::Carried::Stop::cancelled, "cancelled");
     tell(each);
@@ -540,15 +362,29 @@ Task<Result<store::LimitState>> LocalFleet::must_know(const std::string& limit) 
   co_return fail(Errc::invalid, "there is no limit '" + limit + "' in the store. `stint limits` lists them");
 }
 
+/// An agent that has never run is unknown to the store, and its limits with it.
+Task<Result<>> LocalFleet::make_known(const std::string& limit) {
+  STINT_CO_TRY(const auto known, co_await parts_.store.limits());
+  if (std::ranges::find(known, limit, &store::LimitState::name) != known.end()) co_return Result<>();
+  std::vector<store::AgentEntry> entries;
+  for (const auto& [name, spec] : parts_.book()) {
+    const bool uses = std::ranges::find(spec.entry.limits, limit, &store::LimitUse::limit) != spec.entry.limits.end();
+    if (uses) entries.push_back(spec.entry);
+  }
+  if (entries.empty()) {
+    co_return fail(Errc::invalid, "no agent here takes the limit '" + limit +
+                                      "', and a pause holds back runs of agents only. `stint agents` lists them");
+  }
+  co_return co_await parts_.store.define(std::move(entries));
+}
+
 Task<Result<>> LocalFleet::pause(std::string limit, std::optional<Duration> length) {
-  std::optional<WallTime> until;
-  if (length) until = parts_.ambient.wall_now() + std::chrono::ceil<std::chrono::milliseconds>(*length);
   if (!limit.empty()) {
-    STINT_CO_CHECK(co_await must_know(limit));
-    co_return co_await parts_.store.pause(std::move(limit), until);
+    STINT_CO_CHECK(co_await make_known(limit));
+    co_return co_await parts_.store.pause(std::move(limit), length);
   }
   for (const auto& [name, spec] : parts_.book()) {
-    STINT_CO_CHECK(co_await parts_.store.pause(domain::agent_limit(name), until));
+    STINT_CO_CHECK(co_await parts_.store.pause(domain::agent_limit(name), length));
   }
   co_return Result<>();
 }
@@ -640,6 +476,7 @@ Task<Result<FleetStatus>> LocalFleet::status() {
   if (parts_.engine != nullptr) {
     status.phase = parts_.engine->phase();
     STINT_CO_TRY(status.pool, co_await health());
+    status.queue_capacity = status.pool->queue_capacity;
     status.held_up = parts_.engine->held_up();
     status.notes_left_out = parts_.engine->worker().counts().notes_left_out;
     status.settlements_stale = parts_.engine->worker().counts().stale;
@@ -676,19 +513,27 @@ std::string LocalFleet::why_unready() const {
 }
 
 /// The queue is the store's, and so are its numbers.
-Task<Result<PoolHealth>> LocalFleet::health() {
+Task<Result<FleetHealth>> LocalFleet::health() {
   if (parts_.engine == nullptr) co_return fail(Errc::unavailable, std::string(kNoDaemon));
-  PoolHealth health = parts_.engine->health();
-  std::uint64_t queued = 0;
-  STINT_CO_TRY(const auto ready, co_await parts_.store.ready());
-  for (const store::Ready& each : ready) queued += each.runs;
-  health.queue_size = queued;
-  health.queue_capacity = options_.queue_max;
+  FleetHealth health;
+  static_cast<PoolHealth&>(health) = parts_.engine->health();
+  STINT_CO_TRY(health.queues, co_await parts_.store.queues());
+  std::erase_if(health.queues, [this](const store::QueueState& each) {  // those of agents that are gone
+    const auto found = parts_.book().find(each.agent);
+    return each.queued == 0 && (found == parts_.book().end() || found->second.gone);
+  });
+  health.queue_size = health.queue_capacity = 0;
+  for (const store::QueueState& each : health.queues) {
+    health.queue_size += each.queued;
+    health.queue_capacity += each.queued_max;
+    const auto bound = static_cast<double>(std::max<std::uint64_t>(1, each.queued_max));
+    health.queue_fullness = std::max(health.queue_fullness, static_cast<double>(each.queued) / bound);
+  }
   health.draining = parts_.engine->is_draining();
   co_return health;
 }
 
-Task<Result<PoolHealth>> LocalFleet::scale(Scale scale) {
+Task<Result<FleetHealth>> LocalFleet::scale(Scale scale) {
   if (parts_.engine == nullptr) co_return fail(Errc::unavailable, std::string(kNoDaemon));
   STINT_CO_CHECK(parts_.engine->scale(scale.workers, scale.min, scale.max));
   co_return co_await health();

@@ -52,12 +52,12 @@ class LocalFleet final : public Fleet {
   Task<Result<>> pause(std::string limit, std::optional<Duration> length) override;
   Task<Result<std::uint64_t>> resume(std::string limit) override;
   Task<Result<FleetStatus>> status() override;
-  Task<Result<PoolHealth>> health() override;
+  Task<Result<FleetHealth>> health() override;
   /// Of all processes, since midnight (UTC, by the store's clock).
   Task<Result<store::Spent>> spent_today();
   [[nodiscard]] Phase phase() const override;
   [[nodiscard]] std::string why_unready() const override;
-  Task<Result<PoolHealth>> scale(Scale scale) override;
+  Task<Result<FleetHealth>> scale(Scale scale) override;
   Task<Result<>> drain(Drain drain) override;
 
  private:
@@ -67,11 +67,19 @@ class LocalFleet final : public Fleet {
   /// It will not begin or go on here.
   [[nodiscard]] bool is_leaving(const std::string& run) const;
   Task<Result<BudgetsAbove>> bound_by_parent(Submission& wish);
+  Task<Result<>> bound_by(Submission& wish, const BudgetsAbove& above);
+  [[nodiscard]] BudgetsAbove budgets_of(const RunView& parent) const;
+  Task<Result<>> place_below(const RunView& before, Submission& wish);
   Task<Result<>> define_missing(const std::vector<store::NewRun>& runs);
   Task<Result<RunView>> must_find(std::string id);
   Task<Result<RunView>> gone(std::string id);
+  [[nodiscard]] Result<> can_be_recorded(const std::string& id) const;
+  Task<Error> cancel_here(const std::string& id, Error refusal);
+  Task<Result<>> end_left(const store::Run& run);
   Task<Result<store::LimitState>> must_know(const std::string& limit);
-  Task<Result<>> must_be_same(const std::string& id, Submission wish);
+  Task<Result<>> make_known(const std::string& limit);
+  Task<Result<std::optional<std::string>>> find_by_key(const Submission& wish);
+  [[nodiscard]] bool is_same(const RunView& known, const Submission& wish) const;
   using Holders = std::map<std::string, std::vector<std::string>>;  ///< in words, by limit
   Task<Result<Holders>> holders();
   Task<Result<>> name_holders(std::vector<store::Why>& reasons);

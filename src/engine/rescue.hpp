@@ -5,13 +5,19 @@
 #include "pool/worker.hpp"
 #include "store/store.hpp"
 
-#include <cstdint>
+#include <vector>
 
 namespace stint::engine {
 
-/// Ends what is alive on this host of attempts that are over by what the store says, and returns when it is gone. What
-/// the store does not know is somebody else's. `here` carries attempts that need no question; it may be null. How many
-/// processes it found.
-Task<std::uint32_t> end_survivors(store::Store& store, domain::Survivors& survivors, const pool::Worker* here);
+/// Which of the attempts that were found on this host must not go on: those that are over by what the store says, and
+/// those whose warden is gone, whatever the store says. A warden that is gone means that the attempt is lost; the lease
+/// of its owner may last a while, and then another host begins the next attempt. What the store does not know belongs
+/// to another store. `here` carries attempts that need no question; it may be null.
+Task<std::vector<domain::Survivors::Attempt>> lost_among(store::Store& store,
+                                                         std::vector<domain::Survivors::Attempt> found,
+                                                         const pool::Worker* here);
+
+/// For a command that only reads: kills those of them that no warden is ending already, and waits for nothing.
+Task<> kill_survivors(store::Store& store, domain::Survivors& survivors);
 
 }  // namespace stint::engine

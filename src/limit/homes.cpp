@@ -1,5 +1,7 @@
 #include "limit/homes.hpp"
 
+#include "domain/agent.hpp"
+
 #include <algorithm>
 #include <dirent.h>
 
@@ -16,7 +18,9 @@ void add_known(const std::string& directory, const std::string& prefix, bool sha
     const std::string_view file = entry->d_name;
     if (!file.ends_with(kLineEnding) || file.size() == kLineEnding.size()) continue;
     HostLimit limit;
-    limit.name = prefix + std::string(file.substr(0, file.size() - kLineEnding.size()));
+    const std::string_view stem = file.substr(0, file.size() - kLineEnding.size());
+    const std::string named = prefix.empty() ? domain::limit_of_file_name(stem) : std::string();
+    limit.name = named.empty() ? prefix + std::string(stem) : named;
     limit.directory = directory;
     limit.shared = shared;
     limit.capacity = 0;  // unknown but for its capacity file

@@ -68,7 +68,7 @@ class Party {
     std::optional<limit::HostPermit> permit;
     RootScope scope(reactor_);
     scope.spawn(acquire(run, listener, permit));
-    reactor_.run(scope);
+    STINT_ASSERT(reactor_.run(scope));
     return std::move(*permit);
   }
 

@@ -17,6 +17,14 @@ namespace {
 constexpr std::string_view kSlotEnding = ".lock";
 constexpr std::size_t kNameShown = 40;  // of one that is refused
 
+std::unexpected<Error> unusable(const HostLimit& limit, const std::filesystem::path& path, const std::string& why) {
+  const bool agent = limit.name.starts_with("agent:");
+  return fail(Errc::denied, "cannot use " + path.string() + " for the limit '" + limit.name + "': " + why + ". " +
+                                (agent ? "Make it writable for you"
+                                       : "Make it writable for you, or name another with limits_dir in stint.toml or "
+                                         "STINT_LIMITS_DIR"));
+}
+
 }  // namespace
 
 std::string HostLimit::stem() const {
@@ -31,6 +39,10 @@ std::string HostLimit::line_path() const { return directory + "/" + stem() + ".l
 std::string HostLimit::capacity_path() const { return directory + "/" + stem() + ".capacity"; }
 
 Result<> check_name(std::string_view name) {
+  if (const std::string meant = domain::limit_of_file_name(name); !meant.empty() && domain::is_limit_name(name)) {
+    return fail(Errc::invalid, "the limit is called '" + meant + "', not '" + std::string(name.substr(0, kNameShown)) +
+                                   "': that is how its files are called");
+  }
   if (domain::is_limit_name(name)) return {};
   return fail(Errc::invalid, "'" + std::string(name.substr(0, kNameShown)) +
                                  "' is no name for a limit: use letters, digits, '.', '_', '-' and ':', at most 128 of "
@@ -53,6 +65,7 @@ std::optional<std::uint32_t> written_capacity(const HostLimit& limit) {
 std::uint32_t capacity_now(const HostLimit& limit) { return written_capacity(limit).value_or(limit.capacity); }
 
 Result<> resize(const HostLimit& limit, std::uint32_t capacity) {
+  STINT_CHECK(check_name(limit.name));
   STINT_CHECK(check_capacity(limit.name, capacity));
   STINT_CHECK(make_directory(limit));
   const std::string fresh = limit.capacity_path() + "." + std::to_string(::getpid());
@@ -74,20 +87,51 @@ Result<> resize(const HostLimit& limit, std::uint32_t capacity) {
   return {};
 }
 
+Result<bool> reset_capacity(const HostLimit& limit) {
+  if (::unlink(limit.capacity_path().c_str()) != 0) {
+    if (errno == ENOENT) return false;
+    return fail(os::system_error("cannot remove " + limit.capacity_path()));
+  }
+  STINT_TRY(const Line line, Line::open(limit));
+  line.ring();
+  return true;
+}
+
 Result<> make_directory(const HostLimit& limit) {
   std::error_code error;
+  // An agent's limit lives in its checkout, two folders down. One that was deleted must not come back as an empty
+  // shell.
+  const std::filesystem::path checkout = std::filesystem::path(limit.directory).parent_path().parent_path();
+  if (limit.name.starts_with("agent:") && !std::filesystem::is_directory(checkout, error)) {
+    return fail(Errc::unavailable, "the limit '" + limit.name + "' can't be used: " + checkout.string() +
+                                       " does not exist any more; its checkout was deleted or moved");
+  }
   std::filesystem::create_directories(limit.directory, error);
   struct stat status{};
   if (!error && ::stat(limit.directory.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
       ::access(limit.directory.c_str(), W_OK | X_OK) == 0) {
     return {};
   }
-  const std::string why = error ? error.message() : std::generic_category().message(errno);
-  const bool agent = limit.name.starts_with("agent:");
-  return fail(Errc::denied, "cannot use " + limit.directory + " for the limit '" + limit.name + "': " + why + ". " +
-                                (agent ? "Make it writable for you"
-                                       : "Make it writable for you, or name another with limits_dir in stint.toml or "
-                                         "STINT_LIMITS_DIR"));
+  return unusable(limit, limit.directory, error ? error.message() : std::generic_category().message(errno));
+}
+
+Result<> check_usable(const HostLimit& limit) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::path folder = limit.directory;
+  while (!fs::exists(folder, error) && !error && folder.has_relative_path()) folder = folder.parent_path();
+  if (error) return unusable(limit, folder, error.message());
+  if (!fs::is_directory(folder, error)) return unusable(limit, folder, std::generic_category().message(ENOTDIR));
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    return unusable(limit, folder, std::generic_category().message(errno));
+  std::vector<std::string> files{limit.line_path()};
+  for (std::uint32_t i = 0; i < capacity_now(limit); ++i) files.push_back(limit.slot_path(i));
+  for (const std::string& file : files) {
+    if (::access(file.c_str(), R_OK | W_OK) != 0 && errno != ENOENT) {
+      return unusable(limit, file, std::generic_category().message(errno));
+    }
+  }
+  return {};
 }
 
 int slot_index(std::string_view file, std::string_view stem) noexcept {

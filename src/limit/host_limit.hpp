@@ -16,6 +16,7 @@ struct HostLimit {
   std::string directory;
   std::uint32_t capacity = 1;  ///< `<stem>.capacity`, written by a resize, overrides it
   bool shared = false;         ///< between users: files that others may write
+  bool asked = false;          ///< `capacity` comes from a command line: it must be what the other holders count to
 
   /// The name as used in file names.
   [[nodiscard]] std::string stem() const;
@@ -35,8 +36,14 @@ struct HostLimit {
 [[nodiscard]] std::uint32_t capacity_now(const HostLimit& limit);
 /// Writes the capacity file and wakes everybody in the line.
 [[nodiscard]] Result<> resize(const HostLimit& limit, std::uint32_t capacity);
+/// Takes the capacity file away, so that the configuration counts again, and wakes everybody in the line. False: there
+/// was none.
+[[nodiscard]] Result<bool> reset_capacity(const HostLimit& limit);
 /// Makes the limit's directory. The error names what to do.
 [[nodiscard]] Result<> make_directory(const HostLimit& limit);
+/// Whether permits could be taken: the directory, or the folder in which it would be made, and the files that exist can
+/// be written. Makes nothing.
+[[nodiscard]] Result<> check_usable(const HostLimit& limit);
 
 /// The number of a slot in a file name of this limit, -1 if it is none.
 [[nodiscard]] int slot_index(std::string_view file, std::string_view stem) noexcept;

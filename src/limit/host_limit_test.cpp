@@ -94,6 +94,23 @@ TEST(Capacity, a_pipe_in_its_place_holds_nobody_up) {
   EXPECT_EQ(capacity_now(limit_in(folder)), 2U);
 }
 
+TEST(CheckUsable, finds_what_can_t_be_written_and_makes_nothing) {
+  const os::TestFolder folder;
+  HostLimit limit = limit_in(folder);
+  EXPECT_TRUE(check_usable(limit));
+  limit.directory = folder / "not/there/yet";
+  EXPECT_TRUE(check_usable(limit));
+  EXPECT_FALSE(std::filesystem::exists(folder / "not"));
+  folder.write("file", "");
+  for (const char* const place : {"file", "file/below", "file/far/below"}) {
+    limit.directory = folder / place;
+    const Result<> usable = check_usable(limit);
+    ASSERT_FALSE(usable) << place;
+    EXPECT_NE(usable.error().what().find("Not a directory"), std::string_view::npos) << usable.error().what();
+    EXPECT_NE(usable.error().what().find("STINT_LIMITS_DIR"), std::string_view::npos) << usable.error().what();
+  }
+}
+
 TEST(Resize, writes_and_leaves_no_other_file) {
   const os::TestFolder folder;
   const HostLimit limit = limit_in(folder);

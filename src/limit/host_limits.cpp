@@ -1,8 +1,10 @@
 #include "limit/host_limits.hpp"
 
+#include "os/owner.hpp"
 #include "os/process.hpp"
 
 #include <algorithm>
+#include <unistd.h>
 
 namespace stint::limit {
 namespace {
@@ -24,6 +26,7 @@ os::SlotRecord record_of(const Claimant& who, std::uint32_t weight, WallTime now
   record.weight = weight;
   record.since_ms = domain::to_unix_ms(now);
   record.namespace_id = os::pid_namespace();
+  record.user = ::geteuid();
   record.boot = os::boot_id();
   return record;
 }
@@ -43,6 +46,9 @@ std::string describe(const Slots::Holder& holder, std::uint32_t capacity) {
   const os::SlotRecord& record = *holder.record;
   std::string text = record.label.empty() ? "pid " + std::to_string(record.pid)
                                           : record.label + " (pid " + std::to_string(record.pid) + ")";
+  if (os::is_anothers(record)) text += " of " + os::user_name(*record.user);
+  if (holder.unjudged)
+    text += ", which was killed; only that user or root can tell whether its work is gone, and end it";
   if (!os::can_see(record)) text += " of another container (if that is gone for good, empty the slot's file)";
   if (holder.swept) text += ", which was killed; what it left behind is being ended";
   if (record.capacity != 0 && record.capacity != capacity)
@@ -78,7 +84,8 @@ class Teller {
 
 bool operator==(const WaitReason& a, const WaitReason& b) {
   const auto same = [](const Slots::Holder& x, const Slots::Holder& y) {
-    return x.index == y.index && x.swept == y.swept && x.record.has_value() == y.record.has_value() &&
+    return x.index == y.index && x.swept == y.swept && x.unjudged == y.unjudged &&
+           x.record.has_value() == y.record.has_value() &&
            (!x.record || (x.record->run == y.record->run && x.record->label == y.record->label));
   };
   return a.limit == b.limit && a.capacity == b.capacity && a.weight == b.weight && a.ahead == b.ahead &&

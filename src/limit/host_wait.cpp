@@ -28,6 +28,7 @@ Result<HostWait> HostWait::open(const HostLimit& limit, const os::SlotRecord& wh
   os::SlotRecord ticket = who;
   ticket.cgroup.clear();  // a record of the line is short, and who only waits has nothing to sweep
   ticket.boot.clear();
+  ticket.user.reset();
   STINT_CHECK(line.join(ticket));
   return HostWait(limit, std::move(line), Slots(limit, who, std::move(marks)), watch);
 }

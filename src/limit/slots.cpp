@@ -5,9 +5,11 @@
 #include "limit/slots.hpp"
 
 #include "domain/agent.hpp"
+#include "os/process.hpp"
 
 #include <algorithm>
 #include <dirent.h>
+#include <optional>
 #include <sys/stat.h>
 
 namespace stint::limit {
@@ -125,10 +127,24 @@ Slots::Look Slots::lock(std::uint32_t index, Slot& slot) {
   }
   const os::SlotContent content = os::read_slot(slot.fd.get());
   slot.blank = content.blank;
+  slot.stale = content.record.has_value();
   const os::Swept swept = content.record ? os::sweep(*content.record) : os::Swept::gone;
   if (swept == os::Swept::gone) return Look::free;
   os::unlock_slot(slot.fd.get());
   return swept == os::Swept::ending ? Look::dying : Look::held;
+}
+
+/// One limit, one number: two commands that count to different ones would both be wrong.
+Result<> Slots::check_agreed(const Slot& slot, const std::vector<std::uint32_t>& locked) {
+  if (!limit_.asked || has_capacity_) return {};
+  const auto record = os::read_slot_record(slot.fd.get());
+  if (!record || record->capacity == 0 || record->capacity == capacity_) return {};
+  for (const std::uint32_t index : locked) os::unlock_slot(slots_.at(index).fd.get());
+  return fail(Errc::invalid, limit_.name + "=" + std::to_string(capacity_) + ", but " +
+                                 (record->label.empty() ? "pid " + std::to_string(record->pid) : record->label) +
+                                 " holds it as " + limit_.name + "=" + std::to_string(record->capacity) +
+                                 ". Use the same number, or `stint limits " + limit_.name + "=" +
+                                 std::to_string(capacity_) + "` for all");
 }
 
 Result<Slots::Taken> Slots::take() {
@@ -152,9 +168,18 @@ Result<Slots::Taken> Slots::take() {
     }
     ++others;
     taken.swept = taken.swept || look == Look::dying;
-    if (look == Look::held && slot.fd && is_ours(slot)) ++inherited;
+    if (look != Look::held || !slot.fd) continue;
+    if (is_ours(slot)) {
+      ++inherited;
+    } else {
+      STINT_CHECK(check_agreed(slot, fresh));
+    }
   }
-  const auto give_back = [&](std::uint32_t index) { os::unlock_slot(slots_.at(index).fd.get()); };
+  const auto give_back = [&](std::uint32_t index) {
+    const Slot& slot = slots_.at(index);
+    if (slot.stale) os::erase_slot_record(slot.fd.get());  // its work is proven gone; above N nobody else would do it
+    os::unlock_slot(slot.fd.get());
+  };
   if (inherited > 0) {  // a nested call of a run that holds this limit already
     std::ranges::for_each(fresh, give_back);
     taken.all = inherited >= who_.weight;
@@ -201,11 +226,17 @@ HostPermit Slots::permit() {
 std::vector<Slots::Holder> Slots::holders() const {
   std::vector<Holder> found;
   const auto locked = os::flocked_inodes();
+  std::optional<os::Marks> marks;  // a scan of all processes, made when one has to be asked for
   for (const auto& [index, slot] : slots_) {
     if (slot.mine || !slot.fd) continue;
     const auto record = os::read_slot_record(slot.fd.get());
     const bool held = std::ranges::find(locked, os::inode_of(slot.fd.get())) != locked.end();
-    if (held || record) found.push_back({index, record, !held && os::can_see(*record)});
+    if (!held && !record) continue;
+    if (!held && !marks) marks = os::all_marked();
+    // A record whose lock is free is that of keepers who were killed. If their work is gone, too, nothing is held.
+    if (!held && !os::may_be_alive(*record, *marks)) continue;
+    const bool theirs = !held && os::is_anothers(*record);
+    found.push_back({index, record, !held && !theirs && os::can_see(*record), theirs});
   }
   return found;
 }

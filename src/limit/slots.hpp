@@ -73,7 +73,8 @@ class Slots {
   struct Holder {
     std::uint32_t index = 0;
     std::optional<os::SlotRecord> record;
-    bool swept = false;  // all its keepers died, and what is left of it is being ended
+    bool swept = false;     // all its keepers died, and what is left of it is being ended
+    bool unjudged = false;  // all its keepers died, and what is left belongs to another user
   };
   [[nodiscard]] std::vector<Holder> holders() const;
 
@@ -82,11 +83,13 @@ class Slots {
     os::Fd fd;
     bool mine = false;
     bool blank = false;  // as we found it when we locked it
+    bool stale = false;  // it had the record of a run that is gone
   };
   std::vector<std::uint32_t> existing() const;
   enum class Look : std::uint8_t { free, held, dying };
   Look lock(std::uint32_t index, Slot& slot);
   bool is_ours(const Slot& slot) const;
+  Result<> check_agreed(const Slot& slot, const std::vector<std::uint32_t>& locked);
   bool is_named(std::uint32_t index, const Slot& slot) const;
 
   HostLimit limit_;

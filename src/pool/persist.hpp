@@ -1,11 +1,14 @@
-/// Patience with a store that does not answer: what must be said is said again, ever more slowly.
+/// Patience with a store that does not answer: what must be said is said again, ever more slowly. What the store
+/// refuses for good is put into words that any store takes.
 #pragma once
 
+#include "pool/store_health.hpp"
 #include "stint/error.hpp"
 #include "stint/task.hpp"
 #include "stint/time.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace stint::pool {
@@ -14,15 +17,30 @@ class Patience {
  public:
   static constexpr Duration kFirst = std::chrono::milliseconds(50), kMost = std::chrono::seconds(2);
 
-  /// Not if the lease is over, or the request itself is wrong.
+  /// Not if the request itself is wrong.
   [[nodiscard]] static bool may_ask_again(const Error& error) noexcept {
     return error == Errc::unavailable || error == Errc::timed_out || error == Errc::full ||
            error.retry() != Retry::never;
   }
-  Task<> wait() { co_await sleep_for(std::exchange(pause_, std::min(2 * pause_, kMost))); }
+  /// The lease is not known to be alive, as after a sleep: the next beat tells. Until then nothing is lost, so an owner
+  /// that was not fenced asks again.
+  [[nodiscard]] static bool is_before_a_beat(const Error& error) noexcept { return error == Errc::closed; }
+  /// True: ask again. False: the process leaves, and nothing is asked again.
+  Task<bool> wait(StoreHealth& health) {
+    co_await health.wait(std::exchange(pause_, std::min(2 * pause_, kMost)));
+    co_return !health.gave_up();
+  }
 
  private:
   Duration pause_ = kFirst;
 };
+
+/// Of a refusal, for the row that the refused text was meant for: printable ASCII, and short.
+[[nodiscard]] inline std::string plain_words(const Error& refusal) {
+  constexpr std::size_t kMost = 300;
+  std::string words = refusal.describe().substr(0, kMost);
+  for (char& each : words) each = each >= ' ' && each <= '~' ? each : '?';
+  return words;
+}
 
 }  // namespace stint::pool

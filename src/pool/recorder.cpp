@@ -1,21 +1,24 @@
 #include "pool/recorder.hpp"
 
 #include "pool/persist.hpp"
+#include "stint/combinators.hpp"
 
 #include <optional>
 #include <utility>
 
 namespace stint::pool {
 
-Recorder::Recorder(store::Store& store, const Scribe& scribe, events::Changes& changes, store::WorkerNumber owner,
-                   const store::Claim& claim)
+Recorder::Recorder(store::Store& store, StoreHealth& health, const Scribe& scribe, events::Changes& changes,
+                   store::WorkerNumber owner, const store::Claim& claim, std::function<bool()> is_fenced)
     : store_(store),
+      health_(health),
       scribe_(scribe),
       changes_(changes),
       owner_(owner),
       run_(claim.run),
       fence_(claim.fence),
-      id_(claim.id) {}
+      id_(claim.id),
+      is_fenced_(std::move(is_fenced)) {}
 
 void Recorder::hear(const domain::WorkNews& news) {
   using Kind = domain::WorkNews::Kind;
@@ -27,17 +30,37 @@ void Recorder::hear(const domain::WorkNews& news) {
         if (on_full_) on_full_(true);
       }
       break;
-    case Kind::tool: add_note(kNoteTool, news.text); break;
+    case Kind::tool:
+      hear_answer();
+      add_note(kNoteTool, news.text);
+      break;
     case Kind::note: add_note(kNoteText, news.text); break;
     case Kind::conversation:
       if (news.text == conversation_) return;
-      conversation_ = news.text;
-      add_note(kNoteConversation, news.text);
+      hear_conversation(news.text);
       break;
     case Kind::usage:
+      if (!watches_for_answer_ || news.usage.out == 0) return;  // none: the call was refused
+      hear_answer();
+      break;
     case Kind::life: return;
   }
   heard_.ring();
+}
+
+/// Text proves nothing: it may be the program's own, about a call that was refused.
+void Recorder::hear_answer() {
+  if (std::exchange(watches_for_answer_, false)) notes_.push_back({});
+}
+
+void Recorder::hear_conversation(const std::string& name) {
+  if (name.size() > kConversationMax || ++conversations_seen_ > kConversationsMax) {
+    ++notes_left_out_;
+    return;
+  }
+  conversation_ = name;
+  std::erase_if(notes_, [](const Note& each) { return each.cause == kNoteConversation; });
+  add_note(kNoteConversation, name);
 }
 
 void Recorder::add_note(std::string_view cause, std::string_view text) {
@@ -59,7 +82,8 @@ Task<> Recorder::run() {
   while (true) {
     const std::uint64_t seen = heard_.rings(), filled = filled_.rings();
     if (text_.empty() && notes_.empty()) co_await heard_.hear(seen);
-    if (notes_.empty() && !full_) co_await filled_.hear(filled, kGather);
+    const Duration gather = refused_since_ ? kRefusedPause : notes_.empty() ? kGather : Duration::zero();
+    if (gather > Duration::zero() && !full_) (void)co_await filled_.hear(filled, gather);
     co_await flush();
   }
 }
@@ -75,9 +99,11 @@ Task<> Recorder::flush() {
     }
   };
   const Writing writing(*this);
-  bool more = !text_.empty() || !notes_.empty();
+  bool more = has_more();
   while (more) more = co_await write_some();
 }
+
+bool Recorder::has_more() const { return !text_.empty() || !notes_.empty() || bytes_told_ != bytes_dropped_; }
 
 /// True: there is more.
 Task<bool> Recorder::write_some() {
@@ -88,30 +114,81 @@ Task<bool> Recorder::write_some() {
   }
   std::optional<Note> note;
   std::string text;
-  if (notes_.empty()) {
-    text = take_text();
-  } else {
+  std::uint64_t told = 0;
+  if (!notes_.empty()) {
     note = std::move(notes_.front());
     notes_.erase(notes_.begin());
+  } else if (!text_.empty()) {
+    text = take_text();
+  } else {
+    told = bytes_dropped_ - bytes_told_;
+    note = {std::string(kNoteText),
+            scribe_.write_note(std::to_string(told) +
+                               " bytes of its output are missing here: " + "the store took nothing for too long")};
   }
+  const Result<bool> counts = co_await write(note, text);
+  if (!counts && Patience::may_ask_again(counts.error())) {
+    if (told == 0) drop(std::move(note), text);
+    co_return false;
+  }
+  over_ = counts ? !*counts : is_fenced_();  // others have the run
+  if (!counts && !over_ && told == 0) leave_out(note, text.size(), counts.error());
+  bytes_told_ += told;
+  changes_.tell(id_, events::Changes::Kind::on_its_way);
+  const bool kept = counts && *counts && note && note->cause == kNoteConversation;
+  if (kept && on_conversation_kept_) co_await on_conversation_kept_();
+  co_return has_more();
+}
+
+/// Asks again, as long as it may. Fails for good if the store refuses it for good, or the owner was fenced.
+Task<Result<bool>> Recorder::write(const std::optional<Note>& note, const std::string& text) {
   Patience patience;
   while (true) {
     Result<bool> counts = false;
-    if (note) {
-      counts = co_await store_.note(owner_, run_, fence_, note->cause, note->data);
-    } else {
+    if (!note) {
       counts = co_await store_.append_output(owner_, run_, fence_, text);
+    } else if (note->cause.empty()) {
+      counts = co_await store_.answered(owner_, run_, fence_);
+    } else {
+      counts = co_await store_.note(owner_, run_, fence_, note->cause, note->data);
     }
-    if (!counts && Patience::may_ask_again(counts.error())) {
-      co_await patience.wait();
-      continue;
+    const bool again = !counts && Patience::may_ask_again(counts.error());
+    const bool before_a_beat = !counts && Patience::is_before_a_beat(counts.error()) && !is_fenced_();
+    if (counts || again) health_.heard(StoreHealth::Call::write, counts);
+    if (!again && !before_a_beat) {
+      refused_since_.reset();
+      co_return counts;
     }
-    over_ = !counts || !*counts;  // others have the run, or the store will never take it
-    break;
+    if (!refused_since_) refused_since_ = health_.now();
+    if (health_.gave_up() || is_refused_too_long(health_.now())) co_return counts;
+    (void)co_await race(patience.wait(health_), hurried_.hear(hurried_.rings()));
   }
-  changes_.tell(id_, events::Changes::Kind::on_its_way);
-  if (!over_ && note && note->cause == kNoteConversation && on_conversation_kept_) co_await on_conversation_kept_();
-  co_return !text_.empty() || !notes_.empty();
+}
+
+bool Recorder::is_refused_too_long(TimePoint now) const {
+  return now - *refused_since_ >= kRefusedMax || (hurried_at_ && now - *hurried_at_ >= kRefusedAtStopMax);
+}
+
+/// And all that has gathered behind it, but what the run is continued by: that is tried again with what comes next.
+void Recorder::drop(std::optional<Note> note, const std::string& text) {
+  if (note) notes_.insert(notes_.begin(), std::move(*note));
+  const bool last = hurried_at_ || health_.gave_up();
+  notes_left_out_ += std::erase_if(notes_, [&](const Note& each) { return last || each.cause != kNoteConversation; });
+  bytes_dropped_ += text.size() + take_text().size();
+}
+
+void Recorder::hurry() {
+  if (!hurried_at_) hurried_at_ = health_.now();
+  hurried_.ring();
+}
+
+void Recorder::leave_out(const std::optional<Note>& note, std::size_t bytes, const Error& refusal) {
+  if (note) {
+    ++notes_left_out_;
+  } else if (!std::exchange(refusal_said_, true)) {
+    add_note(kNoteText, std::to_string(bytes) + " bytes of its output are missing here: the store refused them (" +
+                            plain_words(refusal) + ")");
+  }
 }
 
 }  // namespace stint::pool

@@ -13,10 +13,10 @@ namespace {
 
 using domain::RunState;
 
-/// Refuses, as a whole, what has a certain run in it.
+/// Refuses, as a whole, what has a certain text in it, and everything while it knows of no lease.
 class PickyStore final : public store::MemoryStore {
  public:
-  static constexpr store::RunNumber kRefused = 13;
+  static constexpr std::string_view kRefused = "can't be kept";
 
   explicit PickyStore(const domain::Ambient& ambient) : MemoryStore(ambient) {}
   Task<Result<std::vector<std::optional<RunState>>>> settle(store::WorkerNumber,
@@ -26,14 +26,22 @@ class PickyStore final : public store::MemoryStore {
       --away;
       co_return fail(Error(Errc::unavailable, Retry::safe, "away"));
     }
-    for (const store::Settlement& each : settlements) {
-      if (each.run == kRefused) co_return fail(Errc::invalid, "that can't be kept");
+    if (asleep > 0) {
+      --asleep;
+      co_return fail(Errc::closed, "the lease is over, as far as is known");
     }
-    co_return std::vector<std::optional<RunState>>(settlements.size(), RunState::succeeded);
+    std::vector<std::optional<RunState>> states;
+    for (const store::Settlement& each : settlements) {
+      if (each.result == kRefused || each.error == kRefused) co_return fail(Errc::invalid, "no such text\x80");
+      states.emplace_back(each.settle == domain::Settle::succeeded ? RunState::succeeded : RunState::failed);
+    }
+    for (store::Settlement& each : settlements) taken[each.run] = std::move(each);
+    co_return states;
   }
 
   std::vector<std::size_t> batches;
-  int away = 0;
+  std::map<store::RunNumber, store::Settlement> taken;
+  int away = 0, asleep = 0;
 };
 
 class SettlerTest : public testing::Test {
@@ -42,12 +50,16 @@ class SettlerTest : public testing::Test {
     scope_.cancel();
     sim_.settle();
   }
-  void settle(store::RunNumber run, store::WorkerNumber owner = 1) {
-    scope_.spawn([](SettlerTest& test, store::RunNumber number, store::WorkerNumber worker) -> Task<> {
-      store::Settlement settlement;
-      settlement.run = number;
-      test.states_[number] = co_await test.settler_.settle(worker, std::move(settlement));
-    }(*this, run, owner));
+  void settle(store::RunNumber run, store::WorkerNumber owner = 1, domain::Settle how = domain::Settle::succeeded,
+              std::string_view result = {}) {
+    store::Settlement settlement;
+    settlement.run = run;
+    settlement.settle = how;
+    settlement.result = result;
+    scope_.spawn([](SettlerTest& test, store::WorkerNumber worker, store::Settlement each) -> Task<> {
+      const store::RunNumber number = each.run;
+      test.states_[number] = co_await test.settler_.settle(worker, std::move(each));
+    }(*this, owner, std::move(settlement)));
   }
   void work() {
     sim_.run_ready();  // all of them wait
@@ -60,7 +72,7 @@ class SettlerTest : public testing::Test {
   PickyStore store_{ambient_};
   domain::NoLog no_log_;
   StoreHealth health_{sim_, no_log_};
-  Settler settler_{store_, health_};
+  Settler settler_{store_, health_, no_log_};
   RootScope scope_{sim_};
   std::map<store::RunNumber, std::optional<RunState>> states_;
 };
@@ -74,15 +86,51 @@ TEST_F(SettlerTest, what_has_gathered_goes_together) {
 }
 
 TEST_F(SettlerTest, one_that_is_refused_does_not_take_the_others_along) {
-  for (const store::RunNumber run : {11, 12, 13, 14}) settle(run);
+  for (const store::RunNumber run : {11, 12}) settle(run);
+  settle(13, 1, domain::Settle::succeeded, PickyStore::kRefused);
+  settle(14);
   work();
-  EXPECT_EQ(store_.batches, (std::vector<std::size_t>{4, 1, 1, 1, 1}));
+  EXPECT_EQ(store_.batches, (std::vector<std::size_t>{4, 1, 1, 1, 1, 1}));
   const std::map<store::RunNumber, std::optional<RunState>> expected = {
-      {11, RunState::succeeded}, {12, RunState::succeeded}, {13, std::nullopt}, {14, RunState::succeeded}};
-  EXPECT_EQ(states_, expected);
+      {11, RunState::succeeded}, {12, RunState::succeeded}, {13, RunState::failed}, {14, RunState::succeeded}};
+  EXPECT_EQ(states_, expected) << "the refused one has ended, too: nobody else would end it";
+  EXPECT_TRUE(store_.taken[13].error.contains("no such text?")) << store_.taken[13].error;
+  EXPECT_TRUE(health_.why_unusable().empty()) << "one text says nothing about the store";
   settle(15);
   sim_.run_ready();
   EXPECT_EQ(states_[15], RunState::succeeded) << "and it goes on";
+}
+
+TEST_F(SettlerTest, what_would_have_gone_on_goes_the_way_of_a_lost_one_if_it_is_refused) {
+  for (const domain::Settle how : domain::kSettles) {
+    settle(static_cast<store::RunNumber>(how) + 1, 1, how, PickyStore::kRefused);
+  }
+  work();
+  using enum domain::Settle;
+  const std::map<domain::Settle, domain::Settle> expected = {
+      {succeeded, failed}, {failed, failed}, {cancelled, cancelled}, {expired, expired},
+      {retry, lost},       {park, lost},     {hand_back, lost},      {lost, lost}};
+  for (const auto& [asked, taken] : expected) {
+    EXPECT_EQ(store_.taken[static_cast<store::RunNumber>(asked) + 1].settle, taken) << to_string(asked);
+  }
+}
+
+TEST_F(SettlerTest, after_a_sleep_it_waits_for_what_the_beat_tells) {
+  store_.asleep = 5;
+  settle(1);
+  work();
+  EXPECT_EQ(states_[1], RunState::succeeded);
+  EXPECT_TRUE(health_.why_unusable().empty());
+}
+
+TEST_F(SettlerTest, who_was_fenced_does_not_wait_for_it) {
+  store_.asleep = 1'000'000;
+  settle(1);
+  work();
+  EXPECT_FALSE(states_.contains(1));
+  settler_.give_up(1);
+  sim_.advance(std::chrono::seconds(5));
+  EXPECT_EQ(states_.at(1), std::nullopt);
 }
 
 TEST_F(SettlerTest, a_store_that_is_away_is_asked_again) {

@@ -22,6 +22,15 @@ void StoreHealth::failed(Call call, const Error& error) {
   log_.say(domain::LogLevel::error, "the store can't be used", {{"why", state(call).why}});
 }
 
+void StoreHealth::give_up() {
+  gave_up_ = true;
+  given_up_.ring();
+}
+
+Task<> StoreHealth::wait(Duration pause) {
+  if (!gave_up_) (void)co_await given_up_.hear(given_up_.rings(), pause);
+}
+
 std::string StoreHealth::why_unusable() const {
   const TimePoint now = executor_.now();
   for (const State& each : states_) {

@@ -1,10 +1,14 @@
 /// Whether the store can be used, as far as its last answers tell: for who asks often and must cost the store nothing.
-/// Says it in the log when that changes, and not more often than people want to read it. Own thread only.
+/// Says it in the log when that changes, and not more often than people want to read it. Also tells whoever repeats a
+/// call to the store when to stop: a process that leaves does not wait for ever for a disk that is full. Own thread
+/// only.
 #pragma once
 
 #include "domain/log.hpp"
+#include "stint/bell.hpp"
 #include "stint/error.hpp"
 #include "stint/executor.hpp"
+#include "stint/task.hpp"
 
 #include <array>
 #include <cstddef>
@@ -16,7 +20,7 @@ namespace stint::pool {
 class StoreHealth {
  public:
   /// A disk that is full lets a process beat, and refuses what it has to say: the one proves nothing for the other.
-  enum class Call : std::uint8_t { beat, write };
+  enum class Call : std::uint8_t { beat, tick, write };
   /// A failure says nothing about now any more when nobody has tried for so long: then somebody has to.
   static constexpr Duration kRecent = std::chrono::seconds(30);
   static constexpr Duration kSayEvery = std::chrono::minutes(1);
@@ -34,6 +38,13 @@ class StoreHealth {
   /// Why it can't be used now; empty: it can.
   [[nodiscard]] std::string why_unusable() const;
 
+  /// The process leaves: from now on a call that fails is not repeated.
+  void give_up();
+  [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
+  /// Before a call is repeated: so long, or until give_up().
+  Task<> wait(Duration pause);
+  [[nodiscard]] TimePoint now() const { return executor_.now(); }
+
  private:
   struct State {
     std::string why;  // empty: the last one worked
@@ -45,9 +56,11 @@ class StoreHealth {
 
   const Executor& executor_;
   domain::Log& log_;
-  std::array<State, 2> states_;
+  std::array<State, 3> states_;
   TimePoint quiet_until_{};
   bool said_ = false;  // that it can't be used
+  bool gave_up_ = false;
+  Bell given_up_;
 };
 
 }  // namespace stint::pool

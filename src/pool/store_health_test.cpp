@@ -1,5 +1,7 @@
 #include "pool/store_health.hpp"
 
+#include "pool/persist.hpp"
+#include "stint/scope.hpp"
 #include "stint/testing.hpp"
 
 #include <gtest/gtest.h>
@@ -60,6 +62,25 @@ TEST_F(StoreHealthTest, what_nobody_has_tried_for_long_counts_no_more) {
   sim_.advance(2s);
   EXPECT_EQ(health_.why_unusable(), "") << "else nobody would ever try again who asks first";
   EXPECT_EQ(said_.size(), 1U) << "but it is not known to be well";
+}
+
+TEST_F(StoreHealthTest, who_waits_to_ask_again_is_let_go_when_the_process_leaves) {
+  RootScope scope(sim_);
+  int asked = 0;
+  auto ask = [&]() -> Task<> {
+    Patience patience;
+    do {
+      ++asked;
+    } while (co_await patience.wait(health_));
+  };
+  scope.spawn(ask());
+  sim_.advance(10s);
+  EXPECT_GT(asked, 5);
+  const int before = asked;
+  health_.give_up();
+  sim_.run_ready();
+  EXPECT_EQ(asked, before) << "nothing is asked again";
+  EXPECT_TRUE(scope.idle());
 }
 
 }  // namespace

@@ -41,6 +41,23 @@ std::unique_ptr<domain::WorkReport> not_begun(const Error& error) {
   return report;
 }
 
+/// Whether the store has it now: from then on a loss of this process does no harm.
+Task<bool> keep_conversation(store::Store& store, StoreHealth& health, const Scribe& scribe, const Carried& carried,
+                             std::string conversation) {
+  if (conversation.empty()) co_return false;
+  const std::string data = scribe.write_note(conversation);
+  Patience patience;
+  while (carried.stopped() != Carried::Stop::fenced) {
+    const auto kept =
+        co_await store.note(carried.owner, carried.run, carried.fence, std::string(kNoteConversation), data);
+    if (kept) co_return *kept;
+    if (!Patience::may_ask_again(kept.error()) && !Patience::is_before_a_beat(kept.error())) break;
+    const bool stays = co_await patience.wait(health);
+    if (!stays) break;
+  }
+  co_return false;
+}
+
 OutcomeKind outcome_of(Carried::Stop stop) {
   return stop == Carried::Stop::expired ? OutcomeKind::over_budget : OutcomeKind::cancelled;
 }
@@ -71,6 +88,7 @@ void Carried::stop(Stop why, std::string text) {
     stop_ = why;
     stop_text_ = text;
   }
+  if (recorder_ != nullptr) recorder_->hurry();
   if (work_ == nullptr) return;
   work_->end(outcome_of(why), text);
   if (first && why == Stop::fenced) work_->end(outcome_of(why), std::move(text));  // there is no time to be polite
@@ -92,8 +110,11 @@ Task<Result<>> Worker::carry(std::unique_ptr<Assignment> assignment, JobContext&
   carried.worker = to_string(job.worker());
   parts_.changes.tell(carried.id, events::Changes::Kind::on_its_way);
   const Report report = co_await attempt(*assignment, carried, job);
-  if (assignment->permits) assignment->permits->release();
+  // Permits whose work could not be ended stay taken: the next to ask for them finds out whether it is gone.
+  if (assignment->permits && !report->left) assignment->permits->release();
   assignment->permits.reset();
+  carried.work_over_ = true;
+  moved_.ring();
   co_return co_await settle(*assignment, carried, *report);
 }
 
@@ -155,7 +176,7 @@ Task<Worker::Report> Worker::attempt(Assignment& assignment, Carried& carried, J
     if (!Patience::may_ask_again(recalled.error()) || carried.stopped() != Carried::Stop::none) {
       co_return not_begun(recalled.error());
     }
-    co_await patience.wait();
+    if (!co_await patience.wait(parts_.health)) co_return not_begun(recalled.error());
   }
   Result<std::unique_ptr<domain::WorkOrder>> order = order_of(assignment, carried);
   if (!order) co_return not_begun(order.error());
@@ -169,10 +190,17 @@ Task<Worker::Report> Worker::attempt(Assignment& assignment, Carried& carried, J
 
 /// Others may have used up what it was to draw on while it waited. What can't be told now is watched while it works.
 Task<std::string> Worker::why_nothing_is_left(const Carried& carried) {
+  std::vector<std::string> heads;
   for (const auto& above : carried.budgets_) {
-    if (above.run == carried.id && carried.usage == Usage()) continue;  // nothing of its own can have begun
-    const auto family = co_await used_by_family(parts_.store, this, above.run);
-    if (family && family->leaves_nothing(above.budget)) {
+    const bool untouched = above.run == carried.id && carried.fence <= 1;  // nothing of its own can have begun
+    if (!untouched) heads.push_back(above.run);
+  }
+  if (heads.empty()) co_return "";
+  const auto sums = co_await parts_.store.used(std::move(heads));
+  if (!sums) co_return "";
+  for (const auto& above : carried.budgets_) {
+    const auto sum = std::ranges::find(*sums, above.run, &store::FamilyUse::head);
+    if (sum != sums->end() && leaves_nothing(sum->used, above.budget)) {
       co_return "nothing is left of the budget of '" + above.run + "', with all that is below it";
     }
   }
@@ -200,7 +228,9 @@ Task<Worker::Report> Worker::work(Assignment& assignment, Carried& carried, std:
     order->descriptors = assignment.permits->entrust();
     order->slot = assignment.permits->slot_of(domain::agent_limit(carried.agent));
   }
-  Recorder recorder(parts_.store, parts_.scribe, parts_.changes, carried.owner, assignment.claim);
+  Recorder recorder(parts_.store, parts_.health, parts_.scribe, parts_.changes, carried.owner, assignment.claim,
+                    [&carried] { return carried.stopped() == Carried::Stop::fenced; });
+  if (!assignment.account.empty()) recorder.watch_for_answer();
   const auto used = carried.budgets_.empty() ? nullptr : std::make_unique<Bell>();
   auto listener = [&](const domain::WorkNews& news) {
     job.beat();
@@ -212,13 +242,19 @@ Task<Worker::Report> Worker::work(Assignment& assignment, Carried& carried, std:
     if (used) used->ring();
   };
   const std::string conversation = order->conversation;
+  carried.resumable_ = !conversation.empty();
   if (carried.stopped() != Carried::Stop::none) co_return stopped_before(carried);
   // Until its conversation is kept somewhere, nobody could take it up again.
   if (assignment.on_crash == domain::OnCrash::resume && conversation.empty()) {
-    const bool ours = co_await mark(carried, true);
-    if (!ours) carried.stop(Carried::Stop::fenced, "others have taken it");
-    if (carried.stopped() != Carried::Stop::none) co_return stopped_before(carried);
-    auto kept = [this, &carried]() -> Task<> { (void)co_await mark(carried, false); };
+    const Result<bool> ours = co_await mark(carried, true, TimePoint::max());
+    if (!ours) co_return not_begun(ours.error());
+    const bool stopped = carried.stopped() != Carried::Stop::none;
+    if (!*ours && !stopped) carried.stop(Carried::Stop::fenced, "others have taken it");
+    if (!*ours || stopped) co_return stopped_before(carried);
+    auto kept = [this, &carried]() -> Task<> {
+      carried.resumable_ = true;
+      (void)co_await mark(carried, false, parts_.health.now() + Recorder::kRefusedMax);
+    };
     recorder.on_conversation_kept(kept);
   }
   auto work = begin(std::move(order), listener);
@@ -227,9 +263,13 @@ Task<Worker::Report> Worker::work(Assignment& assignment, Carried& carried, std:
   auto body = [&](Scope& scope) -> Task<Result<Report>> {
     struct Reachable {
       Carried& carried;
-      ~Reachable() { carried.work_ = nullptr; }
+      ~Reachable() {
+        carried.work_ = nullptr;
+        carried.recorder_ = nullptr;
+      }
     };
     carried.work_ = work->get();
+    carried.recorder_ = &recorder;
     const Reachable reachable{carried};
     // Somebody may have asked while nobody could be reached.
     if (carried.stopped() != Carried::Stop::none) (*work)->end(outcome_of(carried.stopped()), carried.stop_text_);
@@ -244,6 +284,7 @@ Task<Worker::Report> Worker::work(Assignment& assignment, Carried& carried, std:
   };
   auto report = co_await with_scope(std::ref(body));
   counts_.notes_left_out += recorder.notes_left_out();
+  if (recorder.bytes_dropped() > 0) log_dropped(carried, recorder);
   if (!report) {
     co_return carried.stopped() == Carried::Stop::none ? not_begun(report.error()) : stopped_before(carried);
   }
@@ -252,21 +293,45 @@ Task<Worker::Report> Worker::work(Assignment& assignment, Carried& carried, std:
   co_return std::move(*report);
 }
 
-/// False: others have it.
-Task<bool> Worker::mark(Carried& carried, bool unsafe) {
+/// False: others have it, or it could not be said in time. Fails if the store refuses it for good. `until`: then, or
+/// when the run is told to stop, it is not said any more; none: as long as the process does not leave.
+Task<Result<bool>> Worker::mark(Carried& carried, bool unsafe, std::optional<TimePoint> until) {
+  using Stop = Carried::Stop;
   if (carried.unsafe_ == unsafe) co_return true;
   Patience patience;
-  while (carried.stopped() != Carried::Stop::fenced) {
+  const auto may_wait = [&] {
+    if (!until) return carried.stopped() != Stop::fenced;
+    return carried.stopped() == Stop::none && parts_.health.now() < *until;
+  };
+  do {
     const auto marked = co_await parts_.store.mark(carried.owner, carried.run, carried.fence, unsafe);
     if (marked) {
       if (*marked) carried.unsafe_ = unsafe;
       co_return *marked;
     }
-    if (!Patience::may_ask_again(marked.error())) break;
-    if (marked.error().retry() == Retry::unknown) carried.unsafe_ = true;  // it may be
-    co_await patience.wait();
-  }
+    if (marked.error().retry() != Retry::safe) carried.unsafe_ = true;  // it may be
+    const bool again = Patience::may_ask_again(marked.error());
+    if (!again && !Patience::is_before_a_beat(marked.error())) co_return marked;
+    if (again) parts_.health.heard(StoreHealth::Call::write, marked);
+    const bool stays = co_await patience.wait(parts_.health);
+    if (!stays) break;
+  } while (may_wait());
   co_return false;
+}
+
+/// False: others have the run. If what is unknown can't be said, the run must not go on by itself all the same.
+Task<bool> Worker::mark_before_settling(Carried& carried, const Assignment& assignment, const domain::Verdict& verdict,
+                                        store::Settlement& settlement) {
+  if (carried.stopped() == Carried::Stop::fenced) co_return false;
+  if (carried.unsafe_ == verdict.in_doubt) co_return true;
+  const Result<bool> marked = co_await mark(carried, verdict.in_doubt, std::nullopt);
+  if (marked) co_return *marked;
+  if (verdict.in_doubt) {
+    settlement.settle = assignment.on_crash == domain::OnCrash::doubt ? Settle::lost : Settle::failed;
+    settlement.error += (settlement.error.empty() ? "" : "; ") + std::string("what it did is unknown, and the store ") +
+                        "refused to mark it so: " + plain_words(marked.error());
+  }
+  co_return true;
 }
 
 Task<> Worker::end_at(Carried& carried, TimePoint deadline) {
@@ -275,34 +340,42 @@ Task<> Worker::end_at(Carried& carried, TimePoint deadline) {
 }
 
 void Worker::watch_budget(Carried& carried, const Usage& usage, const domain::BudgetSpec& budget) {
-  const std::string used_up = FamilyUse{usage.tokens(), usage.money_micros}.used_up(budget);
-  if (!used_up.empty() && carried.stopped() == Carried::Stop::none) {
-    carried.stop(Carried::Stop::expired, "the budget's " + used_up);
+  const std::string what = used_up({.tokens = usage.tokens(), .money_micros = usage.money_micros}, budget);
+  if (!what.empty() && carried.stopped() == Carried::Stop::none) {
+    carried.stop(Carried::Stop::expired, "the budget's " + what);
   }
 }
 
-/// What is below a run draws on its budget as well, wherever it is carried.
+/// What is below a run draws on its budget as well, wherever it is carried: each attempt reports its use to the store,
+/// which adds it up, and hears what all have used. At most one report each kFamilyLook, and one after the last use.
 Task<> Worker::watch_family(Carried& carried, Bell& used) {
+  bool heard = true;  // what was used last is reported
   for (std::uint64_t seen = used.rings();; co_await sleep_for(kFamilyLook)) {
-    co_await used.hear(seen);
+    if (heard) co_await used.hear(seen);
     seen = used.rings();
+    const Usage before = carried.before_ ? carried.before_->usage : Usage();
+    const auto sums = co_await parts_.store.report(carried.owner, carried.run, carried.fence,
+                                                   {.tokens = carried.usage.tokens() - before.tokens(),
+                                                    .money_micros = carried.usage.money_micros - before.money_micros});
+    heard = sums.has_value();
+    if (!heard || !*sums) continue;  // asked again, or stale
     for (const auto& above : carried.budgets_) {
-      const auto family = co_await used_by_family(parts_.store, this, above.run);
-      if (!family) continue;  // a budget is looked at again with the next use
-      const std::string used_up = family->used_up(above.budget);
-      if (!used_up.empty()) end_family(above.run, used_up);
+      const auto sum = std::ranges::find(**sums, above.run, &store::FamilyUse::head);
+      if (sum == (*sums)->end()) continue;
+      const std::string what = used_up(sum->used, above.budget);
+      if (!what.empty()) end_family(above.run, what);
     }
   }
 }
 
-void Worker::end_family(const std::string& head, const std::string& used_up) {
+void Worker::end_family(const std::string& head, const std::string& what) {
   for (const auto& [key, carried] : carried_) {
     const bool draws =
         std::ranges::find(carried->budgets_, head, &domain::RunInput::BudgetAbove::run) != carried->budgets_.end();
     if (!draws || carried->stopped() != Carried::Stop::none) continue;
-    carried->stop(Carried::Stop::expired, carried->id == head ? "the budget's " + used_up + ", with the runs below it"
-                                                              : "the budget's " + used_up + ", which '" + head +
-                                                                    "' shares with what is below it");
+    carried->stop(Carried::Stop::expired,
+                  carried->id == head ? "the budget's " + what + ", with the runs below it"
+                                      : "the budget's " + what + ", which '" + head + "' shares with what is below it");
   }
 }
 
@@ -357,17 +430,25 @@ Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, do
   settlement.money_micros = outcome.usage.money_micros;
   settlement.retry_after = verdict.retry_after;
   if (verdict.pauses_account) settlement.park_on = assignment.account;
-  if (verdict.park_for)
-    settlement.park_until = parts_.ambient.wall_now() + std::chrono::ceil<std::chrono::milliseconds>(*verdict.park_for);
-  bool ours = carried.stopped() != Carried::Stop::fenced;
-  if (ours && carried.unsafe_ != verdict.in_doubt) ours = co_await mark(carried, verdict.in_doubt);
+  settlement.park_for = verdict.park_for;
+  // Called safe before its conversation is kept, a loss between the two would begin it anew. If it can't be kept, the
+  // run stays unsafe: it ends as it did, or is in doubt.
+  bool may_mark = true;
+  if (carried.unsafe_ && !verdict.in_doubt && report.begun && report.tools_used && !carried.resumable_) {
+    may_mark = co_await keep_conversation(parts_.store, parts_.health, parts_.scribe, carried, memo.conversation);
+    carried.resumable_ = may_mark;
+  }
+  const bool ours = may_mark ? co_await mark_before_settling(carried, assignment, verdict, settlement)
+                             : carried.stopped() != Carried::Stop::fenced;
   if (!ours) {  // others will find it, and go by what the store knows
     log_end(carried, verdict, outcome.kind, std::nullopt);
-    ++counts_.stale;
+    ++(parts_.health.gave_up() ? counts_.unrecorded : counts_.stale);
     parts_.changes.tell(carried.id);
     co_return Result<>();
   }
-  const std::optional<RunState> state = co_await parts_.settler.settle(carried.owner, std::move(settlement));
+  const bool anew = report.begun && assignment.on_crash == domain::OnCrash::resume && !carried.resumable_;
+  const std::optional<RunState> state = co_await parts_.settler.settle(
+      carried.owner, std::move(settlement), anew ? Settler::IfRefused::failed : Settler::IfRefused::lost);
   log_end(carried, verdict, outcome.kind, state);
   if (state == RunState::succeeded) {
     parts_.changes.tell_success(carried.id, memo.text);
@@ -375,12 +456,20 @@ Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, do
     parts_.changes.tell(carried.id);
   }
   if (!state) {
-    ++counts_.stale;
+    ++(parts_.health.gave_up() ? counts_.unrecorded : counts_.stale);
     co_return Result<>();
   }
   ++counts_.settled[*state];
   if (outcome.kind == OutcomeKind::succeeded) co_return Result<>();
   co_return fail(outcome.kind == OutcomeKind::cancelled ? Errc::cancelled : Errc::failed, verdict.why);
+}
+
+void Worker::log_dropped(const Carried& carried, const Recorder& recorder) const {
+  parts_.log.say(domain::LogLevel::warning, "output dropped: the store took nothing for too long",
+                 {{"run", carried.id},
+                  domain::LogField::number("attempt", std::to_string(carried.attempt)),
+                  domain::LogField::number("bytes", std::to_string(recorder.bytes_dropped())),
+                  domain::LogField::number("notes", std::to_string(recorder.notes_left_out()))});
 }
 
 void Worker::log_begin(const Carried& carried) const {
@@ -403,7 +492,9 @@ void Worker::log_end(const Carried& carried, const domain::Verdict& verdict, Out
                  {{"run", carried.id},
                   domain::LogField::number("attempt", std::to_string(carried.attempt)),
                   {"agent", carried.agent},
-                  {"state", std::string(state ? to_string(*state) : "taken by others")},
+                  {"state", std::string(state                     ? to_string(*state)
+                                        : parts_.health.gave_up() ? "not recorded"
+                                                                  : "taken by others")},
                   {"outcome", std::string(to_string(outcome))},
                   {"why", outcome == OutcomeKind::succeeded ? std::string() : verdict.why},
                   {"trace", carried.trace_}});

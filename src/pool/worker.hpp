@@ -17,10 +17,12 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace stint::pool {
 
+class Recorder;
 class Worker;
 
 /// A run that this process has: from the claim until the store has answered what became of it.
@@ -36,6 +38,10 @@ class Carried {
   /// Begins to end it; again: hurries. `fenced`: others have it, or will: nothing it says counts.
   void stop(Stop why, std::string text);
   [[nodiscard]] Stop stopped() const noexcept { return stop_; }
+  /// Nothing of its work is alive, and its permits are free: it only has to be recorded.
+  [[nodiscard]] bool is_work_over() const noexcept { return work_over_; }
+  /// What its work waits for before it begins, or while it ends, for people; empty: it is at work.
+  [[nodiscard]] std::string waits_for() const { return work_ == nullptr ? std::string() : work_->waits_for(); }
 
   const std::string id, agent;
   const store::WorkerNumber owner;
@@ -52,8 +58,11 @@ class Carried {
   std::string stop_text_;
   std::unique_ptr<domain::RunMemo> before_;  // what earlier attempts left; null: there were none
   domain::Work* work_ = nullptr;
+  Recorder* recorder_ = nullptr;
+  bool work_over_ = false;
   std::string trace_;
   std::vector<domain::RunInput::BudgetAbove> budgets_;  // its own as well, if tokens or money are bounded
+  bool resumable_ = false;                              // by others, from what the store has
   bool unsafe_ = false;                                 // the store was told: if we die now, nobody knows what it did
 };
 
@@ -70,6 +79,7 @@ struct Assignment {
 struct WorkerCounts {
   std::map<domain::RunState, std::uint64_t> settled;
   std::uint64_t stale = 0;           ///< said too late: others had the run
+  std::uint64_t unrecorded = 0;      ///< ended, but the store took no word of it before the process left
   std::uint64_t notes_left_out = 0;  ///< of tools and the like, beyond what a run may leave
 };
 
@@ -81,6 +91,7 @@ class Worker {
     const Scribe& scribe;
     const domain::Ambient& ambient;
     Settler& settler;
+    StoreHealth& health;
     events::Changes& changes;
     domain::Log& log;
   };
@@ -113,15 +124,18 @@ class Worker {
   Result<std::unique_ptr<domain::Work>> begin(std::unique_ptr<domain::WorkOrder> order,
                                               domain::Work::Listener listener) const;
   static Report stopped_before(const Carried& carried);
-  Task<bool> mark(Carried& carried, bool unsafe);
+  Task<Result<bool>> mark(Carried& carried, bool unsafe, std::optional<TimePoint> until);
+  Task<bool> mark_before_settling(Carried& carried, const Assignment& assignment, const domain::Verdict& verdict,
+                                  store::Settlement& settlement);
   Task<> end_at(Carried& carried, TimePoint deadline);
   void watch_budget(Carried& carried, const Usage& usage, const domain::BudgetSpec& budget);
   Task<std::string> why_nothing_is_left(const Carried& carried);
   Task<> watch_family(Carried& carried, Bell& used);
-  void end_family(const std::string& head, const std::string& used_up);
+  void end_family(const std::string& head, const std::string& what);
   [[nodiscard]] domain::Verdict judge(const Assignment& assignment, const Carried& carried,
                                       const domain::WorkReport& report);
   Task<Result<>> settle(const Assignment& assignment, Carried& carried, domain::WorkReport& report);
+  void log_dropped(const Carried& carried, const Recorder& recorder) const;
   void log_begin(const Carried& carried) const;
   void log_end(const Carried& carried, const domain::Verdict& verdict, OutcomeKind outcome,
                std::optional<domain::RunState> state) const;

@@ -58,10 +58,6 @@ std::int64_t wall_ms() {
   return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()).time_since_epoch().count();
 }
 
-WallTime after_ms(std::uint64_t ms) {
-  return WallTime(std::chrono::milliseconds(wall_ms() + static_cast<std::int64_t>(ms)));
-}
-
 template <class T>
 T must(Result<T> result) {
   if (!result) give_up(result.error().describe());
@@ -112,7 +108,7 @@ store::NewRun draw_run(std::mt19937_64& random) {
   if (run.agent == "a4") run.input = kLong;  // which has no limit that it could block
   run.priority = static_cast<int>(random() % 3) - 1;
   if (random() % 10 == 0) run.delay = std::chrono::milliseconds(random() % 100);
-  if (random() % 40 == 0) run.deadline = after_ms(200 + random() % 5000);
+  if (random() % 40 == 0) run.deadline_in = std::chrono::milliseconds(200 + random() % 5000);
   run.on_crash = random() % 8 == 0 ? domain::OnCrash::doubt : domain::OnCrash::rerun;
   return run;
 }
@@ -147,7 +143,7 @@ Task<> meddle(Store& store, std::mt19937_64& random) {
     store::Filter filter;
     filter.states = {kStates.at(random() % kStates.size())};
     filter.most = 20;
-    co_await insist<store::Ticked>([&] { return store.tick(); });  // not all workers can bury
+    (void)co_await insist<store::Ticked>([&] { return store.tick(); });  // not all workers can bury
     const auto runs = co_await insist<std::vector<store::Run>>([&] { return store.list(filter); });
     for (const store::Run& run : runs) {
       if (run.state == RunState::in_doubt)
@@ -195,7 +191,7 @@ store::Settlement draw_end(const Life& life, const Claim& claim, std::mt19937_64
   end.settle = drawn < kEnds.size() ? kEnds.at(drawn) : Settle::succeeded;
   if (life.stops.contains(claim.run)) end.settle = Settle::cancelled;
   if (end.settle == Settle::park && random() % 2 == 0) {
-    end.park_until = after_ms(20 + random() % 60);
+    end.park_for = std::chrono::milliseconds(20 + random() % 60);
     if (random() % 8 == 0) end.park_on = "five";
   }
   return end;
@@ -235,7 +231,7 @@ Task<> carry(Store& store, std::shared_ptr<Life> life, Claim claim, std::uint64_
   if (ours) {
     if (random() % 16 == 0) co_await submit_child(store, claim, random());
     co_await sleep_for(draw_length(claim, random));
-    if (unsafe && random() % 2 == 0) co_await mark(store, life, claim, false);
+    if (unsafe && random() % 2 == 0) (void)co_await mark(store, life, claim, false);
     const store::Settlement end = draw_end(*life, claim, random);
     using States = std::vector<std::optional<RunState>>;
     const auto states = co_await insist_owning<States>(life, [&] { return store.settle(life->worker, {end}); });
@@ -284,7 +280,7 @@ Task<> work(Store& store, std::mt19937_64& random) {
     std::shared_ptr<Life> life = co_await enrol(store, all, ended);
     while (asked_to_end == 0) {
       if (life->dead) life = co_await enrol(store, all, ended);
-      if (random() % 8 == 0) co_await insist<store::Ticked>([&] { return store.tick(); });
+      if (random() % 8 == 0) (void)co_await insist<store::Ticked>([&] { return store.tick(); });
       std::vector<Claim> claims;
       const std::string agent = agent_name(static_cast<std::uint32_t>(random() % kAgents));
       const auto most = static_cast<std::uint32_t>(1 + random() % kClaimMost);
@@ -403,10 +399,8 @@ Task<> run(Call call, Reactor& reactor) {
 int blocking_run(const std::vector<std::string>& words) {
   ::signal(SIGTERM, [](int) { asked_to_end = 1; });
   Reactor reactor;
-  RootScope scope(reactor);
-  scope.spawn(run(read_call(words), reactor));
-  reactor.run(scope);
-  return 0;
+  const Result<> ended = reactor.run(run(read_call(words), reactor));
+  return ended ? 0 : 1;
 }
 
 }  // namespace

@@ -11,19 +11,31 @@ using namespace std::chrono_literals;
 Task<> hear(Bell& bell) { co_await bell.hear(bell.rings()); }
 Task<> nap(Duration length) { co_await sleep_for(length); }
 
+Error want_of_descriptors(const World& world) {
+  return {Errc::exhausted, world.sabotage() == Sabotage::blames_run ? Retry::never : Retry::safe,
+          std::string(kStarvedText)};
+}
+
 /// Plain lines: only the simulation reads them.
 class SimScribe final : public pool::Scribe {
  public:
-  explicit SimScribe(bool forgets) : forgets_(forgets) {}
-  [[nodiscard]] std::string write(const domain::RunInput&) const override { return "{}"; }
-  [[nodiscard]] Result<domain::RunInput> read_input(std::string_view) const override { return domain::RunInput(); }
+  explicit SimScribe(World& world) : world_(world), forgets_(world.sabotage() == Sabotage::forgets_resume) {}
+  [[nodiscard]] std::string write(const domain::RunInput& input) const override {
+    return world_.families().keep(input);
+  }
+  [[nodiscard]] Result<domain::RunInput> read_input(std::string_view text) const override {
+    return world_.families().kept(text);
+  }
   [[nodiscard]] std::string write(const domain::RunMemo& memo) const override {
-    return (memo.resumes ? "resumes " : "anew ") + memo.conversation;
+    return std::to_string(memo.usage.out) + (memo.resumes ? " resumes " : " anew ") + memo.conversation + "\n" +
+           memo.text;
   }
   [[nodiscard]] Result<domain::RunMemo> read_memo(std::string_view text) const override {
     domain::RunMemo memo;
-    memo.resumes = text.starts_with("resumes ") && !forgets_;
-    if (!forgets_) memo.conversation = text.substr(text.find(' ') + 1);
+    const std::string_view first = text.substr(0, text.find('\n'));
+    memo.usage.out = std::stoll(std::string(first));
+    memo.resumes = first.find(" resumes ") != std::string_view::npos && !forgets_;
+    if (!forgets_) memo.conversation = first.substr(first.rfind(' ') + 1);
     return memo;
   }
   [[nodiscard]] std::string write_note(std::string_view text) const override { return std::string(text); }
@@ -32,6 +44,7 @@ class SimScribe final : public pool::Scribe {
   }
 
  private:
+  World& world_;
   const bool forgets_;
 };
 
@@ -69,6 +82,7 @@ class SimPermits final : public domain::Permits {
   }
   Task<Result<std::unique_ptr<domain::HeldPermits>>> acquire(std::string agent,
                                                              std::function<void(std::string)> waits) override {
+    if (process_.line.starved && process_.world.chance(0.5)) co_return fail(want_of_descriptors(process_.world));
     waits("in line");
     STINT_CO_TRY(Permit permit, co_await process_.world.host_limit(process_.host, agent).acquire());
     waits("");
@@ -97,12 +111,14 @@ class SimWork final : public domain::Work {
     const std::string conversation = talks ? "c-" + order_.run : std::string();
     if (talks) tell(domain::WorkNews::Kind::conversation, conversation);
     const Duration before_effects = world_.up_to(world_.chance(0.1) ? 60s : 4s);
-    co_await until_told(before_effects);
+    co_await work_for(before_effects);
     if (!over()) {
       work_->effects = true;
       world_.story(order_.run).unclean = true;
-      tell(domain::WorkNews::Kind::tool, "does something");
-      co_await until_told(world_.up_to(6s));
+      tell(domain::WorkNews::Kind::tool, world_.some_text("does something"));
+      if (talks && !world_.families().spends(order_)) tell_usage();
+      tell(domain::WorkNews::Kind::text, world_.some_text("says something\n"));
+      co_await work_for(world_.up_to(6s));
     }
     if (work_->told_to_end && !hurried_) co_await sleep_for(world_.up_to(400ms));
     world_.end_work(work_);
@@ -126,10 +142,36 @@ class SimWork final : public domain::Work {
   Task<> until_told(Duration most) {
     if (!over()) co_await race(nap(most), hear(work_->end));
   }
+  /// What draws on a budget uses something all the time.
+  Task<> work_for(Duration length) {
+    const TimePoint end = world_.sim().now() + length;
+    while (!over() && world_.sim().now() < end) {
+      const Duration left = end - world_.sim().now();
+      if (!world_.families().spends(order_)) {
+        co_await until_told(left);
+        continue;
+      }
+      co_await until_told(std::min<Duration>(left, Families::kStepLeast + world_.up_to(Families::kStepMore)));
+      if (over() || process_.line.frozen || process_.line.dead) continue;
+      const std::int64_t tokens = world_.families().draw_use();
+      usage_.out += tokens;
+      co_await world_.families().hear_use(*work_, process_, order_, tokens);
+      domain::WorkNews news;
+      news.kind = domain::WorkNews::Kind::usage;
+      news.usage = usage_;
+      listener_(news);
+    }
+  }
   void tell(domain::WorkNews::Kind kind, std::string text) {
     domain::WorkNews news;
     news.kind = kind;
     news.text = std::move(text);
+    listener_(news);
+  }
+  void tell_usage() {
+    domain::WorkNews news;
+    news.kind = domain::WorkNews::Kind::usage;
+    news.usage.out = 1;
     listener_(news);
   }
   std::unique_ptr<domain::WorkReport> report(bool talks, const std::string& conversation) {
@@ -137,6 +179,7 @@ class SimWork final : public domain::Work {
     Outcome& outcome = report->outcome;
     outcome.conversation = conversation;
     outcome.message = why_;
+    outcome.usage = usage_;
     report->tools_used = work_->effects;
     if (work_->by_lease) {
       outcome.kind = OutcomeKind::in_doubt;
@@ -155,6 +198,7 @@ class SimWork final : public domain::Work {
   Listener listener_;
   std::shared_ptr<Permit> permit_;
   std::shared_ptr<LiveWork> work_;  // shared with the world: it outlives a process that dies
+  Usage usage_;
   bool told_ = false, hurried_ = false;
   OutcomeKind kind_ = OutcomeKind::crashed;
   std::string why_;
@@ -165,6 +209,7 @@ class SimDriver final : public domain::Driver {
   SimDriver(Process& process, std::map<std::string, std::shared_ptr<Permit>>& assigned)
       : process_(process), assigned_(assigned) {}
   Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::Work::Listener listener) override {
+    if (process_.line.starved) return fail(want_of_descriptors(process_.world));
     const auto found = assigned_.find(order.mark());
     std::shared_ptr<Permit> permit = found == assigned_.end() ? nullptr : found->second;
     return std::make_unique<SimWork>(process_, std::move(order), std::move(listener), std::move(permit));
@@ -177,15 +222,23 @@ class SimDriver final : public domain::Driver {
 
 }  // namespace
 
+std::unique_ptr<pool::Scribe> make_scribe(World& world) { return std::make_unique<SimScribe>(world); }
+
 Process::Process(World& place, std::size_t id, std::size_t at)
     : world(place),
       number(id),
       host(at),
-      store(std::make_unique<ShakyStore>(world.store(), line, world.random(),
-                                         world.sabotage() == Sabotage::loses_claims)),
+      ambient(world.clocks().ambient([&place] { return place.random()(); },
+                                     world.up_to(std::chrono::minutes(20)) - std::chrono::minutes(10))),
+      store(std::make_unique<ShakyStore>(
+          world.store(), line, world.random(),
+          ShakyStore::Defects{.lies = world.sabotage() == Sabotage::loses_claims,
+                              .hides_turns = world.sabotage() == Sabotage::forgets_turns,
+                              .hides_runs = world.sabotage() == Sabotage::forgets_orphans ||
+                                            world.sabotage() == Sabotage::loses_claims})),
       driver(std::make_unique<SimDriver>(*this, assigned)),
       permits(std::make_unique<SimPermits>(*this, assigned)),
-      scribe(std::make_unique<SimScribe>(world.sabotage() == Sabotage::forgets_resume)) {
+      scribe(make_scribe(world)) {
   engine::EngineOptions options;
   options.label = "process " + std::to_string(number);
   options.pool.workers = 1 + world.random()() % 6;
@@ -196,7 +249,7 @@ Process::Process(World& place, std::size_t id, std::size_t at)
     options.pool.autoscale->max = 8;
   }
   engine = std::make_unique<engine::Engine>(
-      engine::Engine::Parts{world.sim(), *store, *driver, *permits, *scribe, world.ambient()}, options, world.book());
+      engine::Engine::Parts{world.sim(), *store, *driver, *permits, *scribe, ambient}, options, world.book());
   scope = std::make_unique<RootScope>(world.sim());
 }
 

@@ -11,6 +11,7 @@ struct Process {
 
   World& world;
   const std::size_t number, host;
+  const domain::Ambient ambient;  // its wall clock is wrong
   Line line;
   std::map<std::string, std::shared_ptr<Permit>> assigned;  // by mark
   std::unique_ptr<ShakyStore> store;
@@ -20,7 +21,11 @@ struct Process {
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<RootScope> scope;
   bool draining = false;
+  TimePoint troubled_at = TimePoint::min();  // when it was last kept from the store, or let go of again
   std::uint64_t frozen_times = 0;
 };
+
+/// Keeps what it is given to write in the world's memory.
+[[nodiscard]] std::unique_ptr<pool::Scribe> make_scribe(World& world);
 
 }  // namespace stint::simulation

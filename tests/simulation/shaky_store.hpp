@@ -1,18 +1,25 @@
 /// A store as one process reaches it: slow at times, without an answer at times, cut off, or frozen with its process.
-/// What is done is done by the store behind it; whether it was done before an answer was lost is left to chance.
+/// What is done is done by the store behind it; whether it was done before an answer was lost is left to chance. Calls
+/// of an owner are also refused for good: some at random, and always those whose text the store can't keep (kPoison).
 #pragma once
 
 #include "stint/bell.hpp"
 #include "stint/combinators.hpp"
 #include "store/store.hpp"
 
+#include <algorithm>
+#include <map>
 #include <random>
+#include <string>
+#include <vector>
 
 namespace stint::simulation {
 
 struct Weather {
   double refused = 0;     ///< share of calls that never reach the store
   double unanswered = 0;  ///< share of calls that are done, and whose answer is lost
+  double rejected = 0;    ///< share of an owner's calls that are refused for good; nothing is done
+  double garbled = 0;     ///< share of an owner's calls that are done, and answered with a final failure
   double slow = 0;        ///< share of calls that take up to `slow_most`
   Duration slow_most = std::chrono::seconds(2);
 };
@@ -20,18 +27,27 @@ struct Weather {
 /// Of a process: what keeps its calls from coming through.
 struct Line {
   bool dead = false, frozen = false, cut = false;
+  bool starved = false;  ///< out of descriptors: nothing can be opened, and nothing started
   Weather weather;
   Bell changed;
 };
+
+/// Text that the store refuses for good, whenever it comes.
+inline constexpr std::string_view kPoison = "poison";
 
 class ShakyStore final : public store::Store {
  public:
   using WorkerNumber = store::WorkerNumber;
   using RunNumber = store::RunNumber;
 
-  /// `lies`: says of an answer that was lost that nothing was done.
-  ShakyStore(store::Store& behind, Line& line, std::mt19937_64& random, bool lies)
-      : behind_(behind), line_(line), random_(random), lies_(lies) {}
+  /// Known defects, which must be found.
+  struct Defects {
+    bool lies = false;         ///< says of an answer that was lost that nothing was done
+    bool hides_turns = false;  ///< does not say that a heavy request would take a turn
+    bool hides_runs = false;   ///< does not say how many runs a worker owns
+  };
+  ShakyStore(store::Store& behind, Line& line, std::mt19937_64& random, Defects defects)
+      : behind_(behind), line_(line), random_(random), defects_(defects) {}
 
   Task<Result<>> define(std::vector<store::AgentEntry> agents) override {
     return pass(behind_.define(std::move(agents)));
@@ -39,8 +55,11 @@ class ShakyStore final : public store::Store {
   Task<Result<>> resize(std::string limit, std::optional<std::uint32_t> capacity) override {
     return pass(behind_.resize(std::move(limit), capacity));
   }
-  Task<Result<>> pause(std::string limit, std::optional<WallTime> until) override {
-    return pass(behind_.pause(std::move(limit), until));
+  Task<Result<>> configure(std::map<std::string, std::uint32_t> capacities, std::vector<std::string> agents) override {
+    return pass(behind_.configure(std::move(capacities), std::move(agents)));
+  }
+  Task<Result<>> pause(std::string limit, std::optional<Duration> length) override {
+    return pass(behind_.pause(std::move(limit), length));
   }
   Task<Result<std::uint64_t>> resume(std::string limit) override { return pass(behind_.resume(std::move(limit))); }
   Task<Result<std::vector<store::LimitState>>> limits() override { return pass(behind_.limits()); }
@@ -58,25 +77,42 @@ class ShakyStore final : public store::Store {
     return pass(behind_.resolve(std::move(id), how));
   }
   Task<Result<>> answer(std::string id) override { return pass(behind_.answer(std::move(id))); }
-  Task<Result<std::vector<store::Ready>>> ready(std::uint32_t most) override { return pass(behind_.ready(most)); }
+  Task<Result<std::vector<store::Ready>>> ready(std::uint32_t most) override {
+    STINT_CO_TRY(std::vector<store::Ready> ready, co_await pass(behind_.ready(most)));
+    for (store::Ready& each : ready) each.takes_turn = each.takes_turn && !defects_.hides_turns;
+    co_return ready;
+  }
   Task<Result<std::vector<store::Claim>>> claim(WorkerNumber worker, std::string agent, std::uint32_t most,
                                                 std::string only) override {
-    return pass(behind_.claim(worker, std::move(agent), most, std::move(only)));
+    return pass(behind_.claim(worker, std::move(agent), most, std::move(only)), Final::may);
   }
-  Task<Result<std::vector<store::Claim>>> owned(WorkerNumber worker) override { return pass(behind_.owned(worker)); }
+  Task<Result<std::vector<store::Claim>>> owned(WorkerNumber worker) override {
+    return pass(behind_.owned(worker), Final::may);
+  }
   Task<Result<std::vector<std::optional<domain::RunState>>>> settle(
       WorkerNumber worker, std::vector<store::Settlement> settlements) override {
-    return pass(behind_.settle(worker, std::move(settlements)));
+    const bool poisoned = std::ranges::any_of(
+        settlements, [](const store::Settlement& each) { return is_poison(each.result) || is_poison(each.error); });
+    return pass(behind_.settle(worker, std::move(settlements)), poisoned ? Final::must : Final::may);
   }
   Task<Result<bool>> mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) override {
-    return pass(behind_.mark(worker, run, fence, unsafe));
+    return pass(behind_.mark(worker, run, fence, unsafe), Final::may);
   }
   Task<Result<bool>> note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
                           std::string data) override {
-    return pass(behind_.note(worker, run, fence, std::move(cause), std::move(data)));
+    const Final final = is_poison(data) ? Final::must : Final::may;
+    return pass(behind_.note(worker, run, fence, std::move(cause), std::move(data)), final);
   }
   Task<Result<bool>> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string text) override {
-    return pass(behind_.append_output(worker, run, fence, std::move(text)));
+    const Final final = is_poison(text) ? Final::must : Final::may;
+    return pass(behind_.append_output(worker, run, fence, std::move(text)), final);
+  }
+  Task<Result<bool>> answered(WorkerNumber worker, RunNumber run, std::int64_t fence) override {
+    return pass(behind_.answered(worker, run, fence), Final::may);
+  }
+  Task<Result<std::optional<std::vector<store::FamilyUse>>>> report(WorkerNumber worker, RunNumber run,
+                                                                    std::int64_t fence, store::Use so_far) override {
+    return pass(behind_.report(worker, run, fence, so_far));
   }
   Task<Result<store::Ticked>> tick() override { return pass(behind_.tick()); }
   Task<Result<std::uint64_t>> wait(std::uint64_t seen, Duration most) override {
@@ -86,6 +122,12 @@ class ShakyStore final : public store::Store {
   Task<Result<std::vector<store::Run>>> list(store::Filter filter) override {
     return pass(behind_.list(std::move(filter)));
   }
+  Task<Result<std::vector<store::Run>>> with_key(std::string agent, std::string key) override {
+    return pass(behind_.with_key(std::move(agent), std::move(key)));
+  }
+  Task<Result<std::vector<store::FamilyUse>>> used(std::vector<std::string> heads) override {
+    return pass(behind_.used(std::move(heads)));
+  }
   Task<Result<std::vector<store::Event>>> events(std::string id, std::int64_t after, std::uint32_t most) override {
     return pass(behind_.events(std::move(id), after, most));
   }
@@ -94,11 +136,19 @@ class ShakyStore final : public store::Store {
   }
   Task<Result<std::vector<store::Why>>> why(std::string id) override { return pass(behind_.why(std::move(id))); }
   Task<Result<store::Output>> output(std::string id) override { return pass(behind_.output(std::move(id))); }
-  Task<Result<std::vector<store::WorkerState>>> workers() override { return pass(behind_.workers()); }
+  Task<Result<std::vector<store::WorkerState>>> workers() override {
+    STINT_CO_TRY(std::vector<store::WorkerState> workers, co_await pass(behind_.workers()));
+    for (store::WorkerState& each : workers) each.runs = defects_.hides_runs ? 0 : each.runs;
+    co_return workers;
+  }
   Task<Result<std::vector<store::Spent>>> spent(WallTime since) override { return pass(behind_.spent(since)); }
   Task<Result<store::Stats>> stats() override { return pass(behind_.stats()); }
-  Task<Result<std::uint64_t>> prune(WallTime before, std::uint32_t most) override {
-    return pass(behind_.prune(before, most));
+  Task<Result<std::vector<store::QueueState>>> queues() override { return pass(behind_.queues()); }
+  Task<Result<std::uint64_t>> prune(Duration older_than, std::uint32_t most) override {
+    return pass(behind_.prune(older_than, most));
+  }
+  Task<Result<std::uint64_t>> prune_if_due(Duration keep, Duration every, std::uint32_t most) override {
+    return pass(behind_.prune_if_due(keep, every, most));
   }
   Task<Result<std::vector<store::AgentEntry>>> agents() override { return pass(behind_.agents()); }
   Task<Result<std::vector<store::RunRecord>>> dump(RunNumber after, std::uint32_t most) override {
@@ -111,6 +161,10 @@ class ShakyStore final : public store::Store {
   [[nodiscard]] store::Schema schema() const override { return behind_.schema(); }
 
  private:
+  /// Whether a call may be refused for good.
+  enum class Final : std::uint8_t { never, may, must };
+
+  static bool is_poison(std::string_view text) { return text.contains(kPoison); }
   bool happens(double share) { return std::uniform_real_distribution<>(0, 1)(random_) < share; }
   Duration up_to(Duration most) {
     return Duration(std::uniform_int_distribution<Duration::rep>(0, most.count())(random_));
@@ -120,20 +174,27 @@ class ShakyStore final : public store::Store {
   }
 
   template <class T>
-  Task<Result<T>> pass(Task<Result<T>> call) {
+  Task<Result<T>> pass(Task<Result<T>> call, Final final = Final::never) {
     co_await come_through();
     const bool slow = happens(line_.weather.slow);
     co_await sleep_for(up_to(slow ? line_.weather.slow_most : std::chrono::milliseconds(3)));
     co_await come_through();
-    if (line_.cut || happens(line_.weather.refused)) {
+    if (line_.cut || happens(line_.starved ? 0.5 : line_.weather.refused)) {
       co_await sleep_for(up_to(std::chrono::seconds(1)));
       co_return fail(Error(Errc::unavailable, Retry::safe, "the store can't be reached"));
+    }
+    if (final == Final::must || (final == Final::may && happens(line_.weather.rejected))) {
+      co_return fail(Errc::failed, "the store refuses it for good");
     }
     Result<T> answer = co_await std::move(call);
     if (happens(line_.weather.slow)) co_await sleep_for(up_to(line_.weather.slow_most));
     co_await come_through();
     if (line_.cut || happens(line_.weather.unanswered)) {
-      co_return fail(Error(Errc::unavailable, lies_ ? Retry::safe : Retry::unknown, "the store's answer was lost"));
+      co_return fail(
+          Error(Errc::unavailable, defects_.lies ? Retry::safe : Retry::unknown, "the store's answer was lost"));
+    }
+    if (final == Final::may && happens(line_.weather.garbled)) {
+      co_return fail(Errc::failed, "the store's answer can't be read");
     }
     co_return answer;
   }
@@ -141,7 +202,7 @@ class ShakyStore final : public store::Store {
   store::Store& behind_;
   Line& line_;
   std::mt19937_64& random_;
-  const bool lies_;
+  const Defects defects_;
 };
 
 }  // namespace stint::simulation

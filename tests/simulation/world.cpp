@@ -17,6 +17,8 @@ using domain::RunState;
 constexpr std::size_t kHosts = 2, kSessions = 4;
 constexpr int kActs = 60, kCalmRounds = 600;
 constexpr Duration kWardenLease = 10s;  // a frozen process's work is ended by then
+constexpr std::string_view kShared = "gpu";
+constexpr Duration kHeavyWaitMax = 4min;  // in a crowd of light ones; the longest work takes 66 s
 
 }  // namespace
 
@@ -28,6 +30,11 @@ std::string_view to_string(Sabotage sabotage) noexcept {
     case Sabotage::forgets_doubt: return "forgets_doubt";
     case Sabotage::forgets_resume: return "forgets_resume";
     case Sabotage::loses_claims: return "loses_claims";
+    case Sabotage::forgets_turns: return "forgets_turns";
+    case Sabotage::forgets_orphans: return "forgets_orphans";
+    case Sabotage::forgets_family: return "forgets_family";
+    case Sabotage::trusts_wall: return "trusts_wall";
+    case Sabotage::blames_run: return "blames_run";
   }
   return "unknown";
 }
@@ -36,14 +43,10 @@ World::World(std::uint64_t seed, Sabotage sabotage)
     : sabotage_(sabotage),
       random_(seed),
       sim_(seed),
-      ambient_{.wall_now =
-                   [this] {
-                     return WallTime(1'700'000'000'000ms) +
-                            std::chrono::floor<std::chrono::milliseconds>(sim_.now().time_since_epoch());
-                   },
-               .random = [this] { return random_(); }},
-      store_(ambient_),
+      ambient_(clocks_.ambient([this] { return random_(); }, Duration::zero())),
+      store_(ambient_, clocks_),
       scope_(std::make_unique<RootScope>(sim_)) {
+  if (sabotage_ == Sabotage::trusts_wall) ambient_.elapsed = ambient_.awake = nullptr;
   make_agents();
 }
 
@@ -57,12 +60,14 @@ World::~World() {
 void World::make_agents() {
   const std::array kinds = {OnCrash::doubt, OnCrash::resume, OnCrash::rerun};
   const std::size_t count = 2 + random_() % 4;
+  shared_cap_ = 2 + random_() % 3;
   for (std::size_t i = 0; i < count; ++i) {
     SimAgent agent;
     agent.name = "agent" + std::to_string(i);
     agent.on_crash = kinds[random_() % kinds.size()];
     if (chance(0.4)) agent.host_cap = 1 + random_() % 3;
     if (chance(0.4)) agent.cluster_cap = 1 + random_() % 3;
+    if (chance(0.5)) agent.weight = chance(0.5) ? 1 : 2 + random_() % (shared_cap_ - 1);
     if (chance(0.7)) agent.account = "account:" + std::to_string(random_() % 2);
     agents_.push_back(agent);
     for (std::size_t host = 0; agent.host_cap && host < kHosts; ++host) {
@@ -85,6 +90,7 @@ engine::Book World::book() const {
     spec.entry.attempts_max = 1000;  // the engine counts them
     spec.entry.lost_max = 1000;
     if (agent.cluster_cap) spec.entry.limits.push_back({domain::agent_limit(agent.name), 1});
+    if (agent.weight) spec.entry.limits.push_back({std::string(kShared), *agent.weight});
     if (!agent.account.empty()) spec.entry.limits.push_back({agent.account, 1});
     spec.account = agent.account;
     spec.budget.attempts = 4;
@@ -97,15 +103,6 @@ engine::Book World::book() const {
 void World::find_fault(std::string what) {
   const auto at = std::chrono::duration_cast<std::chrono::milliseconds>(sim_.now().time_since_epoch()).count();
   faults_.push_back("at " + std::to_string(at) + " ms: " + std::move(what));
-}
-
-template <class T>
-Result<T> World::ask(Task<Result<T>> task) {
-  std::optional<Result<T>> answer;
-  auto body = [&]() -> Task<> { answer.emplace(co_await std::move(task)); };
-  scope_->spawn(body());
-  if (!sim_.run_until([&] { return answer.has_value(); })) std::abort();
-  return std::move(*answer);
 }
 
 // ---- work ----------------------------------------------------------------------------------------------------------
@@ -137,17 +134,32 @@ std::shared_ptr<LiveWork> World::begin_work(const domain::WorkOrder& order, Proc
   work->permit = std::move(permit);
   works_.push_back(work);
   if (kind.host_cap && count(order.agent, process.host) > *kind.host_cap) {
-    find_fault(order.agent + ": more at once on a host than its cap");
+    std::string alive;
+    for (const auto& each : works_) {
+      if (each->agent == order.agent && each->host == process.host) {
+        alive += " " + each->run + ":" + std::to_string(each->fence) + " in process " + std::to_string(each->process);
+      }
+    }
+    find_fault(order.agent + ": more at once on a host than its cap:" + alive);
   }
   if (kind.cluster_cap && count(order.agent, std::nullopt) > *kind.cluster_cap) {
     find_fault(order.agent + ": more at once than its cap");
   }
+  if (units() > shared_cap_) find_fault("more units of the shared limit at once than there are");
+  last_begun_[order.agent] = sim_.now();
   return work;
 }
 
 std::size_t World::count(const std::string& agent, std::optional<std::size_t> host) const {
   return static_cast<std::size_t>(std::ranges::count_if(
       works_, [&](const auto& work) { return work->agent == agent && (!host || work->host == *host); }));
+}
+
+/// Of the shared limit, that live work uses.
+std::uint32_t World::units() const {
+  std::uint32_t sum = 0;
+  for (const auto& work : works_) sum += agent(work->agent).weight.value_or(0);
+  return sum;
 }
 
 void World::end_work(const std::shared_ptr<LiveWork>& work) {
@@ -158,10 +170,10 @@ void World::end_work(const std::shared_ptr<LiveWork>& work) {
 void World::draw_outcome(Outcome& outcome, bool talks) {
   const auto drawn = random_() % 100;
   outcome.kind = OutcomeKind::succeeded;
-  outcome.text = "done";
+  outcome.text = some_text("done");
   if (calm_ || drawn < 65) return;
   outcome.text.clear();
-  outcome.message = "as the seed says";
+  outcome.message = some_text("as the seed says");
   if (drawn < 72) {
     outcome.kind = OutcomeKind::agent_error;
   } else if (drawn < 78) {
@@ -180,6 +192,8 @@ void World::draw_outcome(Outcome& outcome, bool talks) {
     outcome.kind = OutcomeKind::not_logged_in;
   }
 }
+
+std::string World::some_text(std::string usual) { return !calm_ && chance(0.04) ? std::string(kPoison) : usual; }
 
 /// Its owner knows how it ended: what had no effects is clean again.
 void World::hear_report(const std::string& run, const domain::WorkReport& report) {
@@ -213,6 +227,7 @@ Task<> World::end_orphans(Process& process, Duration after, std::uint64_t frozen
 void World::start_process() {
   processes_.push_back(std::make_unique<Process>(*this, processes_.size(), random_() % kHosts));
   Process& process = *processes_.back();
+  if (!calm_ && chance(0.5)) draw_weather(process.line.weather);
   auto carry = [](Process& owner, World& world) -> Task<> {
     while (true) {
       const auto ended = co_await owner.engine->run();
@@ -224,6 +239,14 @@ void World::start_process() {
   process.scope->spawn(carry(process, *this));
 }
 
+void World::draw_weather(Weather& weather) {
+  weather.refused = chance(0.5) ? 0.2 : 0;
+  weather.unanswered = chance(0.5) ? 0.2 : 0;
+  weather.rejected = chance(0.5) ? 0.1 : 0;
+  weather.garbled = chance(0.5) ? 0.1 : 0;
+  weather.slow = chance(0.5) ? 0.2 : 0;
+}
+
 Process* World::some_process() {
   std::vector<Process*> alive;
   for (const auto& process : processes_) {
@@ -232,7 +255,18 @@ Process* World::some_process() {
   return alive.empty() ? nullptr : alive[random_() % alive.size()];
 }
 
+void World::add_run(const std::string& id, const std::string& agent, const std::string& session) {
+  stories_[id].agent = agent;
+  stories_[id].session = session;
+  stories_[id].budget = Families::kTimeBudget;
+  stories_[id].has_deadline = true;  // or what a budget of tokens above it ends
+  runs_.push_back(id);
+}
+
+std::string World::some_live_run() { return works_.empty() ? std::string() : works_[random_() % works_.size()]->run; }
+
 void World::submit() {
+  if (chance(0.4)) return families_.act();
   std::vector<store::NewRun> fresh(1 + random_() % 4);
   for (store::NewRun& run : fresh) {
     const SimAgent& kind = agents_[random_() % agents_.size()];
@@ -240,20 +274,49 @@ void World::submit() {
     run.agent = kind.name;
     run.on_crash = sabotage_ == Sabotage::forgets_doubt ? OnCrash::rerun : kind.on_crash;
     run.input = "{}";
-    run.budget = 20min;
+    run.budget = chance(0.5) ? Duration(20min) : 20s + up_to(5min);
     run.priority = static_cast<int>(random_() % 3) - 1;
     if (chance(0.3)) run.session = "session" + std::to_string(random_() % kSessions);
     if (chance(0.2)) run.delay = up_to(20s);
     if (chance(0.1)) run.deadline = ambient_.wall_now() + std::chrono::milliseconds(random_() % 60'000);
-    if (chance(0.1) && !works_.empty()) run.parent = works_[random_() % works_.size()]->run;
+    if (chance(0.05)) run.deadline_in = up_to(2min);
     stories_[run.id].agent = run.agent;
     stories_[run.id].session = run.session;
+    stories_[run.id].budget = *run.budget;
+    stories_[run.id].has_deadline = run.deadline || run.deadline_in;
+    if (chance(0.1) && !works_.empty()) draw_parent(run);
   }
   const std::vector<store::NewRun> asked = fresh;
   const auto accepted = ask(store_.enqueue(std::move(fresh)));
   for (std::size_t i = 0; i < asked.size(); ++i) {
     if ((*accepted)[i]) runs_.push_back(asked[i].id);
   }
+}
+
+/// Time is above a run what its parent has left of it.
+void World::draw_parent(store::NewRun& run) {
+  run.parent = some_live_run();
+  const auto parent = ask(store_.find(run.parent));
+  RunStory& story = stories_[run.id];
+  if (stories_[run.parent].has_deadline) {
+    story.has_deadline = true;  // then when its parent's budget ends is not known
+  } else if (const auto end = (*parent)->expires_at) {
+    story.left_above = *end - clocks_.wall();
+  }
+}
+
+/// Of no session, and at once.
+void World::submit_one(const SimAgent& kind) {
+  store::NewRun run;
+  run.id = domain::new_run_id(ambient_);
+  run.agent = kind.name;
+  run.on_crash = sabotage_ == Sabotage::forgets_doubt ? OnCrash::rerun : kind.on_crash;
+  run.input = "{}";
+  stories_[run.id].agent = run.agent;
+  runs_.push_back(run.id);
+  std::vector<store::NewRun> fresh;
+  fresh.push_back(std::move(run));
+  (void)ask(store_.enqueue(std::move(fresh)));
 }
 
 void World::crash(Process& process) {
@@ -268,19 +331,42 @@ void World::crash(Process& process) {
 
 void World::freeze(Process& process) {
   process.line.frozen = true;
+  process.troubled_at = sim_.now();
   scope_->spawn(end_orphans(process, kWardenLease, ++process.frozen_times));
   auto thaw = [](Process& frozen, Duration after) -> Task<> {
     co_await sleep_for(after);
     frozen.line.frozen = false;
+    frozen.troubled_at = frozen.world.sim().now();
     frozen.line.changed.ring();
   };
   scope_->spawn(thaw(process, up_to(40s)));
 }
 
+/// Out of descriptors for a while.
+void World::starve(Process& process) {
+  process.line.starved = true;
+  process.troubled_at = sim_.now();
+  auto feed = [](Process& starved, Duration after) -> Task<> {
+    co_await sleep_for(after);
+    starved.line.starved = false;
+    starved.troubled_at = starved.world.sim().now();
+  };
+  scope_->spawn(feed(process, up_to(60s)));
+}
+
+/// The wall clock is set, or the machine sleeps.
+void World::turn_clocks() {
+  const Duration by = chance(0.5) ? Duration(24h) : 1min + up_to(1h);
+  if (chance(0.3)) return clocks_.sleep(by);
+  clocks_.jump(chance(0.5) ? by : -by);
+}
+
 void World::act() {
   Process* const process = some_process();
+  if (chance(0.08)) return turn_clocks();
   const auto drawn = random_() % 100;
   if (process == nullptr) return start_process();
+  if (chance(0.06)) return starve(*process);
   if (drawn < 40) return submit();
   if (drawn < 48 && !runs_.empty()) {
     const std::string run = runs_[random_() % runs_.size()];
@@ -295,6 +381,7 @@ void World::act() {
     auto heal = [](Process& cut, Duration after) -> Task<> {
       co_await sleep_for(after);
       cut.line.cut = false;
+      cut.troubled_at = cut.world.sim().now();
     };
     scope_->spawn(heal(*process, up_to(50s)));
     return;
@@ -306,14 +393,11 @@ void World::act() {
   }
   if (drawn < 80) return (void)process->engine->resize(random_() % 8);
   if (drawn < 86) {
-    Weather& weather = process->line.weather;
-    weather.refused = chance(0.5) ? 0.2 : 0;
-    weather.unanswered = chance(0.5) ? 0.2 : 0;
-    weather.slow = chance(0.5) ? 0.2 : 0;
-    return;
+    process->troubled_at = sim_.now();
+    return draw_weather(process->line.weather);
   }
   if (drawn < 92) return settle_doubts(0.5);
-  if (drawn < 96) return (void)ask(store_.pause("account:0", ambient_.wall_now() + 20s));
+  if (drawn < 96) return (void)ask(store_.pause("account:0", 20s));
   (void)ask(store_.resume("account:" + std::to_string(random_() % 2)));
 }
 
@@ -359,11 +443,13 @@ std::vector<std::string> World::live() {
   for (const SimAgent& agent : agents_) {
     if (agent.cluster_cap) (void)ask(store_.resize(domain::agent_limit(agent.name), *agent.cluster_cap));
   }
+  (void)ask(store_.resize(std::string(kShared), shared_cap_));
   for (int i = 0; i < kActs && faults_.empty(); ++i) {
     act();
     sim_.advance(up_to(5s));
     check_ends();
   }
+  if (faults_.empty()) crowd();
   if (faults_.empty()) finish();
   return faults_;
 }
@@ -375,7 +461,7 @@ std::vector<std::string> World::events_of(const std::string& text) {
     lines.push_back(id + " of " + stories_[id].agent + " on_crash " +
                     std::string(domain::to_string(agent(stories_[id].agent).on_crash)));
     for (const store::Event& event : *ask(store_.events(id, 0, 1000))) {
-      const auto at = (event.at - WallTime(1'700'000'000'000ms)).count();
+      const auto at = std::chrono::duration_cast<std::chrono::milliseconds>(clocks_.elapsed_at(event.at)).count();
       lines.push_back("  " + std::to_string(at) + " ms  " + event.cause + "  fence " + std::to_string(event.fence) +
                       (event.state ? "  " + std::string(to_string(*event.state)) : "") + "  " + event.error +
                       event.data);
@@ -384,16 +470,52 @@ std::vector<std::string> World::events_of(const std::string& text) {
   return lines;
 }
 
-/// Now everything goes well, and everything must come to its end.
-void World::finish() {
-  calm_ = true;
+/// From here on everything goes well.
+void World::calm_down() {
+  if (std::exchange(calm_, true)) return;
   for (const auto& process : processes_) {
     process->line.weather = {};
-    process->line.cut = process->line.frozen = false;
+    process->troubled_at = sim_.now();
+    process->line.cut = process->line.frozen = process->line.starved = false;
     process->line.changed.ring();
     if (process->engine) (void)process->engine->resize(4);
   }
   start_process();
+}
+
+/// A crowd of light runs on the shared limit that never thins: heavy ones must get their turn all the same.
+void World::crowd() {
+  std::vector<const SimAgent*> heavy, light;
+  for (const SimAgent& agent : agents_) {
+    if (agent.weight) (*agent.weight > 1 ? heavy : light).push_back(&agent);
+  }
+  if (heavy.empty() || light.empty()) return;
+  calm_down();
+  const TimePoint began = sim_.now();
+  for (const SimAgent* const agent : heavy) submit_one(*agent);
+  const auto waits = [&](const SimAgent* agent) { return last_begun_[agent->name] < began; };
+  for (int second = 0; sim_.now() - began < kHeavyWaitMax && std::ranges::any_of(heavy, waits); ++second) {
+    for (const SimAgent* const agent : light) {
+      store::Filter filter;
+      filter.agent = agent->name;
+      filter.states = {RunState::queued};
+      filter.most = shared_cap_;
+      for (std::size_t queued = ask(store_.list(filter))->size(); queued < shared_cap_; ++queued) submit_one(*agent);
+    }
+    sim_.advance(1s);
+    if (second % 10 != 0) continue;
+    check_ends();
+    settle_doubts(1);
+    for (const char* const account : {"account:0", "account:1"}) (void)ask(store_.resume(account));
+  }
+  for (const SimAgent* const agent : heavy) {
+    if (waits(agent)) find_fault(agent->name + " starves: a crowd of light runs is served before it, again and again");
+  }
+}
+
+/// Now everything must come to its end.
+void World::finish() {
+  calm_down();
   std::vector<store::Run> open;
   for (int round = 0; round < kCalmRounds && faults_.empty(); ++round) {
     sim_.advance(10s);
@@ -414,6 +536,16 @@ void World::finish() {
   check_end();
 }
 
+void World::check_budgets() {
+  for (const std::string& id : runs_) {
+    const RunStory& story = stories_[id];
+    if (story.budget == Duration::zero()) continue;  // it has none
+    const BudgetFacts facts{id, agent(story.agent).account, story.budget, story.has_deadline, story.left_above};
+    const std::string wrong = audit_budget(facts, *ask(store_.events(id, 0, 10'000)), store_, clocks_);
+    if (!wrong.empty()) find_fault(wrong);
+  }
+}
+
 void World::check_end() {
   for (const auto& process : processes_) {
     if (process->engine) process->engine->drain();
@@ -428,8 +560,14 @@ void World::check_end() {
   }
   for (const std::string& id : runs_) {
     const auto run = ask(store_.find(id));
-    if (!*run) find_fault(id + " is lost");
+    if (!*run) {
+      find_fault(id + " is lost");
+    } else if ((*run)->state == RunState::failed && (*run)->error.contains(kStarvedText)) {
+      find_fault(id + " failed because a process was out of descriptors");
+    }
   }
+  families_.check_end();
+  check_budgets();
   const auto audit = ask(store::audit(store_));
   for (const std::string& finding : audit->findings) find_fault(finding);
 }

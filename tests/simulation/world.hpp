@@ -3,10 +3,11 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "families.hpp"
 #include "shaky_store.hpp"
 #include "stint/semaphore.hpp"
 #include "stint/testing.hpp"
-#include "store/memory_store.hpp"
+#include "time_audit.hpp"
 
 #include <array>
 #include <deque>
@@ -21,21 +22,32 @@ namespace stint::simulation {
 /// What is changed on purpose, so that a known defect must be found.
 enum class Sabotage : std::uint8_t {
   none,
-  late_fence,      ///< a process believes in its lease for longer than the store does
-  early_release,   ///< permits are given back while the work still ends
-  forgets_doubt,   ///< what may not be repeated is taken for repeatable
-  forgets_resume,  ///< conversations are not taken up again
-  loses_claims,    ///< an answer that did not come is taken for a no
+  late_fence,       ///< a process believes in its lease for longer than the store does
+  early_release,    ///< permits are given back while the work still ends
+  forgets_doubt,    ///< what may not be repeated is taken for repeatable
+  forgets_resume,   ///< conversations are not taken up again
+  loses_claims,     ///< an answer that did not come is taken for a no
+  forgets_turns,    ///< a heavy request that does not fit asks for nothing
+  forgets_orphans,  ///< what is owned and not carried is not looked for
+  forgets_family,   ///< a worker does not know on whose budgets its runs draw
+  trusts_wall,      ///< the store goes by the wall clock
+  blames_run,       ///< want of descriptors is taken for a failure of the run
 };
-inline constexpr std::array kSabotages = {Sabotage::late_fence, Sabotage::early_release, Sabotage::forgets_doubt,
-                                          Sabotage::forgets_resume, Sabotage::loses_claims};
+inline constexpr std::array kSabotages = {Sabotage::late_fence,      Sabotage::early_release,  Sabotage::forgets_doubt,
+                                          Sabotage::forgets_resume,  Sabotage::loses_claims,   Sabotage::forgets_turns,
+                                          Sabotage::forgets_orphans, Sabotage::forgets_family, Sabotage::trusts_wall,
+                                          Sabotage::blames_run};
 [[nodiscard]] std::string_view to_string(Sabotage sabotage) noexcept;
+
+/// Why a starved process can't begin an attempt.
+inline constexpr std::string_view kStarvedText = "too many open files";
 
 struct SimAgent {
   std::string name;
   domain::OnCrash on_crash = domain::OnCrash::doubt;
   std::optional<std::uint32_t> host_cap;     ///< permits on each host
   std::optional<std::uint32_t> cluster_cap;  ///< counted by the store
+  std::optional<std::uint32_t> weight;       ///< of each run, in units of the limit that agents share
   std::string account;
 };
 
@@ -48,6 +60,7 @@ struct LiveWork {
   bool told_to_end = false;
   bool by_lease = false;           ///< ended by its warden
   std::shared_ptr<Permit> permit;  ///< shared with the process that took it: the slot lives as long as either
+  std::map<std::string, TimePoint> late_since;  ///< its first use after the budget of a run was used up, by that run
   Bell end;
 };
 
@@ -57,6 +70,9 @@ struct RunStory {
   std::int64_t fence = 0;
   bool unclean = false;  ///< the last attempt had effects, and how it ended is not known to be harmless
   bool person_says_again = false;
+  Duration budget{};
+  bool has_deadline = false;
+  std::optional<Duration> left_above;  ///< of its parent's budget, when it was accepted
 };
 
 struct Process;
@@ -73,13 +89,15 @@ class World {
 
   // For the parts of processes.
   Simulator& sim() { return sim_; }
+  const domain::Ambient& ambient() const { return ambient_; }
   std::mt19937_64& random() { return random_; }
   store::MemoryStore& store() { return store_; }
-  const domain::Ambient& ambient() const { return ambient_; }
+  const SimClocks& clocks() const { return clocks_; }
   const std::vector<SimAgent>& agents() const { return agents_; }
   const SimAgent& agent(std::string_view name) const;
   Semaphore& host_limit(std::size_t host, const std::string& agent);
   Sabotage sabotage() const { return sabotage_; }
+  Families& families() { return families_; }
   [[nodiscard]] bool chance(double share) { return std::uniform_real_distribution<>(0, 1)(random_) < share; }
   [[nodiscard]] Duration up_to(Duration most) {
     return Duration(std::uniform_int_distribution<Duration::rep>(0, most.count())(random_));
@@ -89,34 +107,59 @@ class World {
   void end_work(const std::shared_ptr<LiveWork>& work);
   RunStory& story(const std::string& run) { return stories_[run]; }
   void draw_outcome(Outcome& outcome, bool talks);
+  /// `usual`, or a text that the store refuses for good.
+  std::string some_text(std::string usual);
   void hear_report(const std::string& run, const domain::WorkReport& report);
   engine::Book book() const;
   void find_fault(std::string what);
+  /// Runs a task to its end. Not from within a task.
+  template <class T>
+  Result<T> ask(Task<Result<T>> task) {
+    std::optional<Result<T>> answer;
+    auto body = [&]() -> Task<> { answer.emplace(co_await std::move(task)); };
+    scope_->spawn(body());
+    if (!sim_.run_until([&] { return answer.has_value(); })) std::abort();
+    return std::move(*answer);
+  }
+  /// One that was accepted.
+  void add_run(const std::string& id, const std::string& agent, const std::string& session);
+  /// The id of a run that works now; empty: none does.
+  [[nodiscard]] std::string some_live_run();
   [[nodiscard]] bool faulty() const { return !faults_.empty(); }
 
  private:
   void make_agents();
   std::size_t count(const std::string& agent, std::optional<std::size_t> host) const;
+  [[nodiscard]] std::uint32_t units() const;
   void start_process();
   void act();
   void submit();
+  void submit_one(const SimAgent& kind);
+  void draw_parent(store::NewRun& run);
+  void draw_weather(Weather& weather);
   void crash(Process& process);
   void freeze(Process& process);
+  void starve(Process& process);
+  void turn_clocks();
+  void check_budgets();
   void settle_doubts(double share);
   void check_ends();
+  void calm_down();
+  void crowd();
   void finish();
   void check_end();
   Task<> end_orphans(Process& process, Duration after, std::uint64_t frozen_times);
-  template <class T>
-  Result<T> ask(Task<Result<T>> task);
   Process* some_process();
 
   const Sabotage sabotage_;
   std::mt19937_64 random_;
   Simulator sim_;
+  SimClocks clocks_{sim_};
   domain::Ambient ambient_;
-  store::MemoryStore store_;
+  WatchedStore store_;
   std::vector<SimAgent> agents_;
+  std::uint32_t shared_cap_ = 2;
+  std::map<std::string, TimePoint> last_begun_;  // by agent
   std::map<std::pair<std::size_t, std::string>, std::unique_ptr<Semaphore>> host_limits_;
   std::vector<std::shared_ptr<LiveWork>> works_;
   std::map<std::string, RunStory> stories_;
@@ -124,6 +167,7 @@ class World {
   std::deque<std::unique_ptr<Process>> processes_;
   std::unique_ptr<RootScope> scope_;  // of what happens by itself
   std::vector<std::string> faults_;
+  Families families_{*this};
   bool calm_ = false;  // nothing goes wrong any more, so that everything can end
 };
 

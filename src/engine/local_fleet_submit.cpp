@@ -1,0 +1,352 @@
+// Those members of LocalFleet that take submissions.
+#include "agent/agent_file.hpp"
+#include "agent/arguments.hpp"
+#include "agent/template.hpp"
+#include "agent/text.hpp"
+#include "domain/bounds.hpp"
+#include "domain/run_id.hpp"
+#include "domain/trace.hpp"
+#include "engine/asked.hpp"
+#include "engine/local_fleet.hpp"
+#include "engine/submission_text.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace stint::engine {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::RunState;
+
+constexpr Duration kComeAgain = 2s;
+constexpr std::size_t kPromptTitleMax = 80;  // bytes, of one that is made from a prompt
+
+Error key_is_used(const std::string& key, const std::string& run) {
+  return {Errc::conflict, "idempotency key '" + key + "' was already used by run '" + run +
+                              "' with a different request. Use another key"};
+}
+
+/// What does not fit is cut off between two characters.
+std::string cut_to(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return std::string(text);
+  constexpr std::string_view kMore = "…";
+  std::size_t end = bytes_max - kMore.size();
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return std::string(text.substr(0, end)).append(kMore);
+}
+
+/// Of a prompt, as a title.
+std::string first_line(std::string_view text) { return cut_to(text.substr(0, text.find('\n')), kPromptTitleMax); }
+
+/// Whether the driver that a wish names can carry that agent.
+Result<> check_driver(const std::string& driver, const domain::Agent& agent) {
+  using domain::DriverKind;
+  constexpr std::array kKnown = {DriverKind::claude, DriverKind::codex, DriverKind::gemini, DriverKind::command};
+  const auto known = std::ranges::find(kKnown, driver, [](DriverKind kind) { return domain::to_string(kind); });
+  if (known == kKnown.end()) {
+    return fail(Errc::invalid, "there is no driver '" + driver + "': 'driver' is claude, codex, gemini or command");
+  }
+  if (*known == DriverKind::command && agent.command.empty()) {
+    return fail(Errc::invalid, "'driver' is command, but the file of '" + agent.name + "' has no command");
+  }
+  return {};
+}
+
+/// What the kernel takes for one word of a command line (MAX_ARG_STRLEN), without the byte that ends it.
+constexpr std::size_t kWordMax = 131'071;
+
+/// A command that can't be started is better refused than accepted and failed.
+Result<> check_command(const std::vector<std::string>& command, const domain::ArgumentValues& args) {
+  const auto longest = std::ranges::max_element(command, {}, &std::string::size);
+  if (longest == command.end() || longest->size() <= kWordMax) return {};
+  std::string name;
+  std::size_t size = 0;
+  for (const auto& [each, values] : args) {
+    std::size_t bytes = 0;
+    for (const std::string& value : values) bytes += value.size();
+    if (bytes <= size) continue;
+    name = each;
+    size = bytes;
+  }
+  return fail(Errc::invalid, "the argument '" + name + "' makes a word of " + std::to_string(longest->size()) +
+                                 " bytes in the command, which can have " + std::to_string(kWordMax) +
+                                 ". Give it the name of a file");
+}
+
+/// Fails if a template can't be filled, or not so that it can be started.
+Result<std::string> title_of(const domain::Agent& agent, const std::string& prompt,
+                             const domain::ArgumentValues& args) {
+  if (prompt.empty()) {
+    STINT_TRY(const agent::RenderedAgent rendered, agent::render(agent, args));
+    STINT_CHECK(check_command(rendered.command, args));
+    return rendered.title.empty() ? agent.name : cut_to(rendered.title, domain::kTitleBytesMax);
+  }
+  domain::Agent filled = agent;
+  filled.prompt.text = agent::Template::escape(prompt);
+  STINT_TRY(const agent::RenderedAgent rendered, agent::render(filled, args));
+  STINT_CHECK(check_command(rendered.command, args));
+  return rendered.title.empty() ? first_line(prompt) : cut_to(rendered.title, domain::kTitleBytesMax);
+}
+
+}  // namespace
+
+Result<> LocalFleet::may_submit() const {
+  if (parts_.engine == nullptr || !parts_.engine->is_draining()) return {};
+  return fail(Error(Errc::closed, Retry::safe, "this daemon is draining and takes no new runs").after(kComeAgain));
+}
+
+/// Takes out of the wish what it is made of.
+Result<store::NewRun> LocalFleet::prepare(Submission&& wish, BudgetsAbove above) const {
+  const Book& book = parts_.book();
+  domain::RunInput input;
+  if (!wish.key.empty()) input.asked = asked(wish);
+  std::string name = wish.agent.empty() ? std::string(kPromptAgent) : std::move(wish.agent);
+  const auto found = book.find(name);
+  if (found == book.end() || found->second.gone) {
+    return fail(Errc::invalid, "there is no agent '" + name + "'. `stint agents` lists them");
+  }
+  const AgentSpec& spec = found->second;
+  if (spec.refused) return fail(*spec.refused);
+  if (!wish.driver.empty()) STINT_CHECK(check_driver(wish.driver, spec.agent));
+  if (const auto driver = spec.refused_drivers.find(wish.driver); driver != spec.refused_drivers.end()) {
+    return fail(driver->second);
+  }
+  if (wish.words.empty()) {
+    STINT_TRY(input.args, agent::check_arguments(spec.agent, std::move(wish.args)));
+  } else {
+    STINT_TRY(input.args, agent::bind_arguments(spec.agent, wish.words));
+  }
+  STINT_TRY(input.title, title_of(spec.agent, wish.prompt, input.args));
+  input.prompt = std::move(wish.prompt);
+  input.driver = std::move(wish.driver);
+  input.model = std::move(wish.model);
+  input.program = std::move(wish.program);
+  input.directory = std::move(wish.directory);
+  input.budget = wish.budget;
+  input.priority = wish.priority;
+  store::NewRun run;
+  for (const auto& each : above) run.draws_on.push_back(each.run);
+  input.budgets_above = std::move(above);
+  input.retry_of = std::move(wish.retry_of);
+  input.trace = wish.trace.empty() ? domain::new_trace_id(parts_.ambient) : std::move(wish.trace);
+  run.id = wish.id.empty() ? domain::new_run_id(parts_.ambient) : std::move(wish.id);
+  run.agent = std::move(name);
+  run.session = std::move(wish.session);
+  run.parent = std::move(wish.parent);
+  run.key = std::move(wish.key);
+  run.priority = wish.priority.value_or(spec.agent.priority);
+  run.delay = wish.delay;
+  run.deadline = wish.deadline_at;
+  run.deadline_in = wish.deadline;
+  run.budget = wish.budget.time ? wish.budget.time : spec.budget.time;
+  if (run.budget && *run.budget <= Duration::zero()) {
+    return fail(Errc::invalid, "with a budget of no time nothing could begin");
+  }
+  run.on_crash = spec.on_crash;
+  if (wish.kept && parts_.engine != nullptr) run.kept_for = parts_.engine->owner();
+  run.input = parts_.scribe.write(input);
+  return run;
+}
+
+/// What a run asks of others it pays from its own budget: they get no more than is left of it.
+Task<Result<LocalFleet::BudgetsAbove>> LocalFleet::bound_by_parent(Submission& wish) {
+  STINT_CO_TRY(const RunView parent, co_await must_find(wish.parent));
+  if (wish.trace.empty()) wish.trace = parent.input.trace;
+  BudgetsAbove above = budgets_of(parent);
+  STINT_CO_CHECK(co_await bound_by(wish, above));
+  co_return above;
+}
+
+/// On which what the run asks for draws.
+LocalFleet::BudgetsAbove LocalFleet::budgets_of(const RunView& parent) const {
+  BudgetsAbove above = parent.input.budgets_above;
+  const auto spec = parts_.book().find(parent.run.agent);
+  domain::BudgetSpec own = parent.input.budget;
+  if (spec != parts_.book().end()) own = own.or_else(spec->second.budget);
+  if (own.tokens || own.money_micros) {
+    above.push_back({parent.run.id, {.tokens = own.tokens, .money_micros = own.money_micros}});
+  }
+  return above;
+}
+
+Task<Result<>> LocalFleet::bound_by(Submission& wish, const BudgetsAbove& above) {
+  std::vector<std::string> heads;
+  for (const auto& each : above) heads.push_back(each.run);
+  std::vector<store::FamilyUse> sums;
+  if (!heads.empty()) {
+    STINT_CO_TRY(sums, co_await parts_.store.used(std::move(heads)));
+  }
+  for (std::size_t i = 0; i < above.size(); ++i) {
+    const domain::BudgetSpec& budget = above[i].budget;
+    if (budget.tokens) {
+      const std::int64_t left = *budget.tokens - sums[i].used.tokens;
+      wish.budget.tokens = std::min(wish.budget.tokens.value_or(left), left);
+    }
+    if (budget.money_micros) {
+      const std::int64_t left = *budget.money_micros - sums[i].used.money_micros;
+      wish.budget.money_micros = std::min(wish.budget.money_micros.value_or(left), left);
+    }
+  }
+  const bool spent = wish.budget.tokens.value_or(1) <= 0 || wish.budget.money_micros.value_or(1) <= 0;
+  if (spent) co_return fail(Errc::exhausted, "the budget of the run that asks for it is used up");
+  co_return Result<>();
+}
+
+/// An engine has told the store of its agents. Without one, those that the store knows stay as they are: somebody else
+/// may carry their runs, by his own files.
+Task<Result<>> LocalFleet::define_missing(const std::vector<store::NewRun>& runs) {
+  STINT_CO_TRY(const std::vector<store::AgentEntry> known, co_await parts_.store.agents());
+  std::vector<store::AgentEntry> missing;
+  for (const store::NewRun& run : runs) {
+    const bool there = std::ranges::find(known, run.agent, &store::AgentEntry::name) != known.end() ||
+                       std::ranges::find(missing, run.agent, &store::AgentEntry::name) != missing.end();
+    if (!there) missing.push_back(parts_.book().find(run.agent)->second.entry);
+  }
+  if (missing.empty()) co_return Result<>();
+  co_return co_await parts_.store.define(std::move(missing));
+}
+
+Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Submission> wishes) {
+  STINT_CO_CHECK(may_submit());
+  std::vector<Result<Submitted>> answers;
+  std::vector<store::NewRun> runs;
+  std::vector<std::size_t> places;
+  std::vector<std::shared_ptr<events::Changes::Ending>> endings;
+  answers.reserve(wishes.size());
+  runs.reserve(wishes.size());
+  for (Submission& wish : wishes) {
+    if (Result<> checked = check_text(wish); !checked) {
+      answers.push_back(fail(std::move(checked).error()));
+      continue;
+    }
+    Result<BudgetsAbove> above = wish.budgets_above;
+    if (!wish.parent.empty()) above = co_await bound_by_parent(wish);
+    const bool has_key = !wish.key.empty();  // then it may have to be compared with what the key meant before
+    Result<store::NewRun> run = !above    ? Result<store::NewRun>(fail(std::move(above).error()))
+                                : has_key ? prepare(Submission(wish), std::move(*above))
+                                          : prepare(std::move(wish), std::move(*above));
+    // What the run of a known key was made from may have changed, or be gone. Else the store finds it by its agent and
+    // key.
+    if (has_key && (!run || wish.agent_by_default)) {
+      Result<std::optional<std::string>> known = co_await find_by_key(wish);
+      if (!known || *known) {
+        answers.push_back(known ? Result<Submitted>(Submitted{.id = std::move(**known), .created = false})
+                                : fail(std::move(known).error()));
+        continue;
+      }
+    }
+    if (run) {
+      places.push_back(answers.size());
+      const bool told_here = wish.awaited && parts_.engine != nullptr;  // from now on: it may end before we know its id
+      endings.push_back(told_here ? std::make_shared<events::Changes::Ending>(parts_.engine->changes(), run->id)
+                                  : nullptr);
+      runs.push_back(std::move(*run));
+      answers.emplace_back();
+    } else {
+      answers.push_back(fail(std::move(run).error()));
+    }
+  }
+  if (runs.empty()) co_return answers;
+  if (parts_.engine == nullptr) STINT_CO_CHECK(co_await define_missing(runs));
+  auto accepted = co_await parts_.store.enqueue(runs);
+  // Ids were made here, so that what was not answered can be asked again.
+  if (!accepted && accepted.error().retry() == Retry::unknown)
+    accepted = co_await parts_.store.enqueue(std::move(runs));
+  if (parts_.engine != nullptr) parts_.engine->store_health().heard(pool::StoreHealth::Call::write, accepted);
+  if (!accepted) co_return fail(std::move(accepted).error());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    Result<store::Accepted>& each = (*accepted)[i];
+    if (each && !each->created && !wishes[places[i]].key.empty()) {  // a twin came between
+      Result<> same;
+      Result<RunView> twin = co_await must_find(each->id);
+      if (!twin) {
+        same = fail(std::move(twin).error());
+      } else if (!is_same(*twin, wishes[places[i]])) {
+        same = fail(key_is_used(wishes[places[i]].key, each->id));
+      }
+      if (!same) each = fail(same.error());
+    }
+    if (each) {
+      tell(each->id, events::Changes::Kind::on_its_way);
+      answers[places[i]] =
+          Submitted{std::move(each->id), each->created, each->created ? std::move(endings[i]) : nullptr};
+    } else if (each.error() == Errc::full) {
+      answers[places[i]] = fail(std::move(each).error().after(kComeAgain));
+    } else {
+      answers[places[i]] = fail(std::move(each).error());
+    }
+  }
+  co_return answers;
+}
+
+/// The run that the wish's key stands for, if there is one. A key stands for one wish: with another one it is refused.
+/// Neither the agent's file nor its arguments have to be what they were.
+Task<Result<std::optional<std::string>>> LocalFleet::find_by_key(const Submission& wish) {
+  const std::string agent = wish.agent_by_default ? std::string()
+                            : wish.agent.empty()  ? std::string(kPromptAgent)
+                                                  : wish.agent;
+  STINT_CO_TRY(std::vector<store::Run> runs, co_await parts_.store.with_key(agent, wish.key));
+  std::string other;  // the run of a different wish
+  for (store::Run& run : runs) {
+    const RunView known = view(std::move(run));
+    if (is_same(known, wish)) co_return known.run.id;
+    // A wish that names the agent may have the same key as one for the agent by default.
+    if (known.run.agent == wish.agent || !wish.agent_by_default) other = known.run.id;
+  }
+  if (!other.empty()) co_return fail(key_is_used(wish.key, other));
+  co_return std::nullopt;
+}
+
+/// The same was asked for, or what it comes to now is the same: values may be named in one wish and in order in
+/// another.
+bool LocalFleet::is_same(const RunView& known, const Submission& wish) const {
+  if (!known.input.asked.empty() && known.input.asked == asked(wish)) return true;
+  if (known.run.agent != (wish.agent.empty() ? kPromptAgent : std::string_view(wish.agent))) return false;
+  const Result<store::NewRun> run = prepare(Submission(wish), {});
+  if (!run) return false;
+  const Result<domain::RunInput> input = parts_.scribe.read_input(run->input);
+  return input && input->args == known.input.args && input->prompt == known.input.prompt &&
+         input->driver == known.input.driver && input->model == known.input.model && run->session == known.run.session;
+}
+
+/// What a child repeats is paid from the same budgets: it is a child again while its parent runs, and else gets no more
+/// than its parents left.
+Task<Result<>> LocalFleet::place_below(const RunView& before, Submission& wish) {
+  if (!before.run.parent.empty()) {
+    STINT_CO_TRY(const auto parent, co_await find(before.run.parent));
+    if (parent && parent->run.state == RunState::running) wish.parent = parent->run.id;
+  }
+  if (!wish.parent.empty() || before.input.budgets_above.empty()) co_return Result<>();
+  wish.budgets_above = before.input.budgets_above;
+  co_return co_await bound_by(wish, wish.budgets_above);
+}
+
+Task<Result<Submitted>> LocalFleet::retry(std::string id) {
+  STINT_CO_TRY(const RunView before, co_await must_find(std::move(id)));
+  if (!domain::is_finished(before.run.state)) {
+    co_return fail(Errc::conflict,
+                   "'" + before.run.id + "' is " + std::string(to_string(before.run.state)) +
+                       ": only what has ended can be run again" +
+                       (before.run.state == RunState::in_doubt ? "; `stint resolve` settles a doubt" : ""));
+  }
+  Submission wish;
+  wish.agent = before.run.agent == kPromptAgent ? std::string() : before.run.agent;
+  wish.args = before.input.args;
+  wish.prompt = before.input.prompt;
+  wish.session = before.run.session;
+  wish.budget = before.input.budget;
+  wish.priority = before.input.priority;
+  wish.driver = before.input.driver;
+  wish.model = before.input.model;
+  wish.program = before.input.program;
+  wish.directory = before.input.directory;
+  wish.retry_of = before.run.id;
+  STINT_CO_CHECK(co_await place_below(before, wish));
+  std::vector<Submission> wishes;
+  wishes.push_back(std::move(wish));
+  STINT_CO_TRY(auto answers, co_await submit(std::move(wishes)));
+  co_return std::move(answers.front());
+}
+
+}  // namespace stint::engine

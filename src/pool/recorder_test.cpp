@@ -1,0 +1,106 @@
+#include "pool/recorder.hpp"
+
+#include "stint/scope.hpp"
+#include "stint/testing.hpp"
+#include "store/memory_store.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stint::pool {
+namespace {
+
+using namespace std::chrono_literals;
+
+class PlainScribe final : public Scribe {
+ public:
+  [[nodiscard]] std::string write(const domain::RunInput&) const override { return ""; }
+  [[nodiscard]] Result<domain::RunInput> read_input(std::string_view) const override { return domain::RunInput(); }
+  [[nodiscard]] std::string write(const domain::RunMemo&) const override { return ""; }
+  [[nodiscard]] Result<domain::RunMemo> read_memo(std::string_view) const override { return domain::RunMemo(); }
+  [[nodiscard]] std::string write_note(std::string_view text) const override { return std::string(text); }
+  [[nodiscard]] std::string read_note(std::string_view data) const override { return std::string(data); }
+};
+
+/// Takes a second for each note.
+class SlowStore final : public store::MemoryStore {
+ public:
+  explicit SlowStore(const domain::Ambient& ambient) : MemoryStore(ambient) {}
+  Task<Result<bool>> note(store::WorkerNumber, store::RunNumber, std::int64_t, std::string, std::string data) override {
+    co_await sleep_for(1s);
+    notes.push_back(std::move(data));
+    co_return true;
+  }
+  std::vector<std::string> notes;
+};
+
+class RecorderTest : public testing::Test {
+ protected:
+  ~RecorderTest() override {
+    scope_.cancel();
+    sim_.settle();
+  }
+  void hear(domain::WorkNews::Kind kind, std::string text) {
+    domain::WorkNews news;
+    news.kind = kind;
+    news.text = std::move(text);
+    recorder_.hear(news);
+  }
+  /// How long the end of a run waits for what it said.
+  Duration flush() {
+    const TimePoint begin = sim_.now();
+    bool done = false;
+    scope_.spawn([](Recorder& recorder, bool& ended) -> Task<> {
+      co_await recorder.flush();
+      ended = true;
+    }(recorder_, done));
+    while (!done) sim_.advance(100ms);
+    return sim_.now() - begin;
+  }
+
+  domain::Ambient ambient_{[] { return WallTime(); }, [] { return std::uint64_t{1}; }};
+  Simulator sim_;
+  SlowStore store_{ambient_};
+  domain::NoLog no_log_;
+  StoreHealth health_{sim_, no_log_};
+  PlainScribe scribe_;
+  events::Changes changes_;
+  Recorder recorder_{store_, health_, scribe_, changes_, 1, store::Claim{}, [] { return false; }};
+  RootScope scope_{sim_};
+};
+
+TEST_F(RecorderTest, of_conversations_that_wait_for_the_store_only_the_newest_is_written) {
+  for (int i = 0; i < 150; ++i) hear(domain::WorkNews::Kind::conversation, "c" + std::to_string(i));
+  EXPECT_LT(flush(), 5s) << "a cancel does not wait for all of them";
+  EXPECT_EQ(store_.notes, std::vector<std::string>{"c149"});
+  EXPECT_EQ(recorder_.conversation(), "c149");
+}
+
+TEST_F(RecorderTest, conversations_have_a_bound_and_so_have_their_names) {
+  scope_.spawn(recorder_.run());
+  for (int i = 0; i < 1000; ++i) {
+    hear(domain::WorkNews::Kind::conversation, "c" + std::to_string(i));
+    sim_.advance(2s);
+  }
+  EXPECT_EQ(store_.notes.size(), Recorder::kConversationsMax);
+  EXPECT_EQ(recorder_.notes_left_out(), 1000 - Recorder::kConversationsMax);
+  EXPECT_EQ(recorder_.conversation(), store_.notes.back()) << "what is told at the end is what the store knows";
+}
+
+TEST_F(RecorderTest, a_name_that_is_too_long_is_no_conversation) {
+  hear(domain::WorkNews::Kind::conversation, "c");
+  hear(domain::WorkNews::Kind::conversation, std::string(4 << 20, 'x'));
+  flush();
+  EXPECT_EQ(store_.notes, std::vector<std::string>{"c"});
+  EXPECT_EQ(recorder_.notes_left_out(), 1U);
+}
+
+TEST_F(RecorderTest, the_order_of_other_notes_stays) {
+  hear(domain::WorkNews::Kind::conversation, "c1");
+  for (int i = 0; i < 3; ++i) hear(domain::WorkNews::Kind::tool, "t" + std::to_string(i));
+  hear(domain::WorkNews::Kind::conversation, "c2");
+  flush();
+  EXPECT_EQ(store_.notes, (std::vector<std::string>{"t0", "t1", "t2", "c2"}));
+}
+
+}  // namespace
+}  // namespace stint::pool

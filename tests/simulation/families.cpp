@@ -1,0 +1,213 @@
+#include "families.hpp"
+
+#include "actors.hpp"
+#include "domain/run_id.hpp"
+#include "engine/local_fleet.hpp"
+#include "world.hpp"
+
+namespace stint::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::RunState;
+
+constexpr std::size_t kSessions = 6, kKeys = 3;
+constexpr Duration kCalm = 5s;  // what was asked before a trouble may still be on its way
+
+}  // namespace
+
+Families::Families(World& world) : world_(world) {}
+Families::~Families() = default;
+
+// ---- what the scribe keeps -----------------------------------------------------------------------------------------
+
+std::string Families::keep(const domain::RunInput& input) {
+  inputs_.push_back(input);
+  return "#" + std::to_string(inputs_.size());
+}
+
+domain::RunInput Families::kept(std::string_view text) const {
+  if (!text.starts_with('#')) return {};
+  domain::RunInput input = inputs_.at(std::stoul(std::string(text.substr(1))) - 1);
+  if (world_.sabotage() == Sabotage::forgets_family) input.budgets_above.clear();
+  return input;
+}
+
+// ---- what is used --------------------------------------------------------------------------------------------------
+
+bool Families::spends(const domain::WorkOrder& order) const {
+  return order.budget.tokens || !order.input.budgets_above.empty();
+}
+
+std::int64_t Families::draw_use() { return 1 + static_cast<std::int64_t>(world_.random()() % kUseMax); }
+
+std::map<std::string, std::int64_t> Families::budgets_of(const domain::WorkOrder& order) const {
+  std::map<std::string, std::int64_t> found;
+  for (std::string run = order.run; !run.empty();) {  // by what was submitted, whatever the worker knows of it
+    if (const auto budget = budgets_.find(run); budget != budgets_.end()) found[run] = budget->second.tokens;
+    const auto member = members_.find(run);
+    run = member == members_.end() ? std::string() : member->second.parent;
+  }
+  return found;
+}
+
+Task<> Families::hear_use(LiveWork& work, const Process& process, const domain::WorkOrder& order, std::int64_t tokens) {
+  const std::map<std::string, std::int64_t> above = budgets_of(order);
+  std::vector<std::string> heads;
+  for (const auto& [head, most] : above) heads.push_back(head);
+  const auto sums = co_await world_.store().used(std::move(heads));
+  const TimePoint now = world_.sim().now();
+  const Weather& weather = process.line.weather;
+  const bool troubled_now =
+      process.line.cut || process.line.starved || weather.refused > 0 || weather.unanswered > 0 || weather.slow > 0;
+  for (const store::FamilyUse& sum : *sums) {
+    Budget& budget = budgets_.at(sum.head);
+    budget.used += tokens;
+    const bool over = sum.used.tokens > budget.tokens;
+    if (over && !budget.over) {
+      budget.over = true;
+      std::erase_if(budget.active, [&](const auto& each) { return now - each.second > kBetweenReports; });
+    }
+    if (!budget.over) budget.active[order.mark()] = now;
+    const TimePoint first = over ? work.late_since.try_emplace(sum.head, now).first->second : now;
+    const bool troubled =
+        troubled_now || (process.troubled_at != TimePoint::min() && first < process.troubled_at + kCalm);
+    if (troubled) budget.unheard += tokens;
+    if (!over) continue;
+    budget.late.insert(order.mark());
+    if (!troubled && now > first + kBetweenReports) {
+      world_.find_fault(order.run + " goes on to use what is not left of the budget of " + sum.head);
+    }
+  }
+}
+
+// ---- what happens --------------------------------------------------------------------------------------------------
+
+void Families::act() {
+  if (!fleet_) {
+    scribe_ = make_scribe(world_);
+    book_ = world_.book();
+    for (auto& [name, spec] : book_) {
+      domain::ArgumentSpec& argument = spec.agent.args.emplace_back();
+      argument.name = "x";
+      argument.fallback = "0";
+    }
+    fleet_ = std::make_unique<engine::LocalFleet>(
+        engine::LocalFleet::Parts{world_.sim(), world_.store(), *scribe_, world_.ambient(),
+                                  [this]() -> const engine::Book& { return book_; }},
+        engine::LocalFleet::Options());
+  }
+  if (world_.chance(0.7)) return submit_member();
+  if (world_.chance(0.7)) return submit_keyed();
+  change_definition();
+}
+
+std::string Families::holder_above(std::string parent, const std::string& session) {
+  while (!parent.empty()) {
+    const auto run = world_.ask(world_.store().find(parent));
+    if (!run || !*run || domain::is_finished((*run)->state)) return {};
+    if ((*run)->session == session) return parent;
+    parent = (*run)->parent;
+  }
+  return {};
+}
+
+void Families::submit_member() {
+  engine::Submission wish;
+  wish.id = domain::new_run_id(world_.ambient());
+  wish.agent = world_.agents()[world_.random()() % world_.agents().size()].name;
+  wish.budget.time = kTimeBudget;
+  if (world_.chance(0.8)) wish.parent = world_.some_live_run();
+  if (world_.chance(wish.parent.empty() ? 0.8 : 0.3)) wish.budget.tokens = 20 + world_.random()() % 200;
+  if (world_.chance(0.4)) wish.session = "family" + std::to_string(world_.random()() % kSessions);
+  if (world_.chance(0.3)) {  // that of a run above it
+    for (auto above = members_.find(wish.parent); above != members_.end();
+         above = members_.find(above->second.parent)) {
+      if (!above->second.session.empty() && world_.chance(0.7)) wish.session = above->second.session;
+    }
+  }
+  if (book_.at(wish.agent).gone) return;
+  const std::string holder = wish.session.empty() ? std::string() : holder_above(wish.parent, wish.session);
+  const engine::Submission asked = wish;
+  std::vector<engine::Submission> wishes;
+  wishes.push_back(std::move(wish));
+  const auto answers = world_.ask(fleet_->submit(std::move(wishes)));
+  if (!answers || !answers->front()) return;
+  if (!holder.empty()) {
+    world_.find_fault(asked.id + " is accepted into " + asked.session + ", which " + holder + " above it holds");
+  }
+  world_.add_run(asked.id, asked.agent, asked.session);
+  members_[asked.id] = {.parent = asked.parent, .session = asked.session};
+  // As it was accepted: it may have got less than it asked for.
+  const auto run = world_.ask(world_.store().find(asked.id));
+  const std::optional<std::int64_t> tokens = kept((*run)->input).budget.tokens;
+  if (tokens) budgets_[asked.id].tokens = *tokens;
+}
+
+void Families::submit_keyed() {
+  engine::Submission wish;
+  wish.agent = world_.agents()[world_.random()() % world_.agents().size()].name;
+  wish.key = "key" + std::to_string(world_.random()() % kKeys);
+  wish.budget.time = kTimeBudget;
+  if (world_.chance(0.7)) wish.args["x"] = {std::to_string(world_.random()() % 2)};
+  const auto known = keys_.find({wish.agent, wish.key});
+  const engine::Submission asked = wish;
+  std::vector<engine::Submission> wishes;
+  wishes.push_back(std::move(wish));
+  const auto answers = world_.ask(fleet_->submit(std::move(wishes)));
+  if (!answers) return world_.find_fault("a submit fails: " + answers.error().describe());
+  const Result<engine::Submitted>& answer = answers->front();
+  if (known == keys_.end()) {
+    if (!answer) return;  // its definition may not fit now
+    keys_[{asked.agent, asked.key}] = {.id = answer->id, .args = asked.args};
+    return world_.add_run(answer->id, asked.agent, "");
+  }
+  const Keyed& first = known->second;
+  if (answer && (answer->created || answer->id != first.id)) {
+    world_.find_fault(answer->id + " was made by the key of " + first.id);
+  } else if (!answer && asked.args == first.args) {
+    world_.find_fault(first.id + " is not found by its key: " + answer.error().describe());
+  }
+}
+
+/// Of one agent: its default, the name of its argument, or its file.
+void Families::change_definition() {
+  const std::string name = world_.agents()[world_.random()() % world_.agents().size()].name;
+  engine::AgentSpec& spec = book_.at(name);
+  switch (world_.random()() % 3) {
+    case 0: spec.agent.args[0].fallback = std::to_string(world_.random()() % 3); return;
+    case 1: spec.agent.args[0].name = spec.agent.args[0].name == "x" ? "y" : "x"; return;
+    default: spec.gone = !spec.gone;
+  }
+}
+
+// ---- the end -------------------------------------------------------------------------------------------------------
+
+void Families::check_end() {
+  std::map<std::string, std::int64_t> seen;  // by head, what the store has of the runs that draw on it
+  for (const auto& [id, member] : members_) {
+    const auto run = world_.ask(world_.store().find(id));
+    if (!run || !*run) return world_.find_fault(id + " is lost");
+    for (std::string head = id; !head.empty();) {
+      if (budgets_.contains(head)) seen[head] += (*run)->tokens;
+      const auto above = members_.find(head);
+      head = above == members_.end() ? std::string() : above->second.parent;
+    }
+  }
+  for (const auto& [head, budget] : budgets_) {
+    const auto sums = world_.ask(world_.store().used({head}));
+    const std::int64_t said = sums->front().used.tokens;
+    const auto attempts = static_cast<std::int64_t>(budget.active.size() + budget.late.size());
+    if (said != seen[head]) {
+      world_.find_fault(head + ": the sum of its family is " + std::to_string(said) + ", its runs used " +
+                        std::to_string(seen[head]));
+    }
+    if (said > budget.used) world_.find_fault(head + ": more is counted than was used");
+    if (budget.over && budget.used - budget.unheard > budget.tokens + attempts * kUseBetweenReports) {
+      world_.find_fault(head + ": its family used " + std::to_string(budget.used) + " of " +
+                        std::to_string(budget.tokens));
+    }
+  }
+}
+
+}  // namespace stint::simulation

@@ -110,16 +110,15 @@ TEST(AgentFile, max_concurrency_that_is_no_positive_number_is_an_error_with_the_
             "review.md:3:18: error: max_concurrency: expected a whole number, found a list\n");
 }
 
-TEST(AgentFile, a_misspelt_key_warns_with_the_right_one) {
+TEST(AgentFile, a_misspelt_key_is_refused_with_the_right_one) {
   const AgentFile file = with("max_concurency: 2");
-  EXPECT_TRUE(file.agent);
-  EXPECT_EQ(said(file),
-            "review.md:3:1: warning: max_concurency: unknown key, ignored; did you mean 'max_concurrency'?\n");
+  EXPECT_FALSE(file.agent);
+  EXPECT_EQ(said(file), "review.md:3:1: error: max_concurency: unknown key; did you mean 'max_concurrency'?\n");
   EXPECT_EQ(said_about("maxConcurrency: 2"),
-            "review.md:3:1: warning: maxConcurrency: unknown key, ignored; did you mean 'max_concurrency'?\n");
+            "review.md:3:1: error: maxConcurrency: unknown key; did you mean 'max_concurrency'?\n");
   EXPECT_EQ(said_about("frobnicate: 2"), "review.md:3:1: warning: frobnicate: unknown key, ignored\n");
   EXPECT_EQ(said_about("budget: {tiem: 2m}"),
-            "review.md:3:10: warning: budget.tiem: unknown key, ignored; did you mean 'time'?\n");
+            "review.md:3:10: error: budget.tiem: unknown key; did you mean 'time'?\n");
 }
 
 TEST(AgentFile, a_key_that_stands_twice_is_an_error) {
@@ -143,7 +142,7 @@ TEST(AgentFile, wrong_types_say_what_was_expected_and_found) {
   holds("args: [a, a]", "args[1]: there are two arguments 'a'");
   holds("args: [{name: a, required: true, default: x}]", "a required argument has no use for a default");
   holds("args: [this]", "'this' cannot be an argument's name");
-  holds("driver: cluade", "expected claude, codex, gemini, command or llm, found 'cluade'; did you mean 'claude'?");
+  holds("driver: cluade", "expected claude, codex, gemini or command, found 'cluade'; did you mean 'claude'?");
   holds("permissions: write", "expected read, edit or full, found 'write'");
   holds("on_crash: retry", "expected resume, rerun or doubt");
   holds("budget: 20m", "budget: expected a mapping such as {name: value}, found '20m'");
@@ -189,19 +188,11 @@ TEST(AgentFile, an_unknown_argument_in_a_template_is_found_when_the_file_is_load
             "review.md:3: error: title: {{x}} names no argument of this agent; add it to args: [{name: x}]\n");
 }
 
-TEST(AgentFile, tools_have_a_class_that_is_once_unless_said) {
-  const AgentFile file = parsed(
-      "---\ndescription: d\ndriver: llm\nmodel: m\ntools:\n  - {name: send_mail, command: [./mail, \"{{to}}\"], "
-      "timeout: 20s}\n"
-      "  - {name: look, class: read, command: [cat]}\n---\nGo.\n");
-  ASSERT_TRUE(file.agent) << said(file);
-  ASSERT_EQ(file.agent->tools.size(), 2U);
-  EXPECT_EQ(file.agent->tools[0].tool_class, domain::ToolClass::once);
-  EXPECT_EQ(file.agent->tools[0].timeout, 20s);
-  EXPECT_EQ(file.agent->tools[1].tool_class, domain::ToolClass::read);
-  EXPECT_NE(
-      said_about("tools: [{name: a, class: never, command: [a]}]").find("expected read, idempotent, keyed or once"),
-      std::string::npos);
+TEST(AgentFile, what_no_driver_can_do_yet_is_not_offered) {
+  EXPECT_EQ(said_about("driver: llm"),
+            "review.md:3:9: error: driver: expected claude, codex, gemini or command, found 'llm'\n");
+  EXPECT_NE(said_about("tools: [{name: a, command: [a]}]").find("error: tools: no driver of this version calls them"),
+            std::string::npos);
 }
 
 TEST(AgentFile, the_name_is_the_files_stem) {

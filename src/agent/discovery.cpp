@@ -65,7 +65,7 @@ class Search {
 
   void blocking_read_system() {
     for (const std::string_view path : kSystemFiles) {
-      const auto text = blocking_read_file(root_ / path, kAgentFileMax);
+      const auto text = blocking_read_file_within(root_, root_ / path, kAgentFileMax);
       if (text && !utf8_error(*text) && !text->contains('\0')) {
         out_.system_prompt = std::string(trimmed(*text));
         return;
@@ -92,7 +92,7 @@ class Search {
   void blocking_read_agent(const Folder& folder, const std::string& name) {
     const std::string shown = fmt::format("{}/{}", folder.path, name);
     const std::string stem = stem_of(name, folder.dialect);
-    const auto text = blocking_read_file(root_ / shown, kAgentFileMax);
+    const auto text = blocking_read_file_within(root_, root_ / shown, kAgentFileMax);
     if (!text) {
       report(Severity::error, shown, std::string(text.error().what()));
       if (domain::is_agent_name(stem)) taken_.emplace(stem, shown);
@@ -125,6 +125,12 @@ std::string Catalogue::did_you_mean(std::string_view name) const {
   std::vector<std::string> names;
   for (const domain::Agent& agent : agents) names.push_back(agent.name);
   return agent::did_you_mean(name, names);
+}
+
+std::vector<std::string> places_of_agents() {
+  std::vector<std::string> names;
+  for (const Folder& folder : kFolders) names.emplace_back(folder.path.substr(0, folder.path.find('/')));
+  return names;
 }
 
 Catalogue blocking_discover(const fs::path& root) {

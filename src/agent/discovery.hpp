@@ -27,6 +27,9 @@ struct Catalogue {
   [[nodiscard]] std::string did_you_mean(std::string_view name) const;
 };
 
+/// The names, directly in a project, below which agents and instructions are looked for.
+[[nodiscard]] std::vector<std::string> places_of_agents();
+
 [[nodiscard]] Catalogue blocking_discover(const std::filesystem::path& root);
 
 }  // namespace stint::agent

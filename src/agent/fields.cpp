@@ -139,18 +139,28 @@ const YamlNode* Fields::map(std::string_view key) {
 }
 
 void Fields::ignore(std::span<const std::string_view> keys) {
-  for (const std::string_view key : keys) known_.emplace(key);
+  for (const std::string_view key : keys) {
+    ignored_.emplace(key);
+    if (const auto asked = known_.find(key); asked != known_.end()) known_.erase(asked);
+  }
 }
 
 void Fields::finish() {
-  const std::vector<std::string> candidates(known_.begin(), known_.end());
+  std::vector<std::string> candidates(known_.begin(), known_.end());
+  candidates.insert(candidates.end(), ignored_.begin(), ignored_.end());
   for (const YamlNode& item : map_.items) {
     const std::string key = any_case_ ? snake_case(item.key) : item.key;
-    if (known_.contains(key)) continue;
-    std::string suggestion = did_you_mean(key, candidates);
-    if (suggestion.empty() && known_.contains(snake_case(key)))
-      suggestion = fmt::format("did you mean '{}'?", snake_case(key));
-    problems_.warning(item.key_place, path(excerpt(item.key)), "unknown key, ignored", std::move(suggestion));
+    if (known_.contains(key) || ignored_.contains(key)) continue;
+    const std::string field = path(excerpt(item.key));
+    std::optional<std::string> meant = closest(key, candidates);
+    if (!meant && known_.contains(snake_case(key))) meant = snake_case(key);
+    if (!meant) {
+      problems_.warning(item.key_place, field, "unknown key, ignored");
+    } else if (ignored_.contains(*meant)) {
+      problems_.warning(item.key_place, field, "unknown key, ignored", fmt::format("did you mean '{}'?", *meant));
+    } else {
+      problems_.error(item.key_place, field, "unknown key", fmt::format("did you mean '{}'?", *meant));
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 /// Reads the members of a YAML mapping by name and type. What has the wrong type is reported with what was expected
-/// and what was found, and then counts as absent; `finish` reports the keys that nobody asked for, with the name that
-/// was probably meant.
+/// and what was found, and then counts as absent. `finish` reports unknown keys: a near miss of a known key is an error
+/// (`max_concurency: 1` must not run without a limit), any other unknown key a warning.
 #pragma once
 
 #include "agent/yaml.hpp"
@@ -59,6 +59,7 @@ class Fields {
   ProblemList& problems_;
   const bool any_case_;
   std::set<std::string, std::less<>> known_;
+  std::set<std::string, std::less<>> ignored_;
 };
 
 }  // namespace stint::agent

@@ -56,9 +56,14 @@ Result<> make_folders(const fs::path& path) {
 
 }  // namespace
 
-Result<std::string> blocking_read_file(const fs::path& path, std::size_t bytes_max) {
-  // Without O_NONBLOCK the open of a pipe waits for a writer.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+namespace {
+
+/// Without O_NONBLOCK the open of a pipe waits for a writer.
+int open_to_read(const fs::path& path) noexcept {
+  return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+Result<std::string> blocking_read_open_file(const Descriptor& file, const fs::path& path, std::size_t bytes_max) {
   if (file.get() < 0) return refuse(path, "can't read", errno);
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) return refuse(path, "can't read", errno);
@@ -78,6 +83,32 @@ Result<std::string> blocking_read_file(const fs::path& path, std::size_t bytes_m
     if (got == 0) return text;
   }
   return fail(Errc::invalid, fmt::format("{} is longer than {} bytes", path.string(), bytes_max));
+}
+
+/// Whether `path` is `root` or below it; both are real.
+bool is_within(const fs::path& root, const fs::path& path) {
+  return std::ranges::mismatch(root, path).in1 == root.end();
+}
+
+}  // namespace
+
+Result<std::string> blocking_read_file(const fs::path& path, std::size_t bytes_max) {
+  return blocking_read_open_file(Descriptor(open_to_read(path)), path, bytes_max);
+}
+
+Result<std::string> blocking_read_file_within(const fs::path& root, const fs::path& path, std::size_t bytes_max) {
+  const Descriptor file(open_to_read(path));
+  if (file.get() >= 0) {
+    // Of what was opened, not of the path, which may lead elsewhere by now.
+    std::error_code error;
+    const fs::path real = fs::read_symlink(fmt::format("/proc/self/fd/{}", file.get()), error);
+    const fs::path real_root = error ? fs::path() : fs::canonical(root, error);
+    if (error || !is_within(real_root, real)) {
+      return fail(Errc::denied, fmt::format("{} leads out of the checkout, to {}; it is not read", path.string(),
+                                            error ? error.message() : real.string()));
+    }
+  }
+  return blocking_read_open_file(file, path, bytes_max);
 }
 
 Result<> blocking_create_file(const fs::path& path, std::string_view text) {

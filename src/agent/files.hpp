@@ -15,6 +15,11 @@ namespace stint::agent {
 /// `Errc::unavailable` if it does not exist, `Errc::invalid` if it is no regular file or longer than `bytes_max`.
 [[nodiscard]] Result<std::string> blocking_read_file(const std::filesystem::path& path, std::size_t bytes_max);
 
+/// The same of a file of a checkout. `Errc::denied` if a link leads out of `root`: a clone must not have other files of
+/// this machine read into a prompt.
+[[nodiscard]] Result<std::string> blocking_read_file_within(const std::filesystem::path& root,
+                                                            const std::filesystem::path& path, std::size_t bytes_max);
+
 /// Makes it, with the folders above it. `Errc::conflict` if something of that name exists, a dangling link too: then
 /// nothing is changed.
 [[nodiscard]] Result<> blocking_create_file(const std::filesystem::path& path, std::string_view text);

@@ -105,6 +105,7 @@ void pass_over(Fields& fields) {
       fields.problems().warning(node->key_place, std::string(key), "is not used by Stint");
     }
   }
+  fields.ignore(kMatter);
   fields.ignore(kCosmetic);
 }
 

@@ -73,9 +73,9 @@ TEST(ForeignClaude, keys_of_stint_work_in_every_case) {
   EXPECT_FALSE(parsed("---\ndescription: d\nmaxConcurrency: 0\n---\nx", Dialect::claude).agent);
 }
 
-TEST(ForeignClaude, misspelt_and_unused_keys_warn) {
+TEST(ForeignClaude, misspelt_keys_are_refused_and_unused_ones_warn) {
   EXPECT_EQ(said(parsed("---\ndescription: d\ndisalowedTools: Bash\nmcpServers: [x]\n---\nx", Dialect::claude)),
-            "reviewer.md:3:1: warning: disalowedTools: unknown key, ignored; did you mean 'disallowed_tools'?\n"
+            "reviewer.md:3:1: error: disalowedTools: unknown key; did you mean 'disallowed_tools'?\n"
             "reviewer.md:4:1: warning: mcp_servers: is not used by Stint\n");
 }
 

@@ -62,6 +62,10 @@ Result<bool> blocking_enter_checkout(const fs::path& root, Project& project) {
 Result<Project> blocking_find_project(const fs::path& from) {
   std::error_code error;
   const fs::path start = fs::canonical(from, error);
+  if (error == std::errc::no_such_file_or_directory) {
+    const std::string which = from == "." ? "the current folder" : "the folder " + from.string();
+    return fail(Errc::unavailable, which + " does not exist any more: it was deleted or moved. Change to another (cd)");
+  }
   if (error) return fail(Errc::unavailable, fmt::format("{}: {}", from.string(), error.message()));
 
   Project project;

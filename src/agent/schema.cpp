@@ -16,12 +16,11 @@ namespace {
 using domain::Agent;
 using Words = std::span<const std::string_view>;
 
-// In the order of the enumerations.
-constexpr std::array<std::string_view, 5> kDrivers{"claude", "codex", "gemini", "command", "llm"};
+// In the order of the enumerations. The driver `llm` is offered when it works.
+constexpr std::array<std::string_view, 4> kDrivers{"claude", "codex", "gemini", "command"};
 constexpr std::array<std::string_view, 3> kPermissions{"read", "edit", "full"};
 constexpr std::array<std::string_view, 3> kOnCrash{"resume", "rerun", "doubt"};
 constexpr std::array<std::string_view, 2> kHomes{"shared", "slot"};
-constexpr std::array<std::string_view, 4> kToolClasses{"read", "idempotent", "keyed", "once"};
 
 template <class Enum>
 std::optional<Enum> choose(Fields& fields, std::string_view key, Words words) {
@@ -57,6 +56,9 @@ void read_limit(const YamlNode& node, std::string_view path, Fields& fields, Age
   if (!domain::is_limit_name(request.name)) {
     return refuse(fmt::format("'{}' cannot be a limit's name: letters, digits, '_', '-', '.' and ':' only",
                               excerpt(request.name)));
+  }
+  if (const std::string meant = domain::limit_of_file_name(request.name); !meant.empty()) {
+    return refuse(fmt::format("the limit is called '{}'", meant));
   }
   if (request.name == domain::agent_limit(agent.name)) {
     return refuse(fmt::format("{} is taken anyway: max_concurrency sets it", request.name));
@@ -101,35 +103,6 @@ void read_retry(Fields& fields, Agent& agent) {
     fields.problems().error(inner.find("cap")->place, "retry.cap", "is less than retry.base", "exchange the two");
   }
   inner.finish();
-}
-
-void read_tool(const YamlNode& node, const std::string& path, Fields& fields, Agent& agent) {
-  if (node.kind != YamlNode::Kind::map) {
-    fields.expected(node, path, "a mapping such as {name: send_mail, class: once, command: [./mail]}");
-    return;
-  }
-  Fields inner(node, path, fields.problems());
-  domain::Tool tool;
-  tool.name = inner.text("name").value_or("");
-  tool.description = inner.text("description").value_or("");
-  tool.tool_class = choose<domain::ToolClass>(inner, "class", kToolClasses).value_or(domain::ToolClass::once);
-  tool.command = inner.texts("command").value_or(std::vector<std::string>());
-  tool.timeout = inner.duration("timeout");
-  inner.finish();
-  if (!domain::is_argument_name(tool.name)) {
-    fields.problems().error(node.place, path + ".name", "a tool needs a name of letters, digits, '_' and '-'");
-  } else if (contains(agent.tools, tool.name, &domain::Tool::name)) {
-    fields.problems().error(node.place, path + ".name", fmt::format("there are two tools '{}'", tool.name));
-  }
-  if (tool.command.empty() || tool.command[0].empty()) {
-    fields.problems().error(node.place, path + ".command", "a tool needs a command, a list of program and arguments");
-  }
-  for (const std::string& element : tool.command) {
-    if (const auto parsed = Template::parse(element); !parsed) {
-      fields.problems().error(node.place, path + ".command", parsed.error().message, parsed.error().suggestion);
-    }
-  }
-  agent.tools.push_back(std::move(tool));
 }
 
 void read_command(Fields& fields, Agent& agent) {
@@ -177,9 +150,6 @@ void check_driver(Fields& fields, const Agent& agent) {
   if (is_command && agent.on_crash == domain::OnCrash::resume) {
     fields.problems().error(place("on_crash"), "on_crash", "the driver 'command' has no conversation to resume",
                             "use rerun if it may run twice, else doubt");
-  }
-  if (!agent.tools.empty() && agent.driver && *agent.driver != domain::DriverKind::llm) {
-    fields.problems().warning(place("tools"), "tools", "only the driver 'llm' uses tools; others bring their own");
   }
 }
 
@@ -264,10 +234,9 @@ void read_own(Fields& fields, const Frontmatter& parts, Agent& agent) {
   read_command(fields, agent);
   if (!agent.command.empty() && !agent.driver && fields.find("driver") == nullptr)
     agent.driver = domain::DriverKind::command;
-  if (const YamlNode* const tools = fields.list("tools")) {
-    for (std::size_t i = 0; i < tools->items.size(); ++i) {
-      read_tool(tools->items[i], fmt::format("tools[{}]", i), fields, agent);
-    }
+  if (const YamlNode* const tools = fields.find("tools")) {
+    fields.problems().error(tools->place, "tools", "no driver of this version calls them",
+                            "remove it; claude, codex and gemini bring their own");
   }
   if (agent.driver) check_driver(fields, agent);
   if (agent.prompt.empty() && agent.driver != domain::DriverKind::command) {

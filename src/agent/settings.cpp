@@ -132,6 +132,10 @@ class Layers {
       return problems.error(value.key_place, shown,
                             "cannot be a limit's name: letters, digits, '_', '-', '.' and ':' only");
     }
+    if (const std::string meant = value.path[0] == "limits" ? domain::limit_of_file_name(value.path[1]) : std::string();
+        !meant.empty()) {
+      return problems.error(value.key_place, shown, fmt::format("the limit is called \"{}\"", meant));
+    }
     if (!fits(key->type, value)) {
       return problems.error(value.place, shown,
                             fmt::format("expected {}, found {}", expectation(key->type), value.found));
@@ -175,7 +179,11 @@ class Layers {
       const std::vector<std::string_view> words = setting_words_after(before);
       if (contains(words, "*") || contains(words, value.path[depth])) continue;
       if (words.empty()) break;  // something below a value
-      return problems.warning(value.key_place, shown, "unknown key, ignored", did_you_mean(value.path[depth], words));
+      // A near miss of a known key must not be ignored: a limit or a budget would silently not hold.
+      std::string suggestion = did_you_mean(value.path[depth], words);
+      if (suggestion.empty()) suggestion = did_you_mean(snake_case(value.path[depth]), words);
+      if (!suggestion.empty()) return problems.error(value.key_place, shown, "unknown key", std::move(suggestion));
+      return problems.warning(value.key_place, shown, "unknown key, ignored");
     }
     problems.warning(value.key_place, shown, "unknown key, ignored");
   }
@@ -292,6 +300,16 @@ void check_together(Settings& settings, std::vector<Problem>& problems) {
            fmt::format("{} is more than pool.max, {}", settings.pool.min, settings.pool.max));
   }
   if (settings.pool.down >= settings.pool.up) report(settings.find("pool.down"), "must be less than pool.up");
+  // Two names, one file: ':' is written as '.' there.
+  std::map<std::string, std::string> by_file;
+  for (const auto& [name, limit] : settings.limits) {
+    std::string file = name;
+    std::ranges::replace(file, ':', '.');
+    const auto [known, first] = by_file.emplace(file, name);
+    if (first) continue;
+    report(settings.find(joined({"limits", name, "capacity"}, true)),
+           fmt::format("is the same limit as \"{}\"; give it one name", known->second));
+  }
   // A reach alone makes no limit.
   for (auto limit = settings.limits.begin(); limit != settings.limits.end();) {
     if (limit->second.origin.kind != OriginKind::fallback) {
@@ -312,6 +330,7 @@ std::string_view to_string(OriginKind kind) noexcept {
     case OriginKind::user: return "user";
     case OriginKind::environment: return "environment";
     case OriginKind::flag: return "flag";
+    case OriginKind::resized: return "resized";
   }
   return "unknown";
 }
@@ -338,12 +357,26 @@ std::string Setting::shown() const {
     for (const std::string& word : list) out += (out.empty() ? "" : " ") + word;
     return out;
   }
-  const std::size_t scheme = text.find("://");
-  const std::size_t at = scheme == std::string::npos ? scheme : text.find_last_of('@', text.find('/', scheme + 3));
-  if (at == std::string::npos || at < scheme) return text;
-  const std::size_t colon = text.find(':', scheme + 3);
-  if (colon == std::string::npos || colon > at) return text;
-  return text.substr(0, colon + 1) + "***" + text.substr(at);
+  return without_password(text);
+}
+
+std::string without_password(std::string address) {
+  const std::size_t scheme = address.find("://");
+  if (scheme == std::string::npos) return address;
+  const std::size_t at = address.find_last_of('@', address.find('/', scheme + 3));
+  const std::size_t colon = address.find(':', scheme + 3);
+  if (at != std::string::npos && at > scheme && colon < at) {
+    address = address.substr(0, colon + 1) + std::string(kPasswordMask) + address.substr(at);
+  }
+  constexpr std::string_view kParameter = "password=";
+  const std::size_t query = address.find('?', scheme);
+  for (std::size_t i = address.find(kParameter, query); query != std::string::npos && i != std::string::npos;) {
+    const std::size_t from = i + kParameter.size();
+    const std::size_t to = std::min(address.find('&', from), address.size());
+    address.replace(from, to - from, kPasswordMask);
+    i = address.find(kParameter, from);
+  }
+  return address;
 }
 
 const Setting* Settings::find(std::string_view key) const {
@@ -375,7 +408,8 @@ LoadedSettings blocking_load_settings(const std::filesystem::path& root, const E
   sources.flags.assign(flags.begin(), flags.end());
   std::vector<Problem> problems;
   const auto blocking_add = [&](const std::filesystem::path& path, OriginKind kind, const std::string& shown) {
-    auto text = blocking_read_file(path, kSettingsFileMax);
+    auto text = kind == OriginKind::project ? blocking_read_file_within(root, path, kSettingsFileMax)
+                                            : blocking_read_file(path, kSettingsFileMax);
     if (text) {
       sources.files.push_back({kind, shown, *std::move(text)});
     } else if (text.error() != Errc::unavailable) {

@@ -22,7 +22,8 @@ namespace stint::agent {
 
 inline constexpr std::size_t kSettingsFileMax = 256 * 1024;  ///< bytes
 
-enum class OriginKind : std::uint8_t { fallback, project, user, environment, flag };
+/// `resized`: by hand, with `stint limits NAME=N`; it stands above all others until it is reset.
+enum class OriginKind : std::uint8_t { fallback, project, user, environment, flag, resized };
 [[nodiscard]] std::string_view to_string(OriginKind kind) noexcept;
 
 struct Origin {
@@ -45,6 +46,10 @@ struct Setting {
   [[nodiscard]] std::string key() const;    ///< as TOML writes it
   [[nodiscard]] std::string shown() const;  ///< a password in an address is masked
 };
+
+inline constexpr std::string_view kPasswordMask = "***";
+/// An address as it may be shown, or given to a run: its password is `kPasswordMask`.
+[[nodiscard]] std::string without_password(std::string address);
 
 enum class Reach : std::uint8_t { process, host, cluster };
 [[nodiscard]] std::string_view to_string(Reach reach) noexcept;

@@ -51,7 +51,7 @@ constexpr std::array kKeys{
     SettingKey{"land.gate", command, ""},
     SettingKey{"retention.runs", duration, "30d"},
 };
-constexpr std::array<std::string_view, 5> kDriverWords{"claude", "codex", "gemini", "command", "llm"};
+constexpr std::array<std::string_view, 4> kDriverWords{"claude", "codex", "gemini", "command"};
 constexpr std::array<std::string_view, 3> kReachWords{"process", "host", "cluster"};
 constexpr std::array<std::string_view, 3> kStoreWords{"sqlite", "memory", "postgres"};
 constexpr std::int64_t kNumberMax = 100'000;  // workers, places in the queue

@@ -119,13 +119,13 @@ TEST(Settings, a_capacity_of_one_layer_keeps_the_reach_of_another) {
   EXPECT_EQ(loaded.settings.limits.at("gpu").origin.where, "config.toml");
 }
 
-TEST(Settings, unknown_keys_warn_with_the_one_that_was_meant) {
+TEST(Settings, a_misspelt_key_is_refused_with_the_one_that_was_meant) {
   EXPECT_EQ(said(project("stroe = \"sqlite\"\n")),
-            "stint.toml:1:1: warning: stroe: unknown key, ignored; did you mean 'store'?\n");
+            "stint.toml:1:1: error: stroe: unknown key; did you mean 'store'?\n");
   EXPECT_EQ(said(project("[pool]\nworker = 1\n")),
-            "stint.toml:2:1: warning: pool.worker: unknown key, ignored; did you mean 'workers'?\n");
+            "stint.toml:2:1: error: pool.worker: unknown key; did you mean 'workers'?\n");
   EXPECT_EQ(said(project("[limit]\ngpu = 1\n")),
-            "stint.toml:2:1: warning: limit.gpu: unknown key, ignored; did you mean 'limits'?\n");
+            "stint.toml:2:1: error: limit.gpu: unknown key; did you mean 'limits'?\n");
   EXPECT_EQ(said(project("[limits]\ngpu = {capacity = 1, reech = \"host\"}\n")).find("stint.toml:2:"), 0U);
   EXPECT_NE(said(project("[store]\nx = 1\n")).find("store.x: unknown key"), std::string::npos);
   EXPECT_EQ(said(project("", {{"STINT_STROE", "x"}})),
@@ -194,6 +194,10 @@ TEST(Settings, a_password_is_never_shown) {
   const LoadedSettings loaded = project("", {{"STINT_STORE", "postgres://u:geheim@db.example/x?a=b@c"}});
   EXPECT_EQ(loaded.settings.store, "postgres://u:geheim@db.example/x?a=b@c");
   EXPECT_EQ(loaded.settings.find("store")->shown(), "postgres://u:***@db.example/x?a=b@c");
+  EXPECT_EQ(without_password("postgres://u@h/x?a=b&password=geheim&sslpassword=auch"),
+            "postgres://u@h/x?a=b&password=***&sslpassword=***");
+  EXPECT_EQ(without_password("postgres://h/x?password=geheim"), "postgres://h/x?password=***");
+  EXPECT_EQ(without_password("/a/password=x"), "/a/password=x");
   EXPECT_NE(said(project("store = \"postgres://u:geheim@db/x\"\n")).find("a password in a file"), std::string::npos);
   EXPECT_EQ(said(project("store = \"postgres://u@db/x\"\n")), "");
   EXPECT_EQ(said(project("store = \"postgres://u:geheim@db/x\"\n")).find("geheim"), std::string::npos);

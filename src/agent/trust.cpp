@@ -1,13 +1,16 @@
 #include "agent/trust.hpp"
 
+#include "agent/discovery.hpp"
 #include "agent/files.hpp"
 #include "agent/text.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -19,6 +22,18 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kRecordMax = 16 * 1024;  // bytes; one path
 constexpr std::string_view kFolder = "trust";
+constexpr std::string_view kPrograms = "programs";
+
+/// What a CLI reads of the folder that it is started in.
+struct CliSetting {
+  domain::DriverKind cli;
+  std::string_view file;
+};
+using enum domain::DriverKind;
+constexpr std::array kCliSettings{CliSetting{claude, "CLAUDE.md"}, CliSetting{claude, "CLAUDE.local.md"},
+                                  CliSetting{claude, ".claude"},   CliSetting{claude, ".mcp.json"},
+                                  CliSetting{codex, ".codex"},     CliSetting{gemini, ".gemini"},
+                                  CliSetting{gemini, ".env"}};
 
 /// A record's file is named by this hash of the path. A collision costs one of two projects its trust, never gives it:
 /// the path stands in the record.
@@ -28,21 +43,43 @@ std::string record_name(const fs::path& identity) {
   return fmt::format("{:016x}", hash);
 }
 
-/// Which folder it is, beyond its path. Device numbers change from boot to boot on some file systems; this does not.
-Result<std::uint64_t> blocking_inode(const fs::path& path) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) {
+/// Which folder it is, beyond its path. Inodes are given out again: a folder that was deleted and made anew often has
+/// the same, and only its birth time tells. Device numbers change from boot to boot on some file systems, so they are
+/// no part of it. Where a file system keeps no birth time it is 0.
+struct FolderIdentity {
+  std::uint64_t inode = 0;
+  std::uint64_t born = 0;  // nanoseconds since 1970
+
+  friend bool operator==(const FolderIdentity&, const FolderIdentity&) = default;
+};
+Result<FolderIdentity> blocking_identify(const fs::path& path) {
+  struct statx status{};
+  if (::statx(AT_FDCWD, path.c_str(), AT_STATX_SYNC_AS_STAT, STATX_INO | STATX_BTIME, &status) != 0) {
     return fail(Errc::unavailable, fmt::format("{}: {}", path.string(), std::generic_category().message(errno)));
   }
-  return std::uint64_t{status.st_ino};
+  constexpr std::uint64_t kNanoseconds = 1'000'000'000;
+  FolderIdentity identity{status.stx_ino, 0};
+  if ((status.stx_mask & STATX_BTIME) != 0) {
+    identity.born = static_cast<std::uint64_t>(status.stx_btime.tv_sec) * kNanoseconds + status.stx_btime.tv_nsec;
+  }
+  return identity;
 }
 
 struct Record {
-  std::uint64_t inode = 0;
+  FolderIdentity folder;
   fs::path identity;
 };
 
-/// `inode path`; the path is last, for it may hold anything.
+/// A number at the beginning of `text`, and the space after it; both are taken off.
+bool take_number(std::string_view& text, std::uint64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto used = static_cast<std::size_t>(end - text.data());
+  if (error != std::errc() || used >= text.size() || text[used] != ' ') return false;
+  text.remove_prefix(used + 1);
+  return true;
+}
+
+/// `inode birth path`; the path is last, for it may hold anything.
 Result<Record> blocking_read_record(const fs::path& file) {
   STINT_TRY(const std::string text, blocking_read_file(file, kRecordMax));
   struct stat status{};
@@ -53,18 +90,24 @@ Result<Record> blocking_read_record(const fs::path& file) {
                                           file.string()));
   }
   Record record;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), record.inode);
-  const auto used = static_cast<std::size_t>(end - text.data());
-  if (error != std::errc() || used >= text.size() || text[used] != ' ') {
+  std::string_view rest = text;
+  if (!take_number(rest, record.folder.inode) || !take_number(rest, record.folder.born)) {
     return fail(Errc::invalid, fmt::format("{} is no record of trust; remove it", file.string()));
   }
-  record.identity = text.substr(used + 1);
+  record.identity = rest;
   return record;
 }
 
 bool holds(const Record& record) {
-  const Result<std::uint64_t> inode = blocking_inode(record.identity);
-  return inode && *inode == record.inode;
+  const Result<FolderIdentity> now = blocking_identify(record.identity);
+  return now && *now == record.folder;
+}
+
+/// The users whose files may decide what this one runs: itself; for root also who became root by sudo.
+bool is_own(uid_t owner, const Environment& environment) {
+  if (owner == ::geteuid()) return true;
+  const auto sudo = environment.find("SUDO_UID");
+  return ::geteuid() == 0 && sudo != environment.end() && sudo->second == fmt::to_string(owner);
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -83,9 +126,45 @@ Result<bool> blocking_is_trusted(const fs::path& state, const Project& project) 
 }
 
 Result<> blocking_trust(const fs::path& state, const Project& project) {
-  STINT_TRY(const std::uint64_t inode, blocking_inode(project.identity()));
+  STINT_TRY(const FolderIdentity folder, blocking_identify(project.identity()));
   return blocking_replace_private_file(state / kFolder / record_name(project.identity()),
-                                       fmt::format("{} {}", inode, project.identity().string()));
+                                       fmt::format("{} {} {}", folder.inode, folder.born, project.identity().string()));
+}
+
+Result<> blocking_check_owner(const fs::path& state, const Project& project, const Environment& environment) {
+  std::vector<fs::path> paths;
+  if (project.is_repository()) {
+    paths = {project.root, project.root / ".git", *project.git_dir, *project.common_dir};
+  } else {
+    paths = {project.root / "stint.toml"};
+    for (const std::string& name : places_of_agents()) paths.push_back(project.root / name);
+    for (const CliSetting& setting : kCliSettings) paths.push_back(project.root / setting.file);
+  }
+  for (const fs::path& path : paths) {
+    struct stat status{};
+    if (::stat(path.c_str(), &status) != 0 || is_own(status.st_uid, environment)) continue;
+    STINT_TRY(const bool trusted, blocking_is_trusted(state, project));
+    if (trusted) return {};
+    return fail(Errc::denied,
+                fmt::format("{} belongs to another user (uid {}), whose files would decide what runs here. If that is "
+                            "meant, say `stint trust` there",
+                            path.string(), status.st_uid));
+  }
+  return {};
+}
+
+bool blocking_is_own(const fs::path& path, const Environment& environment) {
+  struct stat status{};
+  return ::lstat(path.c_str(), &status) == 0 && is_own(status.st_uid, environment);
+}
+
+Result<> blocking_allow_program(const fs::path& state, const std::string& program) {
+  return blocking_replace_private_file(state / kPrograms / record_name(program), program);
+}
+
+bool blocking_is_program_allowed(const fs::path& state, const std::string& program) {
+  const Result<std::string> named = blocking_read_file(state / kPrograms / record_name(program), kRecordMax);
+  return named && *named == program;
 }
 
 Result<bool> blocking_revoke_trust(const fs::path& state, const Project& project) {
@@ -107,8 +186,25 @@ Result<std::vector<TrustRecord>> blocking_list_trust(const fs::path& state) {
   return out;
 }
 
-std::vector<TrustedThing> things_that_need_trust(const domain::Agent& agent) {
+bool always_reads_checkout(domain::DriverKind driver) noexcept {
+  return driver == domain::DriverKind::codex || driver == domain::DriverKind::gemini;
+}
+
+std::vector<TrustedThing> blocking_find_cli_settings(const fs::path& root, std::optional<domain::DriverKind> driver) {
   std::vector<TrustedThing> out;
+  for (const auto& [cli, file] : kCliSettings) {
+    struct stat status{};
+    if ((driver && *driver != cli) || ::lstat((root / file).c_str(), &status) != 0) continue;
+    out.push_back({fmt::format("what {} reads there: settings, hooks, MCP servers, instructions", to_string(cli)),
+                   std::string(file)});
+  }
+  return out;
+}
+
+std::vector<TrustedThing> things_that_need_trust(const domain::Agent& agent, domain::DriverKind driver) {
+  std::vector<TrustedThing> out;
+  const std::string_view cli = to_string(driver);
+  const std::string where = agent.file.empty() ? "a run without an agent's file" : agent.file;
   if (!agent.command.empty()) {
     std::vector<std::string> words;
     for (const domain::TemplateText& element : agent.command) words.push_back(element.text);
@@ -117,30 +213,59 @@ std::vector<TrustedThing> things_that_need_trust(const domain::Agent& agent) {
   for (const domain::Tool& tool : agent.tools) {
     if (!tool.command.empty()) out.push_back({joined(tool.command), agent.file});
   }
-  if (!agent.driver_args.empty()) {
-    const std::string_view cli = agent.driver ? to_string(*agent.driver) : "the driver";
-    out.push_back({fmt::format("{} {}", cli, joined(agent.driver_args)), agent.file});
+  if (!agent.driver_args.empty()) out.push_back({fmt::format("{} {}", cli, joined(agent.driver_args)), where});
+  if (agent.permissions == domain::Permissions::full && driver != domain::DriverKind::command) {
+    out.push_back({fmt::format("{} with permissions: full, which is never asked or refused anything", cli), where});
+  }
+  if (agent.home == domain::AgentHome::slot && driver != domain::DriverKind::command) {
+    out.push_back(
+        {fmt::format("{} with home: slot, so that its own settings are read from a folder of this project", cli),
+         where});
+  }
+  if (always_reads_checkout(driver)) {
+    out.push_back({fmt::format("{}, which starts the hooks and MCP servers that this checkout names", cli), where});
   }
   return out;
+}
+
+namespace {
+
+/// An address, or a folder of the checkout's choice. The words (sqlite, memory) stay within the user's own places.
+bool decides_where_data_goes(const Setting& setting) {
+  const std::string& first = setting.path[0];
+  return (first == "store" && setting.text.find("://") != std::string::npos) ||
+         (first == "limits_dir" && !setting.text.empty());
+}
+
+}  // namespace
+
+std::optional<TrustedThing> setting_that_needs_trust(const Settings& settings) {
+  for (const Setting& setting : settings.all) {
+    if (setting.origin.kind != OriginKind::project || !decides_where_data_goes(setting)) continue;
+    return TrustedThing{fmt::format("{} = {}", setting.key(), setting.shown()), describe(setting.origin)};
+  }
+  return std::nullopt;
 }
 
 std::vector<TrustedThing> things_that_need_trust(const Catalogue& catalogue, const Settings& settings) {
   std::vector<TrustedThing> out;
   for (const domain::Agent& agent : catalogue.agents) {
-    for (TrustedThing& thing : things_that_need_trust(agent)) out.push_back(std::move(thing));
+    const domain::DriverKind driver = agent.driver.value_or(settings.driver);
+    for (TrustedThing& thing : things_that_need_trust(agent, driver)) out.push_back(std::move(thing));
   }
   for (const Setting& setting : settings.all) {
     if (setting.origin.kind != OriginKind::project) continue;  // the user's own are the user's
     const std::string& first = setting.path[0];
     const bool sends_keys = first == "accounts" || (first == "models" && setting.path.back() == "endpoint");
     if (first == "land") out.push_back({joined(setting.list), describe(setting.origin)});
-    if (sends_keys) out.push_back({fmt::format("{} = {}", setting.key(), setting.shown()), describe(setting.origin)});
+    if (sends_keys || decides_where_data_goes(setting))
+      out.push_back({fmt::format("{} = {}", setting.key(), setting.shown()), describe(setting.origin)});
   }
   return out;
 }
 
 Error untrusted(const Project& project, const TrustedThing& thing) {
-  return {Errc::denied, fmt::format("{} is not trusted, and {} would run: {}. Look at it, then say `stint trust` there",
+  return {Errc::denied, fmt::format("{} is not trusted, and {} asks for: {}. Look at it, then say `stint trust` there",
                                     project.root.string(), thing.where, excerpt(thing.what, 200))};
 }
 

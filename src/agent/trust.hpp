@@ -1,8 +1,9 @@
 /// Trust: what a checkout would run on this machine runs only after a person said `stint trust` for it, once.
 ///
-/// The rule: trust belongs to a repository at its place, for one user. It covers all its worktrees and what its files
-/// come to say later (agents that change agent files are the very use of them), and it ends with `--revoke`, or when
-/// another repository stands at that place. It is kept outside the checkout, where nothing in it can reach.
+/// The rule: trust belongs to a repository at its place, for one user: path, inode and birth time of its folder. It
+/// covers all its worktrees and what its files come to say later (agents that change agent files are the very use of
+/// them), and it ends with `--revoke`, or when another repository stands at that place. It is kept outside the
+/// checkout, where nothing in it can reach.
 ///
 /// A record is a file of its own, made by rename and ended by unlink, so that two processes never lose each other's.
 #pragma once
@@ -13,12 +14,26 @@
 #include "stint/error.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace stint::agent {
 
 inline constexpr std::size_t kTrustRecordsMax = 10'000;
+
+/// `Errc::denied` if a checkout, or a folder with settings, belongs to another user, as git refuses it: that user's
+/// files would decide what runs here. `stint trust` is a person's word that this is meant.
+[[nodiscard]] Result<> blocking_check_owner(const std::filesystem::path& state, const Project& project,
+                                            const Environment& environment);
+
+/// Whether a file belongs to this user; for root also to the one who became root by sudo. False if it is not there.
+[[nodiscard]] bool blocking_is_own(const std::filesystem::path& path, const Environment& environment);
+
+/// What a store says is data: a program that a run names is started only if a person named it on a command line of this
+/// user (`stint run --program`).
+[[nodiscard]] Result<> blocking_allow_program(const std::filesystem::path& state, const std::string& program);
+[[nodiscard]] bool blocking_is_program_allowed(const std::filesystem::path& state, const std::string& program);
 
 /// `state` is the user's folder, see `user_places`. Fails if the record can't be believed: then nothing may run,
 /// either.
@@ -34,13 +49,26 @@ struct TrustRecord {
 [[nodiscard]] Result<std::vector<TrustRecord>> blocking_list_trust(const std::filesystem::path& state);
 
 /// What of a project runs only with trust, each with the place that says so: commands of agents and tools, arguments
-/// for CLIs (they can start servers, or lift every question), the gate, and where keys are sent.
+/// for CLIs (they can start servers, or lift every question), permission to do everything, CLIs that read the
+/// checkout's own settings, the gate, and where data and keys are sent.
 struct TrustedThing {
   std::string what;
   std::string where;
 };
 [[nodiscard]] std::vector<TrustedThing> things_that_need_trust(const Catalogue& catalogue, const Settings& settings);
-[[nodiscard]] std::vector<TrustedThing> things_that_need_trust(const domain::Agent& agent);
+/// `driver`: what does the agent's work, which need not be what its file says.
+[[nodiscard]] std::vector<TrustedThing> things_that_need_trust(const domain::Agent& agent, domain::DriverKind driver);
+
+/// Whether a CLI starts the hooks and MCP servers that the checkout's own settings name, whatever it is told. Claude
+/// Code can be told to leave them out; of Codex and Gemini CLI no such option is known to cover all of them.
+[[nodiscard]] bool always_reads_checkout(domain::DriverKind driver) noexcept;
+/// Files of the checkout that agent CLIs read by themselves: they name hooks, MCP servers, further settings. Of one
+/// CLI, or of all.
+[[nodiscard]] std::vector<TrustedThing> blocking_find_cli_settings(const std::filesystem::path& root,
+                                                                   std::optional<domain::DriverKind> driver = {});
+
+/// The first setting of the checkout that would decide where data goes: the store's address, the folder of limits.
+[[nodiscard]] std::optional<TrustedThing> setting_that_needs_trust(const Settings& settings);
 
 /// `Errc::denied`, naming the first of them and the way out.
 [[nodiscard]] Error untrusted(const Project& project, const TrustedThing& thing);

@@ -58,6 +58,23 @@ TEST_F(Trust, ends_when_another_repository_stands_at_the_place) {
   EXPECT_FALSE(blocking_list_trust(state_).value().at(0).holds);
 }
 
+TEST_F(Trust, ends_when_the_repository_is_made_anew) {
+  for (int i = 0; i < 10; ++i) {  // the next folder often gets the inode of the last
+    ASSERT_TRUE(blocking_trust(state_, project("repo")));
+    fs::remove_all(folder_ / "repo");
+    folder_.write("repo/.git/HEAD", "x");
+    EXPECT_FALSE(trusted("repo"));
+  }
+}
+
+TEST_F(Trust, a_program_is_allowed_by_its_whole_name) {
+  EXPECT_FALSE(blocking_is_program_allowed(state_, "/bin/x"));
+  ASSERT_TRUE(blocking_allow_program(state_, "/bin/x"));
+  EXPECT_TRUE(blocking_is_program_allowed(state_, "/bin/x"));
+  EXPECT_FALSE(blocking_is_program_allowed(state_, "/bin/x2"));
+  EXPECT_FALSE(blocking_is_program_allowed(state_, ""));
+}
+
 TEST_F(Trust, a_record_that_others_may_write_is_not_believed) {
   ASSERT_TRUE(blocking_trust(state_, project("repo")));
   const fs::path record = fs::directory_iterator(state_ / "trust")->path();
@@ -70,11 +87,11 @@ TEST_F(Trust, a_record_that_others_may_write_is_not_believed) {
 TEST_F(Trust, a_damaged_record_is_not_believed) {
   ASSERT_TRUE(blocking_trust(state_, project("repo")));
   const fs::path record = fs::directory_iterator(state_ / "trust")->path();
-  for (const char* const text : {"", "12", "x /a", "12\n/a"}) {
+  for (const char* const text : {"", "12", "x /a", "12\n/a", "12 /a", "12 13", "12 x /a"}) {
     std::ofstream(record) << text;
     EXPECT_FALSE(blocking_is_trusted(state_, project("repo"))) << text;
   }
-  std::ofstream(record) << "1 /somewhere/else";
+  std::ofstream(record) << "1 2 /somewhere/else";
   EXPECT_FALSE(trusted("repo"));
 }
 
@@ -108,6 +125,12 @@ TEST(TrustedThings, are_what_a_checkout_would_run_or_send_keys_to) {
   catalogue.agents.push_back(agent);
   agent.driver_args = {"--mcp-config", "evil.json"};
   catalogue.agents.push_back(agent);
+  agent.driver_args.clear();
+  agent.permissions = domain::Permissions::full;
+  catalogue.agents.push_back(agent);
+  agent.permissions = domain::Permissions::read;
+  agent.driver = domain::DriverKind::codex;
+  catalogue.agents.push_back(agent);
   const std::string project =
       "store = \"memory\"\n[land]\ngate = [\"./dev\", \"check\"]\n[models.\"a/b\"]\nendpoint = "
       "\"https://evil.example\"\n";
@@ -119,10 +142,12 @@ TEST(TrustedThings, are_what_a_checkout_would_run_or_send_keys_to) {
   for (const TrustedThing& thing : things_that_need_trust(catalogue, loaded.settings))
     all += thing.where + ": " + thing.what + "\n";
   EXPECT_EQ(all,
-            "a.md: ./x {{pr}}\na.md: claude --mcp-config evil.json\nstint.toml:3: ./dev check\n"
+            "a.md: ./x {{pr}}\na.md: claude --mcp-config evil.json\n"
+            "a.md: claude with permissions: full, which is never asked or refused anything\n"
+            "a.md: codex, which starts the hooks and MCP servers that this checkout names\nstint.toml:3: ./dev check\n"
             "stint.toml:5: models.\"a/b\".endpoint = https://evil.example\n");
   EXPECT_EQ(untrusted({"/p", {}, {}}, {"./x", "a.md"}).what(),
-            "/p is not trusted, and a.md would run: ./x. Look at it, then say `stint trust` there");
+            "/p is not trusted, and a.md asks for: ./x. Look at it, then say `stint trust` there");
 }
 
 }  // namespace

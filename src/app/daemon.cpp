@@ -10,6 +10,7 @@
 
 #include <charconv>
 #include <csignal>
+#include <filesystem>
 #include <unistd.h>
 
 namespace stint::app {
@@ -21,13 +22,22 @@ using domain::LogLevel;
 constexpr std::uint64_t kMemoryLeast = 256ULL << 20;  // below it no new run is begun
 constexpr std::size_t kDescriptorsPerRun = 16;        // pipes, slots, a control socket
 constexpr Duration kLook = 1s;
+constexpr Duration kPruneEvery = 10min;  // an idle store is written to so often
 constexpr Duration kLastWordsMax = 1s, kLastWordsLook = 5ms;
 
 /// What is wrong with what was read, and what it asks for that this host can't give.
 void blocking_log_problems(const cli::Reading& reading, domain::Log& log) {
+  for (const agent::Problem& problem : reading.place.warnings) {
+    log.say(LogLevel::warning, "settings", {{"problem", describe(problem)}});
+  }
   for (const agent::Problem& problem : reading.catalogue.problems) {
     const bool error = problem.severity == agent::Severity::error;
     log.say(error ? LogLevel::error : LogLevel::warning, "agent file", {{"problem", describe(problem)}});
+  }
+  for (const domain::Agent& agent : reading.catalogue.agents) {
+    const auto& refused = reading.book.at(agent.name).refused;
+    if (refused)
+      log.say(LogLevel::warning, "its runs can't begin", {{"agent", agent.name}, {"why", refused->describe()}});
   }
   std::string unbounded;
   for (const domain::Agent& agent : reading.catalogue.agents) {
@@ -75,6 +85,7 @@ engine::EngineOptions engine_options(const agent::Settings& settings, std::optio
   }
   options.drain_timeout = pool.drain;
   options.retention = settings.retention;
+  options.prune_every = kPruneEvery;
   return options;
 }
 
@@ -100,6 +111,7 @@ void Daemon::open(std::unique_ptr<store::Store> store, engine::EngineOptions opt
   cli::ProcessDriver::Options driver;
   driver.mask = driver::SecretMask::of_environment(around_.environment);
   driver.mask.add(token_);
+  driver.mask.add_password_of(reading_->place.settings.store);
   driver.environment = [this](const domain::WorkOrder& order) { return environment_of(order); };
   driver_ = std::make_unique<cli::ProcessDriver>(reactor_, current, std::move(driver));
   const std::uint64_t queue = options.pool.queue_capacity;
@@ -126,6 +138,7 @@ void Daemon::open(std::unique_ptr<store::Store> store, engine::EngineOptions opt
 }
 
 Result<> Daemon::listen(const Listen& where, std::vector<std::string> hosts) {
+  server_.reset();  // of an address that could not be had
   http::ApiOptions api;
   api.default_agent = [this] { return reading_->place.settings.default_agent; };
   api.run_of_token = [this](std::string_view given) { return run_tokens_.run_of(given); };
@@ -153,7 +166,7 @@ Task<Result<>> Daemon::serve() {
     scope.spawn(watch_surroundings());
     // Who is answered may ask for whatever there is: the store has heard of agents and limits by then.
     STINT_CO_CHECK(co_await engine_->enlist());
-    STINT_CO_CHECK(co_await size_limits());
+    STINT_CO_CHECK(co_await store_->configure(reading_->cluster_limits, cli::agent_names(*reading_)));
     scope.spawn(server_->serve());
     Result<> ended = co_await engine_->run();
     co_await hear_out_followers();
@@ -167,14 +180,6 @@ Task<Result<>> Daemon::serve() {
 Task<> Daemon::hear_out_followers() {
   const TimePoint until = reactor_.now() + kLastWordsMax;
   while (server_->stats().streams > 0 && reactor_.now() < until) co_await sleep_for(kLastWordsLook);
-}
-
-/// The configuration decides at the start, and after a reload; between, whoever resizes.
-Task<Result<>> Daemon::size_limits() {
-  for (const auto& [name, capacity] : reading_->cluster_limits) {
-    STINT_CO_CHECK(co_await store_->resize(name, capacity));
-  }
-  co_return Result<>();
 }
 
 Task<> Daemon::hear_signals() {
@@ -205,14 +210,12 @@ Task<> Daemon::reload() {
     co_return;
   }
   blocking_log_problems(**fresh, log_);
-  const auto before = std::exchange(reading_, *fresh);
-  auto done = co_await engine_->reload(reading_->book);
-  if (done) done = co_await size_limits();
+  const auto done = co_await engine_->reload((*fresh)->book, (*fresh)->cluster_limits);
   if (!done) {
-    reading_ = before;
     log_.say(LogLevel::error, "not reloaded", {{"why", done.error().describe()}});
     co_return;
   }
+  const auto before = std::exchange(reading_, *fresh);
   for (const std::string& name : reading_->catalogue.broken) {
     if (reading_->book.contains(name))
       log_.say(LogLevel::warning, "its file is broken: kept as it was", {{"agent", name}});
@@ -230,6 +233,12 @@ Task<> Daemon::reload() {
 /// A run that can't be given a pipe, or pushes the host into swapping, or costs more than a day may, is better begun
 /// later.
 Task<std::string> Daemon::why_held_up() {
+  const agent::Project& project = reading_->place.project;
+  std::error_code error;
+  if (!std::filesystem::is_directory(project.root, error) ||
+      (project.is_repository() && !std::filesystem::is_directory(*project.common_dir, error))) {
+    co_return fmt::format("the checkout {} does not exist any more: it was deleted or moved", project.root.string());
+  }
   const std::uint64_t memory = os::memory_available();
   if (memory != 0 && memory < kMemoryLeast) co_return fmt::format("only {} MiB of memory are free", memory >> 20);
   const auto [used, most] = os::descriptors();
@@ -253,7 +262,7 @@ Task<> Daemon::watch_surroundings() {
       before = why;
     }
     // Who has just been told to say `stint trust` expects no more to be needed.
-    if (cli::blocking_trust_changed(around_, *reading_)) co_await reload();
+    if (cli::blocking_trust_changed(around_, *reading_) || cli::blocking_limits_mended(*reading_)) co_await reload();
     const auto since = reactor_.now().time_since_epoch();
     co_await sleep_until(TimePoint(since - since % kLook + kLook));
   }

@@ -53,7 +53,6 @@ class Daemon {
 
  private:
   Task<> hear_out_followers();
-  Task<Result<>> size_limits();
   Task<> hear_signals();
   Task<> reload();
   Task<> watch_surroundings();

@@ -1,7 +1,10 @@
 #include "app/daemon_files.hpp"
 
+#include "cli/print.hpp"
+#include "cli/printable.hpp"
 #include "http/guard.hpp"
 #include "os/fd.hpp"
+#include "os/owner.hpp"
 #include "wire/daemon.hpp"
 
 #include <fmt/format.h>
@@ -59,6 +62,10 @@ Result<DaemonFiles> blocking_daemon_files(const cli::Surroundings& around, const
 Result<std::string> blocking_token(const std::filesystem::path& file, const domain::Ambient& ambient) {
   struct stat found{};
   if (::lstat(file.c_str(), &found) == 0) {
+    if (const std::string owner = os::foreign_owner(file.string()); !owner.empty()) {
+      return fail(Errc::denied, file.string() + " is the token of " + owner +
+                                    "'s daemon, and this checkout is served by that user. Use a clone of your own");
+    }
     if (!S_ISREG(found.st_mode) || found.st_uid != ::geteuid() || (found.st_mode & 077) != 0) {
       return fail(Errc::denied,
                   file.string() + ": others could read the token; `chmod 600` it, or delete it for a new one");
@@ -97,24 +104,27 @@ void announce(const std::string& url, const std::string& token, const cli::Readi
               bool json) {
   const std::size_t agents = reading.catalogue.agents.size();
   if (json) {
-    fmt::print("{}\n", wire::to_json(wire::Serving{url, token, store, agents}));
-    std::fflush(stdout);
+    cli::print_out("{}\n", wire::to_json(wire::Serving{url, token, store, agents}));
+    cli::flush_out();
     return;
   }
-  fmt::print("Serving {} agent{} from {} on {}\n", agents, agents == 1 ? "" : "s", reading.place.project.root.string(),
-             url);
-  fmt::print("  store  {}\n", store);
-  if (!token.empty()) fmt::print("  token  {}\n", token);
+  cli::print_out("Serving {} agent{} from {} on {}\n", agents, agents == 1 ? "" : "s",
+                 cli::printable(reading.place.project.root.string()), url);
+  cli::print_out("  store  {}\n", cli::printable(store));
+  if (!token.empty()) cli::print_out("  token  {}\n", token);
   for (const domain::Agent& agent : reading.catalogue.agents) {
     const auto& refused = reading.book.at(agent.name).refused;
-    if (refused) fmt::print("  {} can't run: {}\n", agent.name, refused->describe());
+    if (refused) cli::print_out("  {} can't run: {}\n", agent.name, cli::printable(refused->describe()));
   }
-  if (agents == 0) {
-    fmt::print("  There is no agent yet: `{}stint init` makes one, then `kill -HUP {}` reads it.\n",
-               reading.place.project.is_repository() ? "" : "git init && ", ::getpid());
+  for (const std::string& name : reading.catalogue.broken) {
+    cli::print_out("  {} can't run: its file is broken; `stint agents` says why\n", name);
   }
-  fmt::print("  try    stint submit AGENT …   stint ls   stint top   (Ctrl-C drains)\n");
-  std::fflush(stdout);
+  if (agents == 0 && reading.catalogue.broken.empty()) {
+    cli::print_out("  There is no agent yet: `{}stint init` makes one, then `kill -HUP {}` reads it.\n",
+                   reading.place.project.is_repository() ? "" : "git init && ", ::getpid());
+  }
+  cli::print_out("  try    stint submit AGENT …   stint ls   stint top   (Ctrl-C drains)\n");
+  cli::flush_out();
 }
 
 std::string RunTokens::token_of(const std::string& run) {

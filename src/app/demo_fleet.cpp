@@ -2,6 +2,7 @@
 
 #include "agent/trust.hpp"
 #include "app/daemon.hpp"
+#include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "cli/run_display.hpp"
 #include "os/process.hpp"
@@ -160,8 +161,8 @@ class Show {
   }
 
   void say(const engine::RunView& view) {
-    fmt::print("{}  {:20} {}\n", view.run.id, titles_[view.run.id], to_string(view.run.state));
-    std::fflush(stdout);
+    cli::print_out("{}  {:20} {}\n", view.run.id, titles_[view.run.id], to_string(view.run.state));
+    cli::flush_out();
   }
 
   void draw(const std::vector<engine::RunView>& runs, std::uint32_t writers) {
@@ -197,8 +198,8 @@ class Show {
       line.add(time, Style::dim);
       add(line);
     }
-    std::fputs(out.c_str(), stdout);
-    std::fflush(stdout);
+    cli::write_out(out);
+    cli::flush_out();
   }
 
   Daemon& daemon_;
@@ -251,10 +252,10 @@ int DemoFleetCommand::run(const domain::Ambient& ambient) {
   daemon.open(std::make_unique<store::MemoryStore>(ambient), engine_options((*reading)->place.settings, {}), "memory",
               *token);
   if (const auto listening = daemon.listen(*where, {}); !listening) return cli::complain(listening.error());
-  fmt::print("Serving 2 demo agents on {}\n", daemon.url());
-  fmt::print("  try, in another terminal   STINT_URL={} STINT_TOKEN={} {} top\n", daemon.url(), *token,
-             std::filesystem::read_symlink("/proc/self/exe").string());
-  std::fflush(stdout);
+  cli::print_out("Serving 2 demo agents on {}\n", daemon.url());
+  cli::print_out("  try, in another terminal   STINT_URL={} STINT_TOKEN={} {} top\n", daemon.url(), *token,
+                 std::filesystem::read_symlink("/proc/self/exe").string());
+  cli::flush_out();
   Show show(daemon, ambient, runs_ != 0 ? runs_ : live ? kRunsMax : kRunsDefault, live, around.colour);
   std::optional<Result<>> ended;
   {
@@ -266,16 +267,17 @@ int DemoFleetCommand::run(const domain::Ambient& ambient) {
     auto serve = [&]() -> Task<> { ended.emplace(co_await daemon.serve()); };
     work.spawn(serve());
     work.spawn(show.run());
-    reactor.run(work);
+    const Result<> shown = reactor.run(work);
     connections.cancel();
-    reactor.run(connections);
+    (void)reactor.run(connections);  // cancelled here; one connection's failure is its own
+    if (!shown) return cli::complain(shown.error());
   }
   if (!*ended) return cli::complain(ended->error());
   const auto stats = journal.stats();
-  fmt::print("\n{} succeeded, {} cancelled; at most {} of {} writers at once.\n", show.count(RunState::succeeded),
-             show.count(RunState::cancelled), show.most_writers(), kWriters);
-  fmt::print("The provider saw {} requests and {} tokens; {} left early, {} tokens were made for nobody.\n",
-             stats.requests, stats.tokens, stats.closed_early, stats.tokens_after_gone);
+  cli::print_out("\n{} succeeded, {} cancelled; at most {} of {} writers at once.\n", show.count(RunState::succeeded),
+                 show.count(RunState::cancelled), show.most_writers(), kWriters);
+  cli::print_out("The provider saw {} requests and {} tokens; {} left early, {} tokens were made for nobody.\n",
+                 stats.requests, stats.tokens, stats.closed_early, stats.tokens_after_gone);
   return show.most_writers() > kWriters || stats.tokens_after_gone > 0 ? cli::kExitFailed : cli::kExitDone;
 }
 

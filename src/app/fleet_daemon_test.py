@@ -40,7 +40,7 @@ class Daemon(WithDaemon):
 
     def test_a_run_is_submitted_followed_and_ends_with_its_status(self):
         done = self.call("submit", "echo", "hi", "--wait")
-        self.assertEqual((done.returncode, done.stdout), (0, "hello hi\nred\n"), done.stderr)
+        self.assertEqual((done.returncode, done.stdout), (0, "hello hi\n\033]0;owned\a\033[31mred\033[0m\n"), done.stderr)
         self.assertEqual(self.call("submit", "echo", "no", "status=3", "--attempts", "1", "--wait").returncode, 1)
         self.assertEqual(self.call("submit", "echo", "late", "60", "--time", "300ms", "--wait").returncode, 4)
         seen = json.loads(self.stint("submit", "echo", "x", "--wait", "--json"))
@@ -148,8 +148,9 @@ class Daemon(WithDaemon):
         self.assertNotIn("carries it, there", self.call("submit", "where").stderr, "its own goes first")
 
     def test_a_wrong_token_is_named_and_never_goes_elsewhere(self):
-        self.assertIn("STINT_TOKEN", self.stint("ls", status=1, STINT_TOKEN="wrong"))
         place = json.loads(self.place.read_text(encoding="utf-8"))
+        self.assertIn("STINT_TOKEN", self.stint("ls", status=1, STINT_URL=place["url"], STINT_TOKEN="wrong"))
+        self.stint("ls", STINT_TOKEN="of another daemon")  # without an address it is sent to none
         token = pathlib.Path(place["token_file"]).read_text(encoding="utf-8").strip()
         self.stint("ls", STINT_URL=place["url"])
         self.stint("ls", STINT_URL=place["url"] + "/", STINT_TOKEN=token)

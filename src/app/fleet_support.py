@@ -78,5 +78,6 @@ class WithDaemon(Repository):
 
     def running(self, *words):
         run = self.stint("submit", *words).strip()
-        self.wait_until(lambda: self.ask("show", run)["state"] == "running", "it does not run")
+        # A short one may have ended before it is looked at.
+        self.wait_until(lambda: self.ask("show", run)["state"] != "queued", "it does not run")
         return run

@@ -3,6 +3,7 @@
 
     fleet_test.py PATH-TO-STINT [TEST…]
 """
+import contextlib
 import json
 import os
 import shutil
@@ -107,6 +108,19 @@ class Fleet(Repository):
             self.assertEqual((done.returncode, done.stderr), (0 if ignored else -signal.SIGPIPE, b""))
         os.close(writing)
 
+    def test_a_folder_that_was_deleted_is_named_and_not_made_again(self):
+        commands = (["ls"], ["run", "-p", "x"], ["submit", "-p", "x"], ["agents"], ["with", "gpu", "--", "true"], ["serve", "--listen", "127.0.0.1:0"],
+                    ["limits"], ["doctor"], ["trust"], ["init"], ["config"], ["store", "stats"])
+        for words in commands:
+            with self.subTest(words=words):
+                folder = self.base / "deleted"
+                folder.mkdir()
+                script = f'cd "{folder}" && rmdir "{folder}" && exec "$@"'
+                done = subprocess.run(["sh", "-c", script, "sh", STINT, *words], env=self.environment, capture_output=True, text=True, timeout=60)
+                self.assertIn(done.returncode, (1, 125))
+                self.assertIn("the current folder does not exist any more", done.stderr)
+                self.assertFalse(folder.exists())
+
     def test_what_is_no_store_is_named_without_its_language(self):
         database = self.folder / ".git/stint/stint.db"
         database.parent.mkdir(exist_ok=True)
@@ -144,7 +158,7 @@ class Fleet(Repository):
         first = self.ask("submit", "review", "1", "--key", "k")
         again = self.ask("submit", "review", "1", "--key", "k")
         self.assertEqual((first["created"], again["created"], again["id"]), (True, False, first["id"]))
-        self.assertIn("the key 'k' is that of", self.stint("submit", "review", "2", "--key", "k", status=1))
+        self.assertIn("idempotency key 'k' was already used by run", self.stint("submit", "review", "2", "--key", "k", status=1))
 
     def test_memory_has_nothing_for_another_process(self):
         for words in (("ls",), ("submit", "review", "1")):
@@ -247,14 +261,30 @@ class Fleet(Repository):
         self.stint("resume", "review")
         self.assertEqual([each["reason"] for each in self.ask("why", first)["reasons"]], ["place"])
 
-    def test_logs_are_cleaned_and_their_gap_is_told(self):
+    def on_terminal(self, *words):
+        """What it prints on a terminal without colours."""
+        primary, secondary = os.openpty()
+        with subprocess.Popen([STINT, *words], cwd=self.folder, env=self.environment | {"NO_COLOR": "1", "TERM": "xterm"}, stdin=subprocess.DEVNULL, stdout=secondary,
+                              stderr=subprocess.DEVNULL) as process:
+            os.close(secondary)
+            text = b""
+            with contextlib.suppress(OSError):  # the last writer has closed it
+                while piece := os.read(primary, 65536):
+                    text += piece
+            os.close(primary)
+        return process.returncode, text.decode().replace("\r\n", "\n")
+
+    def test_logs_are_cleaned_on_a_terminal_and_their_gap_is_told(self):
         text = ("\033]0;owned\a\033[31mred\033[0m\r\n\033[2J" + "." * (64 << 10))[: (64 << 10) - 1] + "\n"  # a whole head
         run = self.bring(output_bytes=100000, head=text, tail="the end\n", state="succeeded", finished_ms=1_790_000_002_000,
                          events=[{"cause": "enqueued", "at_ms": 1_790_000_000_000, "state": "queued"},
                                  {"cause": "claimed", "at_ms": 1_790_000_000_500, "fence": 1, "worker": 3, "state": "running"},
                                  {"cause": "succeeded", "at_ms": 1_790_000_002_000, "fence": 1, "worker": 3, "state": "succeeded"}])
         left = 100000 - len(text) - 8
-        self.assertRegex(self.stint("logs", run), rf"^red\n\.+\n… {left} bytes left out …\nthe end\n$")
+        self.assertRegex(self.on_terminal("logs", run)[1], rf"^red\n\.+\n… {left} bytes left out …\nthe end\n$")
+        self.assertEqual(self.on_terminal("logs", "-f", run), self.on_terminal("logs", run))
+        piped = self.call("logs", run)
+        self.assertEqual((piped.stdout, f"{left} bytes left out" in piped.stderr), (text.replace("\r\n", "\n") + "the end\n", True))
         self.assertTrue(self.call("logs", run, "--raw").stdout.startswith("\033]0;owned"))
         self.assertEqual(self.ask("logs", run)["left_out"], left)
         followed = self.call("logs", "-f", run)
@@ -352,6 +382,47 @@ class Fleet(Repository):
         self.assertIn("no process carries runs here", following.stderr.readline() + following.stderr.readline())
         self.stint("cancel", run)
         self.assertEqual(following.wait(30), 5)
+
+    def test_a_key_outlives_the_definition_that_its_run_was_made_from(self):
+        file = self.folder / ".stint/agents/review.md"
+        run = self.submit("review", "42", "--key", "k")
+        for text in (REVIEW.replace("focus", "about"), REVIEW.replace("name: pr", "name: number").replace("{{pr}}", "{{number}}"), None):
+            file.write_text(text, encoding="utf-8") if text else file.unlink()
+            self.assertEqual(self.submit("review", "42", "--key", "k"), run)
+            self.assertIn(f"was already used by run '{run}'", self.stint("submit", "review", "43", "--key", "k", status=1))
+        self.assertEqual(len(self.ask("ls")["runs"]), 1)
+
+    def test_no_run_is_accepted_into_the_session_of_a_run_above_it(self):
+        for name, command in (("outer", "$0 run middle -q"), ("middle", "$0 run inner --session s -q 2>&1; echo exit $?"), ("inner", "echo done")):
+            (self.folder / f".stint/agents/{name}.md").write_text(
+                f'---\ndescription: Nested\ndriver: command\ncommand: ["sh", "-c", "{command}", "{STINT}"]\nbudget: {{time: 50s}}\n---\n', encoding="utf-8")
+        self.stint("trust")
+        done = self.call("run", "outer", "--session", "s")
+        self.assertIn("exit 2", done.stdout, done.stderr)
+        self.assertIn("session 's' is held by run", done.stdout + done.stderr)
+        self.assertEqual([run["agent"] for run in self.ask("ls")["runs"]], ["middle", "outer"])
+
+    def test_without_a_daemon_what_is_old_is_forgotten(self):
+        (self.folder / "stint.toml").write_text('[retention]\nruns = "1h"\n', encoding="utf-8")
+        (self.folder / ".stint/agents/echo.md").write_text('---\ndescription: Echoes\ndriver: command\ncommand: [echo, done]\n---\n', encoding="utf-8")
+        self.stint("trust")
+        ended = {"state": "failed", "finished_ms": 1_790_000_001_000,
+                 "events": [{"cause": "enqueued", "at_ms": 1_790_000_000_000, "state": "queued"},
+                            {"cause": "claimed", "at_ms": 1_790_000_000_500, "fence": 1, "worker": 3, "state": "running"},
+                            {"cause": "failed", "at_ms": 1_790_000_001_000, "fence": 1, "worker": 3, "state": "failed"}]}
+        old = self.bring(**ended)
+        self.assertEqual(self.ask("show", old)["state"], "failed", "who only looks forgets nothing")
+        young = self.submit("review", "1")
+        self.assertIn("there is no run", self.stint("show", old, status=1))
+        again = self.bring(**ended)
+        self.stint("run", "echo")
+        self.assertEqual(self.ask("show", again)["state"], "failed", "not twice within an hour")
+        subprocess.run(["python3", "-c", "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute(\"UPDATE meta SET value = value - 3600000 WHERE key = 'pruned_at'\"); "
+                        "c.commit()", str(self.folder / ".git/stint/stint.db")], check=True)
+        self.stint("run", "echo")
+        self.assertIn("there is no run", self.stint("show", again, status=1))
+        self.assertEqual(self.ask("show", young)["state"], "queued")
+        self.assertEqual(list((self.folder / ".git/stint/stint.db.workers").iterdir()), [], "nothing is left of processes that are gone")
 
     def test_ids_are_completed(self):
         run = self.submit("review", "1")

@@ -20,9 +20,9 @@ import urllib.request
 from fleet_support import STINT, Repository, WithDaemon
 
 TELL = """---
-description: Says a word so many times
+description: Says a word so many times; once it has said `at` of them, it waits for the file `gate` before it goes on
 driver: command
-command: ["sh", "-c", "i=0; while [ $i -lt $0 ]; do i=$((i + 1)); echo {{word}} $i; sleep $1; done", "{{times}}", "{{pause}}"]
+command: ["sh", "-c", "i=0; while [ $i -lt $0 ]; do i=$((i + 1)); echo {{word}} $i; sleep $1; while [ $i -ge $3 ] && [ -n \\"$2\\" ] && [ ! -e \\"$2\\" ]; do sleep 0.05; done; done", "{{times}}", "{{pause}}", "{{gate}}", "{{at}}"]
 on_crash: rerun
 args:
   - name: word
@@ -31,6 +31,10 @@ args:
     default: "1"
   - name: pause
     default: "0"
+  - name: gate
+    default: ""
+  - name: at
+    default: "2"
 ---
 """
 
@@ -72,15 +76,26 @@ class Following(WithDaemon):
     def requests(self):
         return int(self.metrics()["stint_http_requests_total"])
 
-    def restart(self, by, address=None):
+    def gate(self):
+        """A file that is not there yet: a run that waits for it lasts as long as the test needs it, on any machine."""
+        self.gates = getattr(self, "gates", 0) + 1
+        return self.base / f"gate{self.gates}"
+
+    def restart(self, by, gate, followers, address=None):
+        """Kills or drains the daemon under a run that waits for `gate`, and starts another when all followers have noticed."""
         address = address or json.loads(self.place.read_text(encoding="utf-8"))["url"].removeprefix("http://")
         self.daemon.send_signal(by)
+        if by == signal.SIGTERM:
+            gate.touch()  # a drain lets the run end
         self.daemon.wait(60)
-        time.sleep(1)  # long enough to be noticed
+        for follower in followers if by == signal.SIGKILL else ():
+            self.wait_until(lambda: "does not answer" in follower.said.text, "it is not noticed")
         self.daemon, self.place = self.serve(address)
+        gate.touch()
 
     def test_who_follows_does_not_ask_all_the_time(self):
-        run = self.running("tell", "quiet", "2", "5")
+        gate = self.gate()
+        run = self.running("tell", "quiet", "2", "0", f"gate={gate}", "at=1")
         followers = [self.follow("logs", "-f", run) for _ in range(3)]
         for follower in followers:
             self.wait_until(lambda: follower.out.text == "quiet 1\n", "it is not told")
@@ -88,6 +103,7 @@ class Following(WithDaemon):
         before = self.requests()
         time.sleep(3)
         self.assertLess(self.requests() - before, 10, "a look every 250 ms would be 70")
+        gate.touch()
         for follower in followers:
             self.assertEqual(self.ended(follower, 0), "quiet 1\nquiet 2\n")
 
@@ -117,31 +133,33 @@ class Following(WithDaemon):
 
     def test_a_restart_of_the_daemon_makes_no_gap_and_no_repetition(self):
         for by in (signal.SIGKILL, signal.SIGTERM):
-            run = self.running("tell", "again", "6", "0.3")
+            gate = self.gate()
+            run = self.running("tell", "again", "6", "0", f"gate={gate}")
             followers = [self.follow("logs", "-f", run), self.follow("logs", "-f", run, "--raw")]
             for follower in followers:
                 self.wait_until(lambda: "again 2\n" in follower.out.text, "it is not told")
-            self.restart(by)
+            self.restart(by, gate, followers)
             # What is in doubt a person decides; in either case the follower ends as the run does, with all that it printed.
             for follower in followers:
                 status = follower.wait(60)
                 self.assertIn(status, (0, 6), follower.said.text)
                 self.assertEqual(self.ended(follower, status), self.stint("logs", run))
                 if by == signal.SIGKILL:  # a drain lets the run end first
-                    self.assertIn("does not answer", follower.said.text)
                     self.assertIn("it answers again", follower.said.text)
 
     def test_a_daemon_that_comes_back_elsewhere_is_found(self):
-        run = self.running("tell", "again", "6", "0.3")
+        gate = self.gate()
+        run = self.running("tell", "again", "6", "0", f"gate={gate}")
         follower = self.follow("logs", "-f", run)
         self.wait_until(lambda: "again 2\n" in follower.out.text, "it is not told")
-        self.restart(signal.SIGKILL, "127.0.0.1:0")
+        self.restart(signal.SIGKILL, gate, [follower], "127.0.0.1:0")
         self.assertEqual(self.ended(follower, 0), self.stint("logs", run))
 
     def test_run_outlives_a_restart_too(self):
-        follower = self.follow("run", "tell", "again", "6", "0.3", "--json")
+        gate = self.gate()
+        follower = self.follow("run", "tell", "again", "6", "0", f"gate={gate}", "--json")
         self.wait_until(lambda: "again 2" in follower.out.text, "it is not told")
-        self.restart(signal.SIGKILL)
+        self.restart(signal.SIGKILL, gate, [])
         lines = [json.loads(line) for line in self.ended(follower, 0).splitlines()]
         run = lines[-1]["run"]
         events = [line for line in lines if "seq" in line]

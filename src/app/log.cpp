@@ -1,5 +1,6 @@
 #include "app/log.hpp"
 
+#include "cli/printable.hpp"
 #include "wire/log_line.hpp"
 
 #include <cerrno>
@@ -87,7 +88,7 @@ StderrLog::~StderrLog() {
 void StderrLog::say(domain::LogLevel level, std::string_view what, std::vector<domain::LogField> fields) {
   if (!hears(level)) return;
   const wire::LogLine line{ambient_.wall_now(), level, what, fields};
-  writer_->write(options_.format == Format::json ? wire::to_json(line) : wire::to_text(line));
+  writer_->write(options_.format == Format::json ? wire::to_json(line) : cli::printable(wire::to_text(line)));
 }
 
 }  // namespace stint::app

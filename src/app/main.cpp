@@ -11,6 +11,7 @@
 #include "cli/fleet_place.hpp"
 #include "cli/init.hpp"
 #include "cli/limits.hpp"
+#include "cli/print.hpp"
 #include "cli/provider.hpp"
 #include "cli/run.hpp"
 #include "cli/store.hpp"
@@ -19,8 +20,10 @@
 #include "driver/warden.hpp"
 #include "os/fd.hpp"
 #include "os/random.hpp"
+#include "os/slot_file.hpp"
 #include "os/spawn.hpp"
 #include "provider/ask.hpp"
+#include "stint/since_boot.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -53,9 +56,18 @@ constexpr const char* kDescription =
     "Agents: docs/agents.md. The library: docs/library.md. What a semaphore is good for: docs/learn.md. Programs to "
     "copy: examples/.";
 
+/// A name of its own if the kernel gives none: then no other process compares its clocks with ours.
+std::string name_of_boot(std::uint64_t random) {
+  std::string name = stint::os::boot_clock_id();
+  return name.empty() ? "unknown-" + std::to_string(random) : name;
+}
+
 stint::domain::Ambient real_world() {
   return {.wall_now = [] { return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()); },
-          .random = [source = std::make_shared<stint::os::Random>()] { return (*source)(); }};
+          .random = [source = std::make_shared<stint::os::Random>()] { return (*source)(); },
+          .elapsed = stint::since_boot,
+          .awake = stint::awake_since_boot,
+          .boot = name_of_boot(stint::os::Random()())};
 }
 
 /// What stands after the first `--` of `stint with … -- CMD…`: not ours to read.
@@ -98,7 +110,7 @@ int run_command_line(int argc, char** argv) {
     words.erase(words.begin());
     stint::cli::Names names = stint::cli::blocking_project_names();
     names.runs = [] { return stint::cli::blocking_run_names(real_world()); };
-    fmt::print("{}", to_text(complete(app, words, names)));
+    stint::cli::print_out("{}", to_text(complete(app, words, names)));
     return kExitOk;
   }
   std::ranges::reverse(words);  // as CLI11 wants them
@@ -119,22 +131,23 @@ int run_command_line(int argc, char** argv) {
   if (store.chosen()) return store.run(real_world());
   if (with.chosen()) return with.run(real_world(), command);
   if (demo_fleet.chosen()) return demo_fleet.run(real_world());
-  if (doctor.chosen()) return doctor.run();
+  if (doctor.chosen()) return doctor.run(real_world());
   if (completions.chosen()) return completions.run();
   if (demo.chosen()) return demo.run();
   if (provider.chosen()) return provider.run();
-  fmt::print("{}", app.help());
+  stint::cli::print_out("{}", app.help());
   return kExitOk;
 }
 
 /// Whether all that was printed has arrived. A reader that went away has seen what it wanted.
 bool blocking_finish_output() {
-  errno = 0;
-  const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
-  const std::string why = errno == 0 ? "" : std::string(": ") + std::strerror(errno);
+  const int error = stint::cli::lost_output();
   pollfd reader{STDOUT_FILENO, POLLOUT, 0};
-  if (!lost || (::poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0)) return true;
-  std::fputs(("stint: not all could be printed" + why + "\n").c_str(), stderr);
+  const bool gone = ::poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0;
+  // The parser prints its help by itself: then only the stream knows that it failed.
+  if (error == 0 && (std::ferror(stdout) == 0 || gone)) return true;
+  const std::string why = error == 0 ? "" : std::string(": ") + std::strerror(error);
+  stint::cli::write_error("stint: not all could be printed" + why + "\n");
   return false;
 }
 

@@ -2,8 +2,11 @@
 
 #include "app/daemon.hpp"
 #include "app/log.hpp"
+#include "cli/print.hpp"
+#include "cli/printable.hpp"
 #include "cli/store_place.hpp"
 #include "os/blocking_run.hpp"
+#include "os/owner.hpp"
 #include "os/process.hpp"
 #include "os/resources.hpp"
 #include "store/memory_store.hpp"
@@ -22,6 +25,23 @@ domain::LogLevel level_of(const std::string& name) {
   return domain::LogLevel::info;
 }
 
+constexpr const char* kListen = "127.0.0.1:7717";
+
+/// Another port only if none was asked for: a second project's daemon is found by its file, not by its number.
+Result<> blocking_listen(Daemon& daemon, const Listen& wanted, bool asked, const std::vector<std::string>& hosts) {
+  const Result<> listening = daemon.listen(wanted, hosts);
+  if (listening || listening.error() != Errc::unavailable) return listening;
+  const std::string owner = os::port_owner(wanted.port);
+  const std::string taken = owner.empty() ? std::string() : fmt::format("port {} is taken by {}", wanted.port, owner);
+  if (asked || taken.empty()) {
+    return fail(Errc::unavailable, listening.error().describe() + (taken.empty() ? "" : ": " + taken) +
+                                       "; --listen 127.0.0.1:0 picks a free port");
+  }
+  STINT_CHECK(daemon.listen({wanted.address, 0}, hosts));
+  cli::print_error("stint: {}; a free one was picked\n", cli::printable(taken));
+  return {};
+}
+
 }  // namespace
 
 ServeCommand::ServeCommand(CLI::App& app) : command_(app, "serve", "Run the fleet: workers, queue, HTTP API, metrics") {
@@ -31,9 +51,10 @@ ServeCommand::ServeCommand(CLI::App& app) : command_(app, "serve", "Run the flee
       "SIGTERM or Ctrl-C drains: nothing new is begun, what runs may finish (pool.drain), the rest is handed back. A\n"
       "second one hurries, a third leaves at once. SIGHUP reads agents and settings again.\n"
       "Every request needs the token that is printed, and kept in a file that only you can read.");
-  command_.option("--listen", listen_, "Address and port; port 0 picks a free one")
-      .value("ADDRESS:PORT")
-      .shows_default();
+  command_
+      .option("--listen", listen_,
+              "Address and port; port 0 picks a free one. Default: 127.0.0.1:7717, or a free port if that is taken")
+      .value("ADDRESS:PORT");
   command_.option("--allow-host", hosts_, "A name under which clients may reach it").value("NAME");
   command_.option("--workers", workers_, "A pool of this size, without autoscaling").whole(0, 10'000);
   command_.flag("--no-token", no_token_, "Ask for no token; on loopback only");
@@ -46,7 +67,7 @@ ServeCommand::ServeCommand(CLI::App& app) : command_(app, "serve", "Run the flee
 
 int ServeCommand::run(const domain::Ambient& ambient) {
   const cli::Surroundings around = cli::blocking_look_around();
-  const auto listen = parse_listen(listen_);
+  const auto listen = parse_listen(listen_.empty() ? kListen : listen_);
   if (!listen) {
     cli::complain(listen.error());
     return cli::kExitUsage;
@@ -89,30 +110,27 @@ int ServeCommand::run(const domain::Ambient& ambient) {
                           .least = level_of(log_level_)});
   Daemon daemon(reactor, ambient, around, *reading, cluster, log);
   daemon.open(std::move(store), std::move(options), memory ? "memory" : place.shown, token);
-  if (auto listening = daemon.listen(*listen, hosts_); !listening) {
-    Error error = listening.error();
-    if (error == Errc::unavailable) {
-      return cli::complain(Error(error.code(), error.describe() + "; --listen 127.0.0.1:0 picks a free port"));
-    }
-    return cli::complain(error);
+  if (const auto listening = blocking_listen(daemon, *listen, !listen_.empty(), hosts_); !listening) {
+    return cli::complain(listening.error());
   }
   const auto place_said = blocking_say_where(*files, daemon.url());
   if (!place_said) return cli::complain(place_said.error());
   announce(daemon.url(), token, **reading, memory ? "memory" : place.shown, json_);
-  std::optional<Result<>> ended;
-  auto body = [&]() -> Task<> { ended.emplace(co_await daemon.serve()); };
-  RootScope scope(reactor);
-  scope.spawn(body());
-  reactor.run(scope);
-  if (!*ended) return cli::complain(ended->error());
+  if (const Result<> ended = reactor.run(daemon.serve()); !ended) return cli::complain(ended.error());
   const engine::DrainReport& report = daemon.engine().drained();
   log.say(
       domain::LogLevel::info, "drained",
       {domain::LogField::number("seconds", fmt::format("{:.1f}", std::chrono::duration<double>(report.time).count())),
        domain::LogField::number("ended", std::to_string(report.finished - report.handed_back - report.in_doubt)),
        domain::LogField::number("handed_back", std::to_string(report.handed_back)),
-       domain::LogField::number("in_doubt", std::to_string(report.in_doubt))});
-  return cli::kExitDone;
+       domain::LogField::number("in_doubt", std::to_string(report.in_doubt)),
+       domain::LogField::number("not_recorded", std::to_string(report.unrecorded))});
+  if (report.unrecorded == 0) return cli::kExitDone;
+  return cli::complain(Error(
+      Errc::unavailable,
+      fmt::format("how {} of its runs ended could not be stored: {}. The next `stint serve` goes on with them, as "
+                  "`on_crash` says",
+                  report.unrecorded, daemon.engine().store_health().why_unusable())));
 }
 
 }  // namespace stint::app

@@ -19,7 +19,7 @@ class ServeCommand {
 
  private:
   cli::Command command_;
-  std::string listen_ = "127.0.0.1:7717";
+  std::string listen_;  // empty: kListen, or a free port if that is taken
   std::vector<std::string> hosts_;
   std::optional<std::int64_t> workers_;
   bool no_token_ = false;

@@ -131,7 +131,7 @@ int serve(const Args& args) {
   std::fflush(stdout);
   RootScope scope(fleet.reactor);
   scope.spawn(fleet.run());
-  fleet.reactor.run(scope);
+  STINT_ASSERT(fleet.reactor.run(scope));
   return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "agent/arguments.hpp"
 #include "agent/check.hpp"
 #include "agent/quantity.hpp"
+#include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "cli/surroundings.hpp"
 #include "wire/agents.hpp"
@@ -42,7 +43,7 @@ void print_table(const std::vector<Agent>& agents, const agent::Settings& settin
     line.add(fmt::format("  {:9}  {:{}}  ", at_once(agent), printable(driver_of(agent, settings)), driver_width));
     line.add(printable(agent.description));
     if (agent.dialect != domain::Dialect::stint) line.add(fmt::format("  ({})", to_string(agent.dialect)), Style::dim);
-    fmt::print("{}\n", (around.terminal ? line.clipped(around.columns, true) : line).str(around.colour));
+    print_out("{}\n", (around.terminal ? line.clipped(around.columns, true) : line).str(around.colour));
   }
 }
 
@@ -53,7 +54,7 @@ class Sheet {
     if (value.empty()) return;
     Line line;
     line.add(fmt::format("  {:16}", label), Style::dim).add(printable(value));
-    fmt::print("{}\n", line.str(colour_));
+    print_out("{}\n", line.str(colour_));
   }
 
  private:
@@ -84,7 +85,7 @@ std::string budget_of(const Agent& agent) {
 }
 
 void print_one(const Agent& agent, const agent::Settings& settings, const Surroundings& around) {
-  fmt::print("{}\n", Line(agent.name, Style::bold).str(around.colour));
+  print_out("{}\n", Line(agent.name, Style::bold).str(around.colour));
   const Sheet sheet(around.colour);
   sheet.add("description", agent.description);
   sheet.add("file", agent.file);
@@ -154,15 +155,15 @@ int AgentsCommand::run() {
     }
   }
   if (json_) {
-    fmt::print("{}\n", wire::agents_to_json(shown, problems));
+    print_out("{}\n", wire::agents_to_json(shown, problems));
   } else {
     if (name_.empty()) print_table(shown, loaded.settings, around);
     if (!name_.empty() && !shown.empty()) print_one(shown[0], loaded.settings, around);
     if (shown.empty() && problems.empty()) {
-      fmt::print("No agents yet. `{}stint init` writes the first ones.\n",
-                 project->is_repository() ? "" : "git init && ");
+      print_out("No agents yet. `{}stint init` writes the first ones.\n",
+                project->is_repository() ? "" : "git init && ");
     }
-    std::fflush(stdout);
+    flush_out();
     print_problems(problems, around);
   }
   return agent::has_errors(problems) ? kExitFailed : kExitDone;

@@ -53,6 +53,11 @@ class AgentReader {
     const bool talks = driver != DriverKind::command;
     spec.on_crash = agent.on_crash.value_or(talks ? OnCrash::resume : OnCrash::doubt);
     spec.refused = why_refused(spec.agent);
+    for (const DriverKind other : {DriverKind::codex, DriverKind::gemini}) {
+      const auto things = agent::things_that_need_trust(spec.agent, other);
+      if (trusted_ || things.empty()) continue;
+      spec.refused_drivers.emplace(to_string(other), agent::untrusted(reading_.place.project, things.front()));
+    }
     requests_.clear();
     // Also without a number: so that an agent, or an account, can be paused.
     add_to_store(spec, domain::agent_limit(agent.name), 1);
@@ -93,7 +98,7 @@ class AgentReader {
       return Error(Errc::invalid, agent.file + ": the driver '" + std::string(to_string(*agent.driver)) +
                                       "' can't restrict tools as this file says");
     }
-    const auto things = agent::things_that_need_trust(agent);
+    const auto things = agent::things_that_need_trust(agent, *agent.driver);
     if (trusted_ || things.empty()) return std::nullopt;
     return agent::untrusted(reading_.place.project, things.front());
   }
@@ -114,11 +119,19 @@ class AgentReader {
     auto limit = reading_.place.homes.find(name, capacity);
     const std::uint32_t now = in_store || !limit ? capacity : limit::capacity_now(*limit);
     if (!limit && !spec.refused) spec.refused = limit.error();
+    if (limit && !in_store && !spec.refused) {
+      if (const Result<> usable = limit::check_usable(*limit); !usable) {
+        spec.refused = usable.error();
+        reading_.unusable.push_back(*limit);
+      }
+    }
     if (weight > now && !spec.refused) {
       spec.refused =
           Error(Errc::invalid, fmt::format("{}: weight {} is more than its capacity, {}", name, weight, now));
     }
-    if (!in_store && limit) requests_.push_back({std::move(*limit), weight});
+    if (in_store || !limit) return;
+    add_to_store(spec, name, weight);  // without a number, so that it can be paused
+    requests_.push_back({std::move(*limit), weight});
   }
 
   Reading& reading_;
@@ -135,6 +148,7 @@ Result<std::shared_ptr<const Reading>> blocking_read_project(const Surroundings&
   reading->catalogue = agent::blocking_discover(reading->place.project.root);
   STINT_TRY(const agent::UserPlaces places, agent::user_places(around.environment));
   STINT_TRY(reading->trusted, agent::blocking_is_trusted(places.state, reading->place.project));
+  reading->state = places.state;
   AgentReader reader(*reading, cluster, reading->trusted);
   for (const domain::Agent& agent : reading->catalogue.agents) reader.read(agent);
   domain::Agent prompt;  // of runs without a file
@@ -149,6 +163,37 @@ Result<std::shared_ptr<const Reading>> blocking_read_project(const Surroundings&
     if (broken || ++gone <= kGoneMax) reader.read(spec.agent, !broken);
   }
   return reading;
+}
+
+DriverKind driver_of(const domain::Agent& agent, std::string_view chosen) {
+  for (const DriverKind kind :
+       {DriverKind::claude, DriverKind::codex, DriverKind::gemini, DriverKind::command, DriverKind::llm}) {
+    if (chosen == to_string(kind)) return kind;
+  }
+  return *agent.driver;
+}
+
+std::vector<std::string> agent_names(const Reading& reading) {
+  std::vector<std::string> names;
+  for (const auto& [name, spec] : reading.book) names.push_back(name);
+  return names;
+}
+
+std::vector<agent::Problem> problems_of(const std::string& agent, const agent::Catalogue& catalogue,
+                                        const std::vector<agent::Problem>& settings) {
+  std::vector<agent::Problem> out = settings;
+  const domain::Agent* const found = catalogue.find(agent);
+  const bool broken = std::ranges::find(catalogue.broken, agent) != catalogue.broken.end();
+  for (const agent::Problem& problem : catalogue.problems) {
+    const bool of_broken = broken && problem.file.ends_with("/" + agent + ".md");
+    if (of_broken || (found != nullptr && problem.file == found->file)) out.push_back(problem);
+  }
+  return out;
+}
+
+bool blocking_limits_mended(const Reading& reading) {
+  return std::ranges::any_of(reading.unusable,
+                             [](const limit::HostLimit& each) { return limit::check_usable(each).has_value(); });
 }
 
 bool blocking_trust_changed(const Surroundings& around, const Reading& reading) {

@@ -3,6 +3,7 @@
 #include "cli/exit_status.hpp"
 #include "cli/fleet_place.hpp"
 #include "cli/fleet_text.hpp"
+#include "cli/print.hpp"
 #include "stint/scope.hpp"
 #include "wire/fleet.hpp"
 
@@ -43,8 +44,8 @@ class Canceller {
       note(receipt.error() == Errc::conflict ? kExitInDoubt : exit_status(receipt.error()));
       return;
     }
-    fmt::print("{}\n", json_ ? wire::to_json(*receipt) : receipt_text(*receipt));
-    std::fflush(stdout);
+    print_out("{}\n", json_ ? wire::to_json(*receipt) : receipt_text(*receipt));
+    flush_out();
     if (receipt->run.run.state == domain::RunState::in_doubt) note(kExitInDoubt);
   }
   void note(int exit) noexcept {

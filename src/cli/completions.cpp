@@ -1,5 +1,6 @@
 #include "cli/completions.hpp"
 
+#include "cli/print.hpp"
 #include "cli/surroundings.hpp"
 
 #include <fmt/format.h>
@@ -113,7 +114,7 @@ bool CompletionsCommand::chosen() const { return command_.chosen(); }
 
 int CompletionsCommand::run() {
   for (const Script& script : kScripts) {
-    if (std::string_view(script.shell) == shell_) fmt::print("{}", script.text);
+    if (std::string_view(script.shell) == shell_) print_out("{}", script.text);
   }
   return kExitDone;
 }

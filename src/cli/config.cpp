@@ -2,6 +2,8 @@
 
 #include "agent/settings_keys.hpp"
 #include "agent/text.hpp"
+#include "cli/host_homes.hpp"
+#include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "cli/surroundings.hpp"
 #include "wire/agents.hpp"
@@ -53,7 +55,28 @@ void print_table(const std::vector<agent::Setting>& settings, const Surroundings
     line.add(fmt::format("{:{}} = ", printable(setting.key()), key_width));
     line.add(fmt::format("{:{}}", printable(setting.shown()), value_width), Style::bold);
     line.add("  " + printable(describe(setting.origin)), Style::dim);
-    fmt::print("{}\n", (around.terminal ? line.clipped(around.columns, true) : line).str(around.colour));
+    print_out("{}\n", (around.terminal ? line.clipped(around.columns, true) : line).str(around.colour));
+  }
+}
+
+/// A resize by hand overrides every file: what counts is shown, and where it comes from.
+void blocking_add_resized(const agent::Project& project, const Surroundings& around, agent::Settings& settings) {
+  const auto homes = blocking_find_homes(project, settings, around.environment);
+  if (!homes) return;
+  for (const limit::HostLimit& limit : blocking_all_limits(*homes, settings)) {
+    const auto capacity = limit::written_capacity(limit);
+    if (!capacity) continue;
+    agent::Setting resized;
+    resized.path = {"limits", limit.name, "capacity"};
+    resized.text = std::to_string(*capacity);
+    resized.origin = {agent::OriginKind::resized, "by hand; `stint limits " + limit.name + " --reset` ends that", 0};
+    const auto known = std::ranges::find(settings.all, resized.path, &agent::Setting::path);
+    if (known == settings.all.end()) {
+      settings.all.push_back(std::move(resized));
+    } else {
+      resized.origin.where += ", and " + describe(known->origin) + " says " + known->text;
+      *known = std::move(resized);
+    }
   }
 }
 
@@ -64,7 +87,9 @@ ConfigCommand::ConfigCommand(CLI::App& app)
   command_.footer(
       "Later wins: defaults, stint.toml of the project, $XDG_CONFIG_HOME/stint/config.toml, STINT_… in the "
       "environment,\n"
-      "flags. The variable of pool.workers is STINT_POOL_WORKERS. Exit status 1 if a value is wrong.");
+      "flags, and of a limit a resize by hand. The variable of pool.workers is STINT_POOL_WORKERS. Exit status 1 if a "
+      "value\n"
+      "is wrong.");
   command_.option("KEY", key_, "Only this one, or all below it: pool, limits.gpu");
   command_.flag("--json", json_, "One JSON object: settings and problems");
 }
@@ -75,17 +100,18 @@ int ConfigCommand::run() {
   const Surroundings around = blocking_look_around();
   const auto project = agent::blocking_find_project(around.folder);
   if (!project) return complain(project.error());
-  const agent::LoadedSettings loaded = agent::blocking_load_settings(project->root, around.environment);
+  agent::LoadedSettings loaded = agent::blocking_load_settings(project->root, around.environment);
+  blocking_add_resized(*project, around, loaded.settings);
   const std::vector<agent::Setting> shown = chosen_settings(loaded.settings, key_);
   if (shown.empty()) {
     print_problems(loaded.problems, around);
     return unknown_key(loaded.settings, key_);
   }
   if (json_) {
-    fmt::print("{}\n", wire::settings_to_json(shown, loaded.problems));
+    print_out("{}\n", wire::settings_to_json(shown, loaded.problems));
   } else {
     print_table(shown, around);
-    std::fflush(stdout);
+    flush_out();
     print_problems(loaded.problems, around);
   }
   return agent::has_errors(loaded.problems) ? kExitFailed : kExitDone;

@@ -1,6 +1,7 @@
 #include "cli/daemon_place.hpp"
 
 #include "agent/files.hpp"
+#include "agent/trust.hpp"
 #include "os/living_file.hpp"
 #include "wire/daemon.hpp"
 
@@ -41,12 +42,13 @@ struct Found {
 };
 
 /// What the daemons said when they started that live now.
-std::vector<Found> blocking_read_places(const std::filesystem::path& folder) {
+std::vector<Found> blocking_read_places(const std::filesystem::path& folder, const agent::Environment& environment) {
   std::vector<Found> found;
   const auto entries = agent::blocking_list_folder(folder / "daemons", kFilesMax);
   if (!entries) return found;
   for (const std::string& name : entries->names) {
     const std::filesystem::path file = folder / "daemons" / name;
+    if (!agent::blocking_is_own(file, environment)) continue;  // others must not name where our runs go
     const auto text = os::blocking_read_living(file.string());
     if (!text || file.extension() != ".json") continue;
     auto place = wire::read_daemon_place(*text);
@@ -61,7 +63,7 @@ std::vector<Found> blocking_read_places(const std::filesystem::path& folder) {
 
 /// The one that is ours, or the nearest to it.
 Result<std::optional<DaemonPlace>> blocking_choose_place(const Surroundings& around, const std::string& url) {
-  STINT_TRY(const agent::Project project, agent::blocking_find_project(around.folder));
+  STINT_TRY(const agent::Project project, blocking_find_own_project(around));
   std::filesystem::path folder;
   if (project.is_repository()) {
     folder = *project.common_dir / "stint";
@@ -69,7 +71,7 @@ Result<std::optional<DaemonPlace>> blocking_choose_place(const Surroundings& aro
     STINT_TRY(const agent::UserPlaces places, agent::user_places(around.environment));
     folder = places.state;
   }
-  std::vector<Found> all = blocking_read_places(folder);
+  std::vector<Found> all = blocking_read_places(folder, around.environment);
   if (!url.empty()) std::erase_if(all, [&](const Found& each) { return without_slash(each.place.url) != url; });
   if (all.empty()) return std::nullopt;
   const std::string root = project.root.string();
@@ -92,6 +94,7 @@ Result<std::optional<DaemonPlace>> blocking_find_daemon(const Surroundings& arou
     return fail(Errc::invalid, "STINT_URL is '" + url + "': write it as http://127.0.0.1:7717");
   }
   auto found = blocking_choose_place(around, url);
+  if (!found && found.error() == Errc::denied) return found;
   if (url.empty() && (!found || !*found)) return found;
   DaemonPlace place = found && *found ? std::move(**found) : DaemonPlace();
   if (!url.empty()) {
@@ -99,7 +102,8 @@ Result<std::optional<DaemonPlace>> blocking_find_daemon(const Surroundings& arou
     place.named = true;
     place.remedy = "STINT_URL names it";
   }
-  if (const std::string token = variable(around, "STINT_TOKEN"); !token.empty()) place.token = token;
+  // Never to an address that another source named: a file of the checkout must not choose where it goes.
+  if (const std::string token = variable(around, "STINT_TOKEN"); !url.empty() && !token.empty()) place.token = token;
   return place;
 }
 

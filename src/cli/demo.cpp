@@ -2,6 +2,7 @@
 
 #include "cli/demo_garage.hpp"
 #include "cli/demo_view.hpp"
+#include "cli/print.hpp"
 #include "os/terminal.hpp"
 #include "stint/asio.hpp"
 
@@ -34,10 +35,10 @@ std::optional<Number> parse(std::string_view text) {
 /// The place where pictures are drawn, one over the other. Gives the cursor back when it goes.
 class Screen {
  public:
-  Screen() { std::fputs("\033[?25l", stdout); }
+  Screen() { write_out("\033[?25l"); }
   ~Screen() {
-    std::fputs("\033[?25h", stdout);
-    std::fflush(stdout);
+    write_out("\033[?25h");
+    flush_out();
   }
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
@@ -51,8 +52,8 @@ class Screen {
     }
     for (const std::string& line : lines) out += line + "\033[K\n";
     out += "\033[J";
-    std::fwrite(out.data(), 1, out.size(), stdout);
-    std::fflush(stdout);
+    write_out(out);
+    flush_out();
     drawn_ = lines.size();
     size_ = size;
   }
@@ -83,10 +84,10 @@ class Show {
       }
       helpers.spawn(listen_for_signals(work));
       work.spawn(garage_.run());
-      reactor_.run(work);
+      (void)reactor_.run(work);  // the garage reports what it saw; a signal stops it early
       if (form_ == Form::picture) show_picture();
       helpers.cancel(Reason::shutdown);
-      reactor_.run(helpers);
+      (void)reactor_.run(helpers);  // cancelled here
       screen_.reset();
     }
     return report();
@@ -103,9 +104,9 @@ class Show {
   void hear(const wire::DemoEvent& event) {
     recent_.push_back(event);
     if (recent_.size() > kRecentMax) recent_.pop_front();
-    if (form_ == Form::lines) fmt::print("{}\n", describe_line(event));
-    if (form_ == Form::json) fmt::print("{}\n", wire::to_json(event));
-    if (form_ != Form::picture) std::fflush(stdout);
+    if (form_ == Form::lines) print_out("{}\n", describe_line(event));
+    if (form_ == Form::json) print_out("{}\n", wire::to_json(event));
+    if (form_ != Form::picture) flush_out();
   }
 
   Task<> paint() {
@@ -138,10 +139,10 @@ class Show {
     summary.interrupted = signal_ != 0;
     summary.cancelled += static_cast<std::uint32_t>(cancelled_.parked.size() + cancelled_.line.size());
     if (form_ == Form::json) {
-      fmt::print("{}\n", wire::to_json(summary));
+      print_out("{}\n", wire::to_json(summary));
     } else {
       if (signal_ != 0) report_signal();
-      fmt::print("\n{}", describe(summary));
+      print_out("\n{}", describe(summary));
     }
     if (signal_ != 0) return 128 + signal_;
     return summary.over_limit == 0 && summary.permits_out == 0 ? 0 : 1;
@@ -155,10 +156,9 @@ class Show {
       return out.empty() ? "nobody" : out;
     };
     const auto took = std::chrono::duration<double, std::milli>(reactor_.now() - cancelled_at_).count();
-    fmt::print("\n{}: cancelled and joined in {:.1f} ms.\n", signal_ == SIGINT ? "Ctrl-C" : "Stopped by a signal",
-               took);
-    fmt::print("  inside           {}\n", names(cancelled_.parked));
-    fmt::print("  in line          {}\n", names(cancelled_.line));
+    print_out("\n{}: cancelled and joined in {:.1f} ms.\n", signal_ == SIGINT ? "Ctrl-C" : "Stopped by a signal", took);
+    print_out("  inside           {}\n", names(cancelled_.parked));
+    print_out("  in line          {}\n", names(cancelled_.line));
   }
 
   const Form form_;

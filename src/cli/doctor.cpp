@@ -3,15 +3,20 @@
 #include "agent/check.hpp"
 #include "cli/doctor_core.hpp"
 #include "cli/host_homes.hpp"
+#include "cli/print.hpp"
 #include "cli/printable.hpp"
+#include "cli/store_place.hpp"
 #include "cli/surroundings.hpp"
+#include "os/blocking_run.hpp"
 #include "os/cgroup.hpp"
+#include "os/owner.hpp"
 #include "os/process.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <unistd.h>
 
@@ -122,7 +127,57 @@ void blocking_gather_homes(DoctorFacts& facts, const agent::Project& project, co
     facts.limits.push_back(limit::list(limit));
 }
 
-DoctorFacts blocking_gather(const Surroundings& around) {
+/// Whether the first run could make it.
+std::string blocking_why_not_made(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  while (!std::filesystem::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
+  if (::access(folder.c_str(), W_OK | X_OK) == 0) return {};
+  const std::string why = std::generic_category().message(errno);
+  const std::string owner = os::foreign_owner(folder.string());
+  return fmt::format("{} can't be made in {}: {}{}", path, folder.string(), why,
+                     owner.empty() ? std::string() : "; it belongs to " + owner);
+}
+
+/// Opened as every command does, if it is there.
+StoreFacts blocking_gather_store(const Surroundings& around, const std::string& store, const domain::Ambient& ambient) {
+  StoreFacts facts;
+  if (store == "memory") {
+    facts.shown = "memory";
+    return facts;
+  }
+  const auto place = blocking_find_store(around);
+  if (!place) {
+    facts.problem = place.error().describe();
+    return facts;
+  }
+  facts.shown = place->shown;
+  facts.exists = place->exists();
+  if (!facts.exists) {
+    facts.problem = blocking_why_not_made(place->path);
+    return facts;
+  }
+  Reactor reactor;
+  const auto look = [&]() -> Task<Result<std::uint64_t>> {
+    STINT_CO_TRY(const auto opened, co_await open_store(reactor, *place, ambient));
+    STINT_CO_TRY(const store::Stats stats, co_await opened->stats());
+    std::uint64_t runs = 0;
+    for (const auto& [state, count] : stats.runs) runs += count;
+    co_return runs;
+  };
+  const auto body = [&]() -> Task<Result<std::uint64_t>> {
+    co_return co_await with_deadline(Deadline::after(reactor.now(), kAnswerWait), look());
+  };
+  const auto runs = os::blocking_run(reactor, body());
+  if (runs) {
+    facts.runs = *runs;
+  } else {
+    facts.problem = fmt::format("{} can't be used: {}", place->shown, runs.error().describe());
+  }
+  return facts;
+}
+
+DoctorFacts blocking_gather(const Surroundings& around, const domain::Ambient& ambient) {
   DoctorFacts facts;
   facts.folder = around.folder.string();
   agent::Project project;
@@ -151,6 +206,7 @@ DoctorFacts blocking_gather(const Surroundings& around) {
   facts.inotify_instances_max = os::inotify_instances_max();
   facts.resources = os::resource_limits();
   facts.trust = blocking_gather_trust(project, catalogue, loaded.settings, around.environment);
+  facts.store = blocking_gather_store(around, loaded.settings.store, ambient);
   return facts;
 }
 
@@ -168,11 +224,11 @@ void print(const std::vector<wire::Check>& checks, bool colour) {
     ++count[static_cast<std::size_t>(check.status)];
     Line line;
     line.add(fmt::format("{:4}", to_string(check.status)), style_of(check.status));
-    line.add(fmt::format("  {:{}}  {}", check.id, width, printable(check.summary)));
-    fmt::print("{}\n", line.str(colour));
-    if (!check.remedy.empty()) fmt::print("{:{}}  → {}\n", "", width + 6, printable(check.remedy));
+    line.add(fmt::format("  {:{}}  {}", printable(check.id), width, printable(check.summary)));
+    print_out("{}\n", line.str(colour));
+    if (!check.remedy.empty()) print_out("{:{}}  → {}\n", "", width + 6, printable(check.remedy));
   }
-  fmt::print("{} ok, {} to look at, {} failed\n", count[0], count[1], count[2]);
+  print_out("{} ok, {} to look at, {} failed\n", count[0], count[1], count[2]);
 }
 
 }  // namespace
@@ -185,11 +241,14 @@ DoctorCommand::DoctorCommand(CLI::App& app)
 
 bool DoctorCommand::chosen() const { return command_.chosen(); }
 
-int DoctorCommand::run() {
+int DoctorCommand::run(const domain::Ambient& ambient) {
   const Surroundings around = blocking_look_around();
-  const std::vector<wire::Check> checks = judge(blocking_gather(around));
+  if (const auto project = agent::blocking_find_project(around.folder); !project && around.folder == ".") {
+    return complain(project.error());
+  }
+  const std::vector<wire::Check> checks = judge(blocking_gather(around, ambient));
   if (json_) {
-    fmt::print("{}\n", wire::doctor_to_json(checks));
+    print_out("{}\n", wire::doctor_to_json(checks));
   } else {
     print(checks, around.colour);
   }

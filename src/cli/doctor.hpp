@@ -1,8 +1,9 @@
 /// `stint doctor`: looks at everything Stint stands on (git, agent CLIs, keys, cgroups, the directories of limits,
-/// agent files, settings, trust) and says what to do about each finding. Changes nothing.
+/// agent files, settings, trust, the store) and says what to do about each finding. Changes nothing.
 #pragma once
 
 #include "cli/command.hpp"
+#include "domain/ambient.hpp"
 
 namespace stint::cli {
 
@@ -11,7 +12,7 @@ class DoctorCommand {
   explicit DoctorCommand(CLI::App& app);
   [[nodiscard]] bool chosen() const;
   /// 0 when nothing failed; warnings are allowed.
-  int run();
+  int run(const domain::Ambient& ambient);
 
  private:
   Command command_;

@@ -392,6 +392,21 @@ std::optional<Version> find_version(std::string_view text) {
   return std::nullopt;
 }
 
+namespace {
+
+void judge_store(const StoreFacts& store, Checks& out) {
+  if (!store.problem.empty()) {
+    out.push_back(check("store.open", fail, store.problem,
+                        "`stint store check` looks closer; STINT_STORE and `store` in stint.toml name another store"));
+  } else if (!store.exists) {
+    out.push_back(check("store.open", ok, store.shown + " is not there yet: the first run makes it"));
+  } else {
+    out.push_back(check("store.open", ok, fmt::format("{}, {}", store.shown, counted(store.runs, "run"))));
+  }
+}
+
+}  // namespace
+
 std::vector<wire::Check> judge(const DoctorFacts& facts) {
   Checks out;
   judge_git(facts, out);
@@ -408,6 +423,7 @@ std::vector<wire::Check> judge(const DoctorFacts& facts) {
   judge_problems("agents.files", facts.agents_problems,
                  counted(facts.agents, "agent") + ", nothing is wrong with their files", "stint agents", out);
   judge_trust(facts.trust, out);
+  judge_store(facts.store, out);
   return out;
 }
 

@@ -51,6 +51,13 @@ struct TrustFacts {
   std::string problem;  ///< the record can't be believed
 };
 
+struct StoreFacts {
+  std::string shown;    ///< where it is
+  bool exists = true;   ///< else the first run makes it
+  std::string problem;  ///< why it can't be used; empty: it was opened and read
+  std::uint64_t runs = 0;
+};
+
 struct DoctorFacts {
   ProgramFacts git;
   std::string folder;
@@ -70,6 +77,7 @@ struct DoctorFacts {
   std::size_t agents = 0;
   os::ResourceLimits resources;
   TrustFacts trust;
+  StoreFacts store;
 };
 
 // Below these a fleet runs into a wall. Each agent CLI has some 30 descriptors and 10 to 50 processes and threads.

@@ -2,6 +2,7 @@
 
 #include "cli/book.hpp"
 #include "cli/daemon_place.hpp"
+#include "cli/end_signals.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/host_views.hpp"
 #include "cli/printable.hpp"
@@ -15,7 +16,6 @@
 #include "store/memory_store.hpp"
 #include "wire/scribe.hpp"
 
-#include <boost/asio/signal_set.hpp>
 #include <fmt/format.h>
 
 #include <csignal>
@@ -39,6 +39,7 @@ class Road {
     if (daemon_) return {};
     STINT_TRY(place_, blocking_find_store(around_));
     missing_ = !place_.exists() && !needs.makes_store;
+    writes_ = needs.makes_store;
     STINT_TRY(host_, blocking_find_host_place(around_));
     if (needs.agents) {
       STINT_TRY(reading_, blocking_read_project(around_, place_.path.empty()));
@@ -57,7 +58,7 @@ class Road {
       STINT_CO_TRY(store_, co_await open_store(reactor_, place_, ambient_));
       // So that nothing is called running whose process is gone.
       STINT_CO_TRY(const store::Ticked ticked, co_await store_->tick());
-      if (ticked.lost > 0) (void)co_await engine::end_survivors(*store_, survivors_, nullptr);
+      if (ticked.lost > 0) co_await engine::kill_survivors(*store_, survivors_);
     }
     engine::LocalFleet::Options options;
     options.store = place_.shown;
@@ -77,6 +78,15 @@ class Road {
     co_return Result<>();
   }
 
+  /// Where no daemon does it, a command that writes forgets what is old: at most so much, and at most once in so long
+  /// over all commands. What goes wrong is the next one's to mend.
+  Task<> forget_old() {
+    constexpr Duration kEvery = std::chrono::hours(1);
+    constexpr std::uint32_t kAtOnce = 500;
+    if (daemon_ || missing_ || !writes_) co_return;
+    (void)co_await store_->prune_if_due(host_.settings.retention, kEvery, kAtOnce);
+  }
+
   [[nodiscard]] FleetAccess access() {
     return {.fleet = *fleet_,
             .reactor = reactor_,
@@ -94,7 +104,7 @@ class Road {
   const Surroundings around_;
   std::optional<DaemonPlace> daemon_;
   StorePlace place_;  // without a daemon
-  bool missing_ = false;
+  bool missing_ = false, writes_ = false;
   HostPlace host_;
   std::shared_ptr<const Reading> reading_;  // shared as a reading is: an engine would have runs that keep it
   const engine::Book none_;
@@ -104,10 +114,8 @@ class Road {
   std::unique_ptr<engine::Fleet> fleet_;
 };
 
-Task<> hear_signals(asio::signal_set& signals, int& heard, Scope& work) {
-  const auto [error, number] = co_await signals.async_wait(use_task);
-  if (error) co_return;
-  heard = number;
+Task<> hear_signals(EndSignals& signals, int& heard, Scope& work) {
+  heard = co_await signals.next();
   work.cancel(Reason::user, "a signal");
 }
 
@@ -121,7 +129,9 @@ int run_on_fleet(const domain::Ambient& ambient, const FleetNeeds& needs, const 
   const auto act = [&]() -> Task<Result<int>> {
     STINT_CO_CHECK(co_await road.open());
     FleetAccess access = road.access();
-    co_return co_await body(access);
+    Result<int> done = co_await body(access);
+    co_await road.forget_old();
+    co_return done;
   };
   const auto carry = [&]() -> Task<> {
     const Result<int> done = co_await act();
@@ -129,14 +139,14 @@ int run_on_fleet(const domain::Ambient& ambient, const FleetNeeds& needs, const 
     exit = done ? *done : exit_status(done.error());
   };
   {
-    asio::signal_set signals(reactor.io(), SIGINT, SIGTERM, SIGHUP);
+    EndSignals signals(reactor);
     RootScope helpers(reactor);
     RootScope work(reactor);
     helpers.spawn(hear_signals(signals, signal, work));
     work.spawn(carry());
-    reactor.run(work);
+    (void)reactor.run(work);  // `exit` and `signal` say how it ended
     helpers.cancel(Reason::shutdown);
-    reactor.run(helpers);
+    (void)reactor.run(helpers);  // cancelled here
   }
   return signal != 0 ? kExitBySignal + signal : exit;
 }
@@ -173,7 +183,7 @@ std::vector<Candidate> blocking_run_names(const domain::Ambient& ambient) {
   options.deadline = Deadline::after(reactor.now(), kNamesTime);
   RootScope work(reactor, options);
   work.spawn(collect());
-  reactor.run(work);
+  (void)reactor.run(work);  // what was found in time is offered; a completion shows no errors
   return names;
 }
 

@@ -182,7 +182,7 @@ std::string state_text(const store::Run& run) {
     case Hold::session: return state + ", behind an earlier run of its session";
     case Hold::delay: return state + ", until the time it was asked to begin";
     case Hold::backoff: return state + ", until its next attempt";
-    case Hold::quota: return state + ", until its account may be used again";
+    case Hold::quota: return state + ", until what it needs is there again";  // which that is, its error says
     case Hold::person: return state + ", until a person answers";
   }
   return state;
@@ -207,7 +207,8 @@ std::string reason_text(const store::Why& why, WallTime now) {
     const bool more = detail == std::to_string(store::kPlaceMax);
     return fmt::format("it is number {}{} in the queue of its agent", detail, more ? " or later" : "");
   }
-  if (is("workers") || is("held_up") || is("agent")) return detail + until;
+  if (is("workers") || is("held_up") || is("agent") || is("ending")) return detail + until;
+  if (is("store")) return "what it says can't be stored: " + detail;
   return fmt::format("{}{}{}", printable(why.reason), detail.empty() ? "" : ": " + detail, until);
 }
 
@@ -220,7 +221,9 @@ std::vector<std::string> why_lines(const engine::WhyView& why, WallTime now, boo
       if (lines.empty()) lines.emplace_back("nothing holds it up: it is about to begin");
       break;
     case RunState::parked: break;
-    case RunState::running: lines.emplace_back("it does not wait: it is running"); break;
+    case RunState::running:
+      if (lines.empty()) lines.emplace_back("it does not wait: it is running");
+      break;
     case RunState::in_doubt:
       lines.emplace_back("nobody knows what it did: a person decides, by `stint resolve`");
       break;

@@ -103,6 +103,16 @@ TEST(FleetText, why_always_says_something) {
   EXPECT_NE(why_lines({"id", RunState::queued, {}}, kNow, false).front().find("stint serve"), std::string::npos);
 }
 
+/// A run is also parked when the host lacks descriptors: it has no account then. What is missing, `why` and its error
+/// say.
+TEST(FleetText, a_parked_run_does_not_blame_an_account_that_it_may_not_have) {
+  store::Run run = view(RunState::parked).run;
+  run.hold = Hold::quota;
+  EXPECT_EQ(state_text(run).find("account"), std::string::npos) << state_text(run);
+  EXPECT_EQ(reason_text({"held_up", "pipe: Too many open files", {}}, kNow), "pipe: Too many open files");
+  EXPECT_EQ(reason_text({"store", "the disk is full", {}}, kNow), "what it says can't be stored: the disk is full");
+}
+
 TEST(FleetText, what_waits_for_a_person_says_how_it_is_settled) {
   store::Run run = view(RunState::in_doubt).run;
   EXPECT_EQ(next_steps(run).size(), 4U);

@@ -1,5 +1,6 @@
 #include "cli/follow.hpp"
 
+#include "cli/print.hpp"
 #include "cli/printable.hpp"
 
 #include <fmt/format.h>
@@ -67,7 +68,7 @@ Task<Result<engine::RunView>> look(engine::Fleet& fleet, const std::string& id, 
 Task<Result<engine::RunView>> follow(engine::Fleet& fleet, const Executor& clock, std::string id,
                                      std::function<void(const OutputReader::Piece&)> out) {
   OutputReader reader;
-  Outage outage(clock, [](const std::string& text) { fmt::print(stderr, "stint: {}\n", text); });
+  Outage outage(clock, [](const std::string& text) { print_error("stint: {}\n", text); });
   std::uint64_t seen = co_await fleet.changed(id, 0, Duration::zero());
   while (true) {
     auto view = co_await look(fleet, id, reader, out);

@@ -22,6 +22,7 @@ Result<HostPlace> blocking_find_host_place(const Surroundings& around) {
   STINT_TRY(ProjectSettings found, blocking_find_settings(around));
   place.project = std::move(found.project);
   place.settings = std::move(found.settings);
+  place.warnings = std::move(found.warnings);
   STINT_TRY(place.homes, blocking_find_homes(place.project, place.settings, around.environment));
   return place;
 }
@@ -52,7 +53,9 @@ std::vector<limit::HostLimit> blocking_all_limits(const limit::Homes& homes, con
     // A name with ':' has '.' in its files' names, and only the configuration knows which it was.
     std::string in_files = name;
     std::ranges::replace(in_files, ':', '.');
-    std::erase_if(limits, [&](const limit::HostLimit& limit) { return limit.name == in_files; });
+    std::erase_if(limits, [&](const limit::HostLimit& limit) {
+      return limit.name == name || (limit.stem() == in_files && !limit.name.starts_with("agent:"));
+    });
     auto limit = homes.find(name, configured_capacity(settings, name).value_or(1));
     if (limit) limits.push_back(std::move(*limit));
   }

@@ -16,6 +16,7 @@ namespace stint::cli {
 struct HostPlace {
   agent::Project project;
   agent::Settings settings;
+  std::vector<agent::Problem> warnings;  ///< of the settings
   limit::Homes homes;
 };
 [[nodiscard]] Result<HostPlace> blocking_find_host_place(const Surroundings& around);

@@ -2,11 +2,13 @@
 
 #include "agent/agent_file.hpp"
 #include "agent/template.hpp"
+#include "agent/trust.hpp"
 #include "domain/run_id.hpp"
 #include "domain/trace.hpp"
 #include "os/cgroup.hpp"
 #include "os/process.hpp"
 #include "os/terminal.hpp"
+#include "os/variables.hpp"
 
 #include <fmt/format.h>
 
@@ -80,7 +82,19 @@ class ProcessWork final : public domain::Work {
   Task<Result<std::unique_ptr<domain::WorkReport>>> run() override {
     if (before_.last) {
       std::vector<domain::Survivors::Attempt> attempts{*before_.last};
-      (void)co_await before_.survivors.end(std::move(attempts), [this] { return process_.ending(); });
+      waits_ = true;
+      const auto ending = co_await before_.survivors.end(std::move(attempts), [this] { return process_.ending(); });
+      waits_ = false;
+      if (!ending.left.empty()) {  // it may begin when they are gone: the run is parked, and tried again
+        co_return fail(Error(Errc::exhausted, Retry::safe,
+                             "processes of an earlier attempt do not end, not even by SIGKILL: " + ending.left));
+      }
+    }
+    if (!first_note_.empty()) {
+      domain::WorkNews news;
+      news.kind = Kind::note;
+      news.text = std::move(first_note_);
+      listener_(news);
     }
     auto ended = co_await process_.run(std::move(attempt_));
     say(pieces_.finish());
@@ -88,6 +102,12 @@ class ProcessWork final : public domain::Work {
   }
   void end(OutcomeKind kind, std::string why) override { process_.end(kind, std::move(why)); }
   void hold(bool held) override { process_.hold(held); }
+  /// Is said before anything of the process.
+  void begin_with(std::string note) { first_note_ = std::move(note); }
+  [[nodiscard]] std::string waits_for() const override {
+    return waits_ ? "it begins when the processes of an earlier attempt are gone; they are being ended"
+                  : process_.waits_for();
+  }
 
  private:
   driver::ProcessEvents events() {
@@ -131,6 +151,7 @@ class ProcessWork final : public domain::Work {
     report->tools_used = seen.tools_used;
     report->processes_ended = seen.processes_ended;
     report->ending = seen.ending;
+    report->left = !seen.left.empty();
     return report;
   }
   void hide_secrets(std::string& text) const {
@@ -139,6 +160,8 @@ class ProcessWork final : public domain::Work {
   }
 
   const Before before_;
+  std::string first_note_;
+  bool waits_ = false;  // for what earlier attempts left alive
   std::set<domain::Work*>& all_;
   const driver::SecretMask& mask_;
   const driver::SecretMask own_mask_;
@@ -163,6 +186,44 @@ Result<std::string> home_variable(const Reading& reading, const domain::Agent& a
   return variable + "=" + home;
 }
 
+/// Whether the folder of a run may have its own files decide what is started there. A run out of the store may name any
+/// folder of this machine; trust of the project that is served says nothing about another one.
+Result<bool> blocking_is_trusted_there(const Reading& reading, const std::string& directory) {
+  const agent::Project& own = reading.place.project;
+  if (directory == own.root) return reading.trusted;  // mostly
+  STINT_TRY(const agent::Project there, agent::blocking_find_project(directory));
+  if (there.identity() == own.identity()) return reading.trusted;
+  return agent::blocking_is_trusted(reading.state, there);
+}
+
+/// Fails if what the order names must not be started in the folder of its run; else whether that folder is trusted.
+Result<bool> blocking_check_order(const Reading& reading, const engine::AgentSpec& spec, const domain::WorkOrder& order,
+                                  const std::string& directory, const std::string& named) {
+  const std::string& program = order.input.program;
+  if (!program.empty() && program != named && !agent::blocking_is_program_allowed(reading.state, program)) {
+    return fail(Errc::denied, "the run's program " + program +
+                                  " was not named on this machine by this user: a store does not decide what is "
+                                  "started. `stint run --program` names it");
+  }
+  const domain::DriverKind driver = driver_of(spec.agent, order.input.driver);
+  STINT_TRY(const bool trusted, blocking_is_trusted_there(reading, directory));
+  const auto things = agent::things_that_need_trust(spec.agent, driver);
+  if (trusted || things.empty()) return trusted;
+  STINT_TRY(const agent::Project there, agent::blocking_find_project(directory));
+  return fail(agent::untrusted(there, things.front()));
+}
+
+/// What an agent can't know because its checkout is not trusted; empty: nothing that would be missed.
+std::string blocking_what_is_left_out(const std::string& directory, domain::DriverKind driver) {
+  std::string files;
+  for (const agent::TrustedThing& thing : agent::blocking_find_cli_settings(directory, driver)) {
+    files += (files.empty() ? "" : ", ") + thing.where;
+  }
+  if (files.empty()) return {};
+  return fmt::format("{} is not trusted: {} reads nothing of {}. `stint trust` there allows it", directory,
+                     to_string(driver), files);
+}
+
 Result<driver::Attempt> attempt_of(const Reading& reading, const domain::Agent& agent, const domain::WorkOrder& order) {
   domain::Agent filled = agent;
   if (!order.input.prompt.empty()) filled.prompt.text = agent::Template::escape(order.input.prompt);
@@ -181,12 +242,10 @@ Result<driver::Attempt> attempt_of(const Reading& reading, const domain::Agent& 
   }
   if (agent.turns_max) attempt.turns_max = static_cast<int>(*agent.turns_max);
   if (agent.tool_names) {
-    attempt.driver_args.emplace_back("--tools");
-    attempt.driver_args.push_back(fmt::format("{}", fmt::join(*agent.tool_names, ",")));
+    attempt.driver_args.push_back(fmt::format("--tools={}", fmt::join(*agent.tool_names, ",")));
   }
   if (!agent.tool_names_denied.empty()) {
-    attempt.driver_args.emplace_back("--disallowedTools");
-    attempt.driver_args.push_back(fmt::format("{}", fmt::join(agent.tool_names_denied, ",")));
+    attempt.driver_args.push_back(fmt::format("--disallowedTools={}", fmt::join(agent.tool_names_denied, ",")));
   }
   if (order.budget.money_micros) {
     attempt.money_micros_max = std::max<std::int64_t>(0, *order.budget.money_micros - order.usage_before.money_micros);
@@ -200,6 +259,20 @@ Result<driver::Attempt> attempt_of(const Reading& reading, const domain::Agent& 
 }
 
 }  // namespace
+
+std::vector<std::string> secrets_to_withhold(const agent::Environment& environment, const std::string& store) {
+  const auto value = [&](const char* name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? std::string() : found->second;
+  };
+  std::vector<std::string> changes;
+  // Within a run they are that run's own key, which what is below it may use.
+  if (value("STINT_RUN").empty()) changes = {"STINT_TOKEN", "STINT_URL"};
+  const std::string address = value("STINT_STORE");
+  if (agent::without_password(address) != address) changes.push_back("STINT_STORE=" + agent::without_password(address));
+  if (store.find("://") != std::string::npos) changes.emplace_back("PGPASSWORD");
+  return changes;
+}
 
 HostPermits::HostPermits(Reactor& reactor, const domain::Ambient& ambient, CurrentReading reading)
     : ambient_(ambient), reading_(std::move(reading)), limits_(reactor, ambient) {}
@@ -252,9 +325,20 @@ Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder ord
   options.memory_bytes_max = spec.agent.memory_bytes_max.value_or(0);
   options.slots = order.descriptors;
   options.directory = order.input.directory.empty() ? reading->place.project.root.string() : order.input.directory;
+  if (std::error_code error; !std::filesystem::is_directory(options.directory, error)) {
+    return fail(Errc::invalid, "the folder of this run, " + options.directory +
+                                   ", does not exist any more: the checkout was deleted or moved");
+  }
+  STINT_TRY(const bool trusted_there, blocking_check_order(*reading, spec, order, options.directory, options_.program));
+  const bool reads_checkout = reading->trusted && trusted_there;
+  attempt.reads_checkout = reads_checkout;
+  const std::string directory = options.directory;
   options.idle_timeout = spec.agent.idle_timeout.value_or(options.idle_timeout);
   options.grace = options_.grace;
-  if (options_.environment) options.environment = options_.environment(order);
+  options.environment = secrets_to_withhold(os::environment_variables(), reading->place.settings.store);
+  if (options_.environment) {
+    for (std::string& each : options_.environment(order)) options.environment.push_back(std::move(each));
+  }
   options.environment.push_back("TRACEPARENT=" + domain::traceparent(order.input.trace, options.run));
   driver::SecretMask own_mask;
   for (const std::string& each : options.environment) {
@@ -269,6 +353,7 @@ Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder ord
   auto work = std::make_unique<ProcessWork>(wardens_, std::move(dialect), std::move(options), std::move(attempt),
                                             std::move(before), works_, options_.mask, std::move(own_mask),
                                             options_.heard, std::move(listener));
+  if (!reads_checkout) work->begin_with(blocking_what_is_left_out(directory, driver_of(spec.agent, driver)));
   if (held_) work->hold(true);
   return work;
 }

@@ -17,6 +17,11 @@
 
 namespace stint::cli {
 
+/// Changes to the environment of this process for its runs, as `os::environment_with` takes them: a user's token for a
+/// daemon and the password of the store are Stint's, and no run gets them. `store`: the setting.
+[[nodiscard]] std::vector<std::string> secrets_to_withhold(const agent::Environment& environment,
+                                                           const std::string& store);
+
 /// The reading that counts now.
 using CurrentReading = std::function<std::shared_ptr<const Reading>()>;
 
@@ -40,6 +45,7 @@ class ProcessDriver final : public domain::Driver {
     Duration grace = std::chrono::seconds(5);
     /// Further variables of a run's processes: where its fleet is, and its own key to it.
     std::function<std::vector<std::string>(const domain::WorkOrder&)> environment;
+    std::string program;                            ///< that the command line of this process names; empty: none
     driver::SecretMask mask;                        ///< of what must not be seen in what agents say
     std::function<void(const std::string&)> heard;  ///< is told what agents say, as it comes
   };

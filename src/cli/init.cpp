@@ -2,6 +2,7 @@
 
 #include "agent/files.hpp"
 #include "agent/project.hpp"
+#include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "cli/surroundings.hpp"
 
@@ -56,7 +57,7 @@ void print_files(const std::vector<wire::InitFile>& files, bool dry_run, bool co
                                                                                         : Style::dim);
     line.add(fmt::format("{:29}{}", file.path,
                          printable(file.action == "kept" ? "was there, and is not touched" : file.purpose)));
-    fmt::print("{}\n", line.str(colour));
+    print_out("{}\n", line.str(colour));
   }
 }
 
@@ -83,26 +84,26 @@ int InitCommand::run() {
   if (!project) return complain(project.error());
   if (!project->is_repository()) {
     return complain(
-        {Errc::invalid, fmt::format("{} is in no git repository, and agents work on branches. Make one with "
-                                    "`git init`, then say `stint init` again",
+        {Errc::invalid, fmt::format("{} is in no git repository, where agents could commit their work. Make one with "
+                                    "`git init`, then run `stint init` again",
                                     around.folder.string())});
   }
   const std::vector<wire::InitFile> files = blocking_write_templates(project->root, dry_run_);
   const bool failed = std::ranges::any_of(files, [](const wire::InitFile& file) { return file.action == "failed"; });
   if (json_) {
-    fmt::print("{}\n", wire::init_to_json(files, dry_run_));
+    print_out("{}\n", wire::init_to_json(files, dry_run_));
     return failed ? kExitFailed : kExitDone;
   }
-  fmt::print("{}\n\n", printable(project->root.string()));
+  print_out("{}\n\n", printable(project->root.string()));
   print_files(files, dry_run_, around.colour);
   if (failed) return kExitFailed;
-  fmt::print("\n{}\n", dry_run_ ? "Nothing was written. Without --dry-run, try then:" : "Try next:");
-  fmt::print(
+  print_out("\n{}\n", dry_run_ ? "Nothing was written. Without --dry-run, try then:" : "Try next:");
+  print_out(
       "  stint agents                          what there is, and what is wrong with it\n"
       "  stint config                          every setting and where it comes from\n"
-      "  stint run review                      one agent, once\n"
-      "  stint run implement \"fix the tests\"   … with a task of yours\n"
-      "Write what you want done into brief.md, and commit these files: workers read them from the main branch.\n");
+      "  stint run implement \"fix the tests\"   one agent, once, in this checkout\n"
+      "  stint run review                      another\n"
+      "Write what you want done into brief.md; `stint run dispatch` then says which task comes next.\n");
   return kExitDone;
 }
 

@@ -3,6 +3,7 @@
 #include "agent/discovery.hpp"
 #include "agent/quantity.hpp"
 #include "cli/host_homes.hpp"
+#include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "limit/listing.hpp"
 #include "wire/limits.hpp"
@@ -34,17 +35,17 @@ void print_limit(const limit::Listing& limit, const Surroundings& around, WallTi
     head.add(fmt::format(", {} waiting", limit.waiters.size()));
   }
   if (limit.resized) head.add("  (resized by hand)", Style::dim);
-  fmt::print("{}\n", head.str(around.colour));
+  print_out("{}\n", head.str(around.colour));
   for (const limit::Slots::Holder& holder : limit.holders) {
     const std::string who = holder.record ? owner(*holder.record) : "another tool, by flock";
     const std::string since = holder.record ? "  " + age(holder.record->since_ms, now) : "";
     const std::string ending = holder.swept ? "  killed; what it left is ended by the next to come" : "";
-    fmt::print("  slot {:<3} {}{}{}\n", holder.index, who, since, ending);
+    print_out("  slot {:<3} {}{}{}\n", holder.index, who, since, ending);
   }
   for (std::size_t i = 0; i < limit.waiters.size(); ++i) {
     const os::SlotRecord& waiter = limit.waiters[i];
     const std::string weight = waiter.weight == 1 ? "" : fmt::format("  wants {}", waiter.weight);
-    fmt::print("  line {:<3} {}{}  {}\n", i + 1, owner(waiter), weight, age(waiter.since_ms, now));
+    print_out("  line {:<3} {}{}  {}\n", i + 1, owner(waiter), weight, age(waiter.since_ms, now));
   }
 }
 
@@ -70,14 +71,25 @@ Result<> resize(const HostPlace& place, const std::string& text) {
   return limit::resize(limit, static_cast<std::uint32_t>(*number));
 }
 
+Result<> reset(const HostPlace& place, const std::string& name) {
+  STINT_TRY(const limit::HostLimit limit, place.homes.find(name, 1));
+  STINT_CHECK(check_known(place, limit));
+  STINT_TRY(const bool was, limit::reset_capacity(limit));
+  if (!was) print_error("stint: {} was not resized by hand\n", printable(name));
+  return {};
+}
+
 }  // namespace
 
 LimitsCommand::LimitsCommand(CLI::App& app)
     : command_(app, "limits", "Host limits: who holds them, who waits; resize them") {
   command_.footer(
       "Without names: every limit that was ever used here, and every one of the configuration. NAME=N sets its\n"
-      "capacity now and for all that come: a raised one wakes the line, a lowered one takes nothing from its holders.");
+      "capacity now and for all that come, in every project that uses it: a raised one wakes the line, a lowered one "
+      "takes\n"
+      "nothing from its holders. --reset lets the configuration count again; `stint config` shows which one counts.");
   command_.option("NAME", names_, "Only these; NAME=N resizes").value("[=N]…");
+  command_.flag("--reset", reset_, "End a resize by hand of the limits that are named");
   command_.flag("--json", json_, "One JSON object");
 }
 
@@ -88,8 +100,17 @@ int LimitsCommand::run(const domain::Ambient& ambient) {
   const auto place = blocking_find_host_place(around);
   if (!place) return complain(place.error());
   std::vector<std::string> wanted;
+  if (reset_ && names_.empty()) {
+    complain(Error(Errc::invalid, "--reset of which limit? `stint limits NAME --reset`"));
+    return kExitUsage;
+  }
   for (const std::string& name : names_) {
-    if (name.find('=') != std::string::npos) {
+    if (reset_) {
+      if (const auto done = reset(*place, name); !done) {
+        complain(done.error());
+        return done.error() == Errc::invalid ? kExitUsage : kExitFailed;
+      }
+    } else if (name.find('=') != std::string::npos) {
       if (const auto resized = resize(*place, name); !resized) {
         complain(resized.error());
         return resized.error() == Errc::invalid ? kExitUsage : kExitFailed;
@@ -115,10 +136,10 @@ int LimitsCommand::run(const domain::Ambient& ambient) {
     for (const limit::HostLimit& limit : limits) listings.push_back(limit::list(limit));
   }
   if (json_) {
-    fmt::print("{}\n", wire::limits_to_json(listings, ambient.wall_now()));
+    print_out("{}\n", wire::limits_to_json(listings, ambient.wall_now()));
     return kExitDone;
   }
-  if (listings.empty()) fmt::print("No limits yet. Try: stint with gpu=2 -- COMMAND\n");
+  if (listings.empty()) print_out("No limits yet. Try: stint with gpu=2 -- COMMAND\n");
   for (const limit::Listing& listing : listings) print_limit(listing, around, ambient.wall_now());
   return kExitDone;
 }

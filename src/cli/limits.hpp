@@ -18,7 +18,7 @@ class LimitsCommand {
  private:
   Command command_;
   std::vector<std::string> names_;
-  bool json_ = false;
+  bool json_ = false, reset_ = false;
 };
 
 }  // namespace stint::cli

@@ -5,6 +5,7 @@
 #include "cli/fleet_text.hpp"
 #include "cli/follow.hpp"
 #include "cli/output_printer.hpp"
+#include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "wire/fleet.hpp"
 
@@ -19,7 +20,7 @@ Task<Result<>> tell_wait(FleetAccess& access, const engine::RunView& view) {
   STINT_CO_TRY(const engine::WhyView why, co_await access.fleet.why(view.run.id));
   STINT_CO_TRY(const bool carried, co_await is_carried(access));
   for (const std::string& line : why_lines(why, access.ambient.wall_now(), carried)) {
-    fmt::print(stderr, "stint: {}: {}\n", printable(view.run.id), line);
+    print_error("stint: {}: {}\n", printable(view.run.id), line);
   }
   co_return Result<>();
 }
@@ -33,16 +34,16 @@ Task<Result<int>> print_logs(FleetAccess& access, Wish wish) {
   STINT_CO_TRY(const engine::RunView view, co_await find_run(access.fleet, wish.id));
   if (wish.json) {
     STINT_CO_TRY(const store::Output output, co_await access.fleet.output(view.run.id));
-    fmt::print("{}\n", wire::to_json(output));
+    print_out("{}\n", wire::to_json(output));
     co_return kExitDone;
   }
-  OutputPrinter printer(access.around.colour, wish.raw);
+  OutputPrinter printer(access.around.colour, wish.raw || !access.around.terminal);
   if (wish.follow) {
     STINT_CO_CHECK(co_await tell_wait(access, view));
     const auto out = [&](const OutputReader::Piece& piece) { printer.print(piece); };
     STINT_CO_TRY(const engine::RunView end, co_await follow(access.fleet, access.clock, view.run.id, out));
     printer.finish();
-    fmt::print(stderr, "stint: {} {}\n", printable(end.run.id), state_text(end.run));
+    print_error("stint: {} {}\n", printable(end.run.id), state_text(end.run));
     co_return exit_status(end.run);
   }
   STINT_CO_TRY(const store::Output output, co_await access.fleet.output(view.run.id));
@@ -50,8 +51,8 @@ Task<Result<int>> print_logs(FleetAccess& access, Wish wish) {
   for (const OutputReader::Piece& piece : reader.take(output)) printer.print(piece);
   printer.finish();
   if (output.bytes == 0) {
-    fmt::print(stderr, "stint: {} has printed nothing{}\n", printable(view.run.id),
-               engine::is_at_rest(view.run) ? "" : " yet; -f waits for it");
+    print_error("stint: {} has printed nothing{}\n", printable(view.run.id),
+                engine::is_at_rest(view.run) ? "" : " yet; -f waits for it");
   }
   co_return kExitDone;
 }
@@ -60,12 +61,15 @@ Task<Result<int>> print_logs(FleetAccess& access, Wish wish) {
 
 LogsCommand::LogsCommand(CLI::App& app) : command_(app, "logs", "What a run printed") {
   command_.footer(
-      "Of a long output both ends are kept. Control sequences are left out, colour is kept on a terminal. With -f the "
-      "exit\nstatus is that of the run: 0 done · 1 failed · 4 budget or deadline · 5 cancelled · 6 in doubt.");
+      "Of a long output both ends are kept. On a terminal control sequences but colour are left out, elsewhere bytes "
+      "pass\n"
+      "unchanged. With -f the exit status is that of the run: 0 done · 1 failed · 4 budget or deadline · 5 cancelled · "
+      "6 in doubt.");
   command_.option("ID", id_, "Of the run, or the beginning of it").value("").required();
   command_.flag("-f,--follow", follow_, "Go on until it has ended");
-  const Option raw =
-      command_.flag("--raw", raw_, "The bytes as they were printed; from a daemon, what is no UTF-8 comes as U+FFFD");
+  const Option raw = command_.flag(
+      "--raw", raw_,
+      "The bytes as they were printed, also on a terminal; from a daemon, what is no UTF-8 comes as U+FFFD");
   command_.flag("--json", json_, "One JSON object").excludes(raw);
 }
 

@@ -2,6 +2,7 @@
 
 #include "cli/fleet_place.hpp"
 #include "cli/fleet_text.hpp"
+#include "cli/print.hpp"
 #include "wire/fleet.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +18,7 @@ void print(const std::vector<engine::RunView>& runs, const FleetAccess& access, 
   const Table table = runs_table(runs, access.ambient.wall_now());
   const std::vector<Line> lines = table.lines(access.around.terminal ? access.around.columns : 0, kRunsElastic);
   for (std::size_t i = with_heads ? 0 : 1; i < lines.size(); ++i) {
-    fmt::print("{}\n", lines[i].str(access.around.colour));
+    print_out("{}\n", lines[i].str(access.around.colour));
   }
 }
 
@@ -34,7 +35,7 @@ store::Filter filter_of(const ListOptions& options) {
 
 void say_none(const store::Filter& filter) {
   const bool filtered = !filter.states.empty() || !filter.agent.empty() || !filter.session.empty();
-  fmt::print("No runs{}. `stint submit AGENT` makes one.\n", filtered ? " like that" : " yet");
+  print_out("No runs{}. `stint submit AGENT` makes one.\n", filtered ? " like that" : " yet");
 }
 
 /// Page by page, so that the first is seen at once; JSON is one object.
@@ -53,7 +54,7 @@ Task<Result<int>> list_all(FleetAccess& access, const ListOptions& options, stor
     }
     if (last) break;
   }
-  if (options.json) fmt::print("{}\n", wire::to_json(whole, {}));
+  if (options.json) print_out("{}\n", wire::to_json(whole, {}));
   co_return kExitDone;
 }
 
@@ -62,13 +63,13 @@ Task<Result<int>> list(FleetAccess& access, const ListOptions& options) {
   if (options.all) co_return co_await list_all(access, options, filter);
   STINT_CO_TRY(const std::vector<engine::RunView> runs, co_await access.fleet.list(filter));
   if (options.json) {
-    fmt::print("{}\n", wire::to_json(runs, {}));
+    print_out("{}\n", wire::to_json(runs, {}));
   } else if (runs.empty()) {
     say_none(filter);
   } else {
     print(runs, access, true);
     if (runs.size() == options.limit) {
-      fmt::print(stderr, "The newest {}; --limit N or --all shows more.\n", runs.size());
+      print_error("The newest {}; --limit N or --all shows more.\n", runs.size());
     }
   }
   co_return kExitDone;

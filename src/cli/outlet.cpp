@@ -1,5 +1,6 @@
 #include "cli/outlet.hpp"
 
+#include "cli/print.hpp"
 #include "stint/time.hpp"
 
 #include <algorithm>
@@ -40,6 +41,7 @@ void Outlet::write_some() {
     const ssize_t got = ::write(descriptor_, kept_.data() + written, size);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) break;
     closed_ = got < 0;
+    if (closed_) note_lost_output(errno);
     if (!closed_) written += static_cast<std::size_t>(got);
   }
   kept_.erase(0, closed_ ? kept_.size() : written);

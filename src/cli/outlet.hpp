@@ -1,5 +1,6 @@
-/// A stream to somebody who may read slowly, for a process that must go on meanwhile: what its reader does not take yet
-/// is kept, and whoever says more is asked to wait. Own thread only.
+/// Standard output to a reader that may be slow, for a process that must go on meanwhile: what its reader does not take
+/// yet is kept, and whoever says more is asked to wait. What can't be written at all is lost, and remembered as such
+/// (cli/print.hpp). Own thread only.
 #pragma once
 
 #include "stint/bell.hpp"

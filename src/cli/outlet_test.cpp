@@ -42,7 +42,7 @@ class OutletTest : public testing::Test {
     auto all = [&]() -> Task<> { (void)co_await with_scope(std::ref(body)); };
     RootScope scope(reactor_);
     scope.spawn(all());
-    reactor_.run(scope);
+    EXPECT_TRUE(reactor_.run(scope));
   }
 
   Reactor reactor_;

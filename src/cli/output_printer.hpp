@@ -1,4 +1,5 @@
-/// Prints what runs printed, made safe for a terminal.
+/// Prints what runs printed: on a terminal made safe for it, elsewhere byte by byte, with what is said about it on
+/// stderr.
 #pragma once
 
 #include "cli/follow.hpp"

@@ -3,6 +3,7 @@
 #include "agent/quantity.hpp"
 #include "cli/fleet_place.hpp"
 #include "cli/fleet_text.hpp"
+#include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "wire/fleet.hpp"
 
@@ -43,12 +44,12 @@ Task<Result<int>> pause(FleetAccess& access, const std::string& name, std::optio
   STINT_CO_CHECK(co_await access.fleet.pause(limit, length));
   if (json) {
     STINT_CO_TRY(const std::vector<engine::LimitView> limits, co_await access.fleet.limits());
-    fmt::print("{}\n", wire::to_json(limits));
+    print_out("{}\n", wire::to_json(limits));
     co_return kExitDone;
   }
-  fmt::print("{} paused{}. What runs goes on; `stint resume{}` lets new runs begin.\n",
-             limit.empty() ? "All agents are" : printable(limit) + " is",
-             length ? " for " + length_text(*length) : std::string(), limit.empty() ? "" : " " + printable(limit));
+  print_out("{} paused{}. What runs goes on; `stint resume{}` lets new runs begin.\n",
+            limit.empty() ? "All agents are" : printable(limit) + " is",
+            length ? " for " + length_text(*length) : std::string(), limit.empty() ? "" : " " + printable(limit));
   co_return kExitDone;
 }
 
@@ -64,9 +65,9 @@ Task<Result<int>> resume(FleetAccess& access, const std::string& name, bool json
       }
       STINT_CO_CHECK(co_await access.fleet.answer(view->run.id));
       if (json) {
-        fmt::print("{}\n", wire::resolved_to_json(view->run.id, domain::RunState::queued));
+        print_out("{}\n", wire::resolved_to_json(view->run.id, domain::RunState::queued));
       } else {
-        fmt::print("{}: goes on\n", printable(view->run.id));
+        print_out("{}: goes on\n", printable(view->run.id));
       }
       co_return kExitDone;
     }
@@ -74,11 +75,11 @@ Task<Result<int>> resume(FleetAccess& access, const std::string& name, bool json
   }
   STINT_CO_TRY(const std::uint64_t woken, co_await access.fleet.resume(limit));
   if (json) {
-    fmt::print("{}\n", wire::resumed_to_json(woken));
+    print_out("{}\n", wire::resumed_to_json(woken));
     co_return kExitDone;
   }
-  fmt::print("{} again{}.\n", limit.empty() ? "Everything goes on" : printable(limit) + " goes on",
-             woken > 0 ? "; " + some(woken, "run") + " woken" : std::string());
+  print_out("{} again{}.\n", limit.empty() ? "Everything goes on" : printable(limit) + " goes on",
+            woken > 0 ? "; " + some(woken, "run") + " woken" : std::string());
   co_return kExitDone;
 }
 

@@ -17,6 +17,9 @@ std::size_t size_of(std::string_view text) noexcept {
 bool is_harmful(std::string_view character) noexcept {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
   if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
+  const bool arabic_mark = character == "\xD8\x9C";                                                // U+061C
+  const bool tag = character.size() == 4 && character.starts_with("\xF3\xA0") && byte(2) <= 0x81;  // U+E0000 to U+E007F
+  if (arabic_mark || tag) return true;
   if (character.size() == 2) return byte(0) == 0xC2 && byte(1) < 0xA0;  // U+0080 to U+009F: controls of 8-bit terminals
   if (character.size() != 3 || byte(0) != 0xE2) return false;
   const bool line_or_bidi = byte(1) == 0x80 && byte(2) >= 0xA8 && byte(2) <= 0xAE;  // U+2028 to U+202E

@@ -20,6 +20,12 @@ TEST(Printable, takes_out_what_moves_a_terminal) {
   EXPECT_EQ(printable("a\xE2\x81\xA6"
                       "b"),
             "a?b");  // isolate
+  EXPECT_EQ(printable("a\xD8\x9C"
+                      "b"),
+            "a?b");  // Arabic letter mark
+  EXPECT_EQ(printable("a\xF3\xA0\x81\x81"
+                      "b"),
+            "a?b");  // a tag, which nothing shows
   EXPECT_EQ(printable(std::string("a\0b", 3)), "a?b");
 }
 

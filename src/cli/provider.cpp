@@ -1,5 +1,6 @@
 #include "cli/provider.hpp"
 
+#include "cli/print.hpp"
 #include "provider/server.hpp"
 
 #include <boost/asio/signal_set.hpp>
@@ -16,7 +17,7 @@ constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 
 int complain(int status, std::string_view what) {
-  fmt::print(stderr, "stint provider: {}\n", what);
+  print_error("stint provider: {}\n", what);
   return status;
 }
 
@@ -47,22 +48,22 @@ wire::ProviderListening describe(const std::string& address) {
 
 void announce(const wire::ProviderListening& listening, bool json) {
   if (json) {
-    fmt::print("{}\n", wire::to_json(listening));
+    print_out("{}\n", wire::to_json(listening));
   } else {
-    fmt::print("Simulated provider on {}. Any key will do. Ctrl-C ends it.\n\n", listening.url);
-    for (const auto& [name, value] : listening.environment) fmt::print("export {}={}\n", name, value);
-    fmt::print("\nstats {}/_/stats   requests {}/_/requests   new script: POST {}/_/script\n", listening.url,
-               listening.url, listening.url);
+    print_out("Simulated provider on {}. Any key will do. Ctrl-C ends it.\n\n", listening.url);
+    for (const auto& [name, value] : listening.environment) print_out("export {}={}\n", name, value);
+    print_out("\nstats {}/_/stats   requests {}/_/requests   new script: POST {}/_/script\n", listening.url,
+              listening.url, listening.url);
   }
-  std::fflush(stdout);
+  flush_out();
 }
 
 void report(const wire::ProviderStats& stats, bool json) {
   if (json) {
-    fmt::print("{}\n", wire::to_json(stats));
+    print_out("{}\n", wire::to_json(stats));
   } else {
-    fmt::print("\n{} requests, {} met a fault, {} tokens; {} clients left early, {} tokens went to nobody\n",
-               stats.requests, stats.faults, stats.tokens, stats.closed_early, stats.tokens_after_gone);
+    print_out("\n{} requests, {} met a fault, {} tokens; {} clients left early, {} tokens went to nobody\n",
+              stats.requests, stats.faults, stats.tokens, stats.closed_early, stats.tokens_after_gone);
   }
 }
 
@@ -121,9 +122,9 @@ int ProviderCommand::run() {
     RootScope helpers(reactor);
     connections.spawn(server.accept(connections));
     helpers.spawn(end_on_signal(signals, connections));
-    reactor.run(connections);
+    (void)reactor.run(connections);  // ends by a signal; one connection's failure is its own
     helpers.cancel(Reason::shutdown);
-    reactor.run(helpers);
+    (void)reactor.run(helpers);  // cancelled here
   }
   report(journal.stats(), json_);
   return 0;

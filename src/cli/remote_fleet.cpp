@@ -2,6 +2,7 @@
 
 #include "cli/follow.hpp"
 #include "domain/trace.hpp"
+#include "engine/submission_text.hpp"
 #include "net/http_text.hpp"
 #include "stint/asio.hpp"
 #include "stint/retry_after.hpp"
@@ -116,6 +117,7 @@ Task<Result<std::string>> RemoteFleet::get(Call call) {
 // ---- runs ----------------------------------------------------------------------------------------------------------
 
 Task<Result<engine::Submitted>> RemoteFleet::submit_one(engine::Submission wish) {
+  STINT_CO_CHECK(engine::check_text(wish));
   STINT_CO_TRY(
       const net::Reply reply,
       co_await ask({.method = "POST",
@@ -272,12 +274,12 @@ Task<Result<engine::FleetStatus>> RemoteFleet::status() {
   co_return status;
 }
 
-Task<Result<PoolHealth>> RemoteFleet::health() {
+Task<Result<engine::FleetHealth>> RemoteFleet::health() {
   STINT_CO_TRY(const std::string body, co_await get({.path = "/v1/pool"}));
   co_return wire::read_health(body);
 }
 
-Task<Result<PoolHealth>> RemoteFleet::scale(Scale scale) {
+Task<Result<engine::FleetHealth>> RemoteFleet::scale(Scale scale) {
   STINT_CO_TRY(const std::string body,
                co_await get({.method = "PUT", .path = "/v1/pool", .body = wire::scale_to_json(scale)}));
   co_return wire::read_health(body);

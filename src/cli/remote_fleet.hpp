@@ -41,9 +41,9 @@ class RemoteFleet final : public engine::Fleet {
   Task<Result<>> pause(std::string limit, std::optional<Duration> length) override;
   Task<Result<std::uint64_t>> resume(std::string limit) override;
   Task<Result<engine::FleetStatus>> status() override;
-  Task<Result<PoolHealth>> health() override;
+  Task<Result<engine::FleetHealth>> health() override;
   [[nodiscard]] engine::Phase phase() const override { return phase_; }
-  Task<Result<PoolHealth>> scale(Scale scale) override;
+  Task<Result<engine::FleetHealth>> scale(Scale scale) override;
   Task<Result<>> drain(Drain drain) override;
 
  private:

@@ -1,6 +1,8 @@
 #include "cli/run.hpp"
 
+#include "agent/trust.hpp"
 #include "cli/daemon_place.hpp"
+#include "cli/end_signals.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/follow.hpp"
 #include "cli/host_parts.hpp"
@@ -18,7 +20,6 @@
 #include "wire/run_line.hpp"
 #include "wire/scribe.hpp"
 
-#include <boost/asio/signal_set.hpp>
 #include <fmt/format.h>
 
 #include <csignal>
@@ -34,6 +35,7 @@ using domain::RunState;
 constexpr Duration kRefresh = 250ms;  // of the line at the bottom
 constexpr Duration kLookEvery = 1s;   // what was used up is not told
 constexpr std::uint32_t kEventsPage = 200;
+constexpr Duration kPruneEvery = 1h;  // without a daemon; over all processes
 
 /// Follows one run to its end: shows what happens to it, and ends it on a signal.
 class Follower {
@@ -44,10 +46,10 @@ class Follower {
         options_(options),
         out_(STDOUT_FILENO),
         display_(out_, around, options.quiet || options.json),
-        signals_(reactor.io(), SIGINT, SIGTERM, SIGHUP) {}
+        signals_(reactor) {}
 
-  /// `carrier`: the engine of this process that carries it; null: another process does. Fails only then: if that one
-  /// does not answer any more, or was left to end it.
+  /// `carrier`: the engine of this process that carries it; null: another process does. Fails if that one does not
+  /// answer any more, or was left to end it; or if the run was ended here and the store can't record it.
   Task<Result<>> follow(engine::Fleet& fleet, std::string id, engine::Engine* carrier) {
     fleet_ = &fleet;
     id_ = std::move(id);
@@ -63,6 +65,7 @@ class Follower {
       scope.cancel();
     };
     (void)co_await with_scope(std::ref(body));
+    if (unrecorded_) done = fail(*unrecorded_);
     co_return done;
   }
   void say(const std::string& text) { display_.say(text); }
@@ -103,6 +106,10 @@ class Follower {
         // What this process carries it stays with: its engine bears a store that is away for longer.
         if (!looked && !outage_.bear(looked.error()) && carrier_ == nullptr) co_return looked;
         if (looked && engine::is_at_rest(view_.run)) co_return looked;
+        if (carrier_ != nullptr && carrier_->cannot_begin()) {
+          (void)co_await fleet_->cancel(id_);
+          co_return fail(*carrier_->cannot_begin());
+        }
         look_at = reactor_.now() + kLookEvery;
       }
       if (display_.live() && !view_.run.id.empty()) display_.refresh(view_, ambient_.wall_now());
@@ -193,14 +200,13 @@ class Follower {
 
   Task<> hear_signals(Scope& scope) {
     while (true) {
-      const auto [error, signal] = co_await signals_.async_wait(use_task);
-      if (error) co_return;
+      const int signal = co_await signals_.next();
       const bool again = std::exchange(last_signal_, signal) != 0;
       if (again) hurried_.ring();
       if (!again) {
         const bool here = carrier_ != nullptr;
         if (display_.live()) display_.say(here ? "ending it; once more to hurry" : "ending it; once more to leave");
-        scope.spawn(cancel());
+        scope.spawn(cancel(scope));
       } else if (carrier_ != nullptr) {
         carrier_->stop_here(id_, pool::Carried::Stop::cancelled, "cancelled by the keyboard");
       } else {
@@ -209,7 +215,14 @@ class Follower {
     }
   }
 
-  Task<> cancel() { (void)co_await fleet_->cancel(id_); }
+  Task<> cancel(Scope& scope) {
+    const auto receipt = co_await fleet_->cancel(id_);
+    if (receipt || carrier_ == nullptr) co_return;
+    const pool::Carried* const carried = carrier_->worker().find(id_);
+    if (carried != nullptr && !carried->is_work_over()) co_return;
+    unrecorded_ = receipt.error();  // nothing of it is alive: the store is not waited for
+    scope.cancel();
+  }
 
   Reactor& reactor_;
   const domain::Ambient& ambient_;
@@ -217,13 +230,14 @@ class Follower {
   Outlet out_;
   RunDisplay display_;
   Outage outage_{reactor_, [this](const std::string& text) { display_.say(text); }};
-  asio::signal_set signals_;
+  EndSignals signals_;
   wire::Scribe scribe_;
   engine::Fleet* fleet_ = nullptr;
   engine::Engine* carrier_ = nullptr;
   std::string id_;
   engine::RunView view_;
   bool refused_ = false;
+  std::optional<Error> unrecorded_;
   int last_signal_ = 0;
   Bell hurried_;
   std::int64_t after_ = 0;
@@ -238,7 +252,7 @@ class Follower {
 class OwnRun {
  public:
   OwnRun(Reactor& reactor, const domain::Ambient& ambient, std::shared_ptr<const Reading> reading, store::Store& store,
-         bool lasting_lease, driver::SecretMask mask, Follower& follower)
+         bool lasting_lease, driver::SecretMask mask, const std::string& program, Follower& follower)
       : reactor_(reactor),
         ambient_(ambient),
         reading_(std::move(reading)),
@@ -247,6 +261,7 @@ class OwnRun {
         permits_(reactor, ambient, [this] { return reading_; }),
         driver_(reactor, [this] { return reading_; },
                 {.environment = {},
+                 .program = program,
                  .mask = std::move(mask),
                  .heard = [&follower](const std::string& text) { follower.hear(text); }}),
         follower_(follower) {
@@ -271,13 +286,14 @@ class OwnRun {
       (void)co_await store_.leave(*engine_->owner());
       co_return submitted;
     }
+    Result<> followed;
     auto body = [&](Scope& scope) -> Task<> {
       scope.spawn(serve());
-      (void)co_await follower_.follow(*fleet_, id, engine_.get());
+      followed = co_await follower_.follow(*fleet_, id, engine_.get());
       engine_->drain(Duration::zero());
     };
     (void)co_await with_scope(std::ref(body));
-    co_return Result<>();
+    co_return followed;
   }
 
  private:
@@ -296,6 +312,8 @@ class OwnRun {
     options.only = id;
     options.only_agent = agent;
     options.survivors_every = Duration::zero();
+    options.retention = reading_->place.settings.retention;
+    options.prune_every = kPruneEvery;
     if (lasting_lease_) options.lease = Duration::max();
     engine_ = std::make_unique<engine::Engine>(
         engine::Engine::Parts{reactor_, store_, driver_, permits_, scribe_, ambient_, nullptr, &driver_.survivors()},
@@ -309,15 +327,16 @@ class OwnRun {
                                     &driver_.survivors()};
     fleet_ = std::make_unique<engine::LocalFleet>(std::move(parts), engine::LocalFleet::Options());
   }
-  /// Those that nobody has sized.
+  /// Beside other processes only those without a size: a daemon has decided on the others.
   Task<Result<>> size_limits() {
+    std::map<std::string, std::uint32_t> capacities = reading_->cluster_limits;
+    STINT_CO_TRY(const auto workers, co_await store_.workers());
+    if (workers.size() <= 1) co_return co_await store_.configure(std::move(capacities), agent_names(*reading_));
     STINT_CO_TRY(const auto known, co_await store_.limits());
-    for (const auto& [name, capacity] : reading_->cluster_limits) {
-      const auto limit = std::ranges::find(known, name, &store::LimitState::name);
-      if (limit != known.end() && limit->capacity) continue;  // a daemon, or a person, has decided
-      STINT_CO_CHECK(co_await store_.resize(name, capacity));
+    for (const store::LimitState& limit : known) {
+      if (limit.capacity) capacities.erase(limit.name);
     }
-    co_return Result<>();
+    co_return co_await store_.configure(std::move(capacities), {});
   }
 
   /// The run that this process is a part of, if it is one of this store: its cancel reaches us.
@@ -371,7 +390,7 @@ Task<Result<>> carry_here(Reactor& reactor, const domain::Ambient& ambient, std:
   }
   os::become_subreaper();
   const bool lasting_lease = place && !place->path.empty();
-  OwnRun own(reactor, ambient, std::move(reading), *store, lasting_lease, std::move(mask), follower);
+  OwnRun own(reactor, ambient, std::move(reading), *store, lasting_lease, std::move(mask), wish.program, follower);
   co_return co_await own.carry(std::move(wish));
 }
 
@@ -416,7 +435,7 @@ int RunCommand::run(const domain::Ambient& ambient) {
   };
   const Surroundings around = blocking_look_around();
   ::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of the write
-  const auto settings = blocking_find_settings(around);
+  const auto settings = blocking_find_settings_or_ask(around);
   if (!settings) return complain(settings.error());
   const bool memory = settings->settings.store == "memory";
   StorePlace place;
@@ -430,7 +449,8 @@ int RunCommand::run(const domain::Ambient& ambient) {
   if (!reading) return complain(reading.error());
   const auto wish = wish_of(options_, **reading);
   if (!wish) return complain_as(wish.error());
-  const auto trusted_now = blocking_ask_trust(wish->agent, **reading, around);
+  print_problems(problems_of(wish->agent, (*reading)->catalogue, (*reading)->place.warnings), around);
+  const auto trusted_now = blocking_ask_trust(*wish, **reading, around);
   if (!trusted_now) return complain_as(trusted_now.error());
   if (*trusted_now) {
     reading = blocking_read_project(around, cluster);
@@ -443,24 +463,24 @@ int RunCommand::run(const domain::Ambient& ambient) {
   // From within a run: its permits are known to be held by who asks only if that one carries the run itself. And a
   // program of our own choice is nothing to ask of others.
   const bool nested = !os::environment(os::kMarkVariable).empty();
-  const bool here = !*daemon || elsewhere || ((nested || !options_.program.empty()) && !memory);
+  const bool here = !*daemon || elsewhere || ((nested || !options_.program.empty()) && !memory && !place.withheld);
+  // For who takes the run up if this process is lost. An agent's word is good for this process alone.
+  if (!wish->program.empty() && !nested) {
+    const Result<> allowed = agent::blocking_allow_program((*reading)->state, wish->program);
+    if (!allowed) return complain(allowed.error());
+  }
+  auto mask = driver::SecretMask::of_environment(around.environment);
+  mask.add_password_of(settings->settings.store);
   Reactor reactor;
   Follower follower(reactor, ambient, around, options_);
-  Result<> done;
-  auto body = [&]() -> Task<> {
+  auto body = [&]() -> Task<Result<>> {
     if (here) {
-      done = co_await carry_here(reactor, ambient, *reading, memory ? std::nullopt : std::optional(place),
-                                 driver::SecretMask::of_environment(around.environment), *wish, follower);
-    } else {
-      done = co_await follow_daemon(reactor, ambient, around, **daemon, *wish, follower);
+      co_return co_await carry_here(reactor, ambient, *reading, memory ? std::nullopt : std::optional(place), mask,
+                                    *wish, follower);
     }
+    co_return co_await follow_daemon(reactor, ambient, around, **daemon, *wish, follower);
   };
-  {
-    RootScope scope(reactor);
-    scope.spawn(body());
-    reactor.run(scope);
-  }
-  if (!done) return complain_as(done.error());
+  if (const Result<> done = reactor.run(body()); !done) return complain_as(done.error());
   return follower.status();
 }
 

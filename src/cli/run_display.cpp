@@ -1,6 +1,7 @@
 #include "cli/run_display.hpp"
 
 #include "agent/quantity.hpp"
+#include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "os/terminal.hpp"
 
@@ -22,18 +23,6 @@ int error_columns() {
   return size ? size->columns : 80;
 }
 
-/// The agent's words may be several lines; control characters are taken out, line by line.
-std::string safe_lines(std::string_view text) {
-  std::string out;
-  for (std::size_t from = 0; from <= text.size();) {
-    const auto to = std::min(text.find('\n', from), text.size());
-    if (from != 0) out += '\n';
-    out += printable(text.substr(from, to - from));
-    from = to + 1;
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string short_count(std::int64_t count) {
@@ -51,6 +40,8 @@ std::string clock_text(Duration duration) {
 RunDisplay::RunDisplay(Outlet& out, const Surroundings& around, bool quiet)
     : out_(out),
       colour_(around.colour_errors),
+      raw_(!around.terminal),
+      clean_(around.colour),
       live_(!quiet && os::terminal_size(STDERR_FILENO).has_value()),
       quiet_(quiet),
       columns_(error_columns()) {}
@@ -59,7 +50,7 @@ RunDisplay::~RunDisplay() { clear_line(); }
 
 void RunDisplay::clear_line() {
   if (!std::exchange(drawn_, false)) return;
-  fmt::print(stderr, "\r\033[K");
+  print_error("\r\033[K");
   std::fflush(stderr);
 }
 
@@ -71,7 +62,7 @@ void RunDisplay::warn(const std::string& text) {
   clear_line();
   Line line;
   line.add("stint: " + text, Style::dim);
-  fmt::print(stderr, "{}\n", line.str(colour_));
+  print_error("{}\n", line.str(colour_));
 }
 
 void RunDisplay::print(std::string_view text) {
@@ -79,7 +70,8 @@ void RunDisplay::print(std::string_view text) {
   clear_line();
   printed_ = true;
   in_line_ = !text.ends_with('\n');
-  out_.put(safe_lines(text));
+  if (raw_) return out_.put(text);
+  out_.put(clean_.add(text));
 }
 
 void RunDisplay::show_wait(const std::string& why) {
@@ -114,7 +106,7 @@ void RunDisplay::refresh(const engine::RunView& run, WallTime now) {
   if (usage.money_micros > 0) line.add(" · $" + agent::format_money(usage.money_micros));
   if (run.run.expires_at) line.add(" · " + clock_text(*run.run.expires_at - now) + " left");
   line.add(" · Ctrl-C cancels", Style::dim);
-  fmt::print(stderr, "\r\033[K{}", line.clipped(columns_ - 1, true).str(colour_));
+  print_error("\r\033[K{}", line.clipped(columns_ - 1, true).str(colour_));
   std::fflush(stderr);
   drawn_ = true;
 }
@@ -124,8 +116,9 @@ void RunDisplay::show_result(const engine::RunView& view) {
   const domain::RunMemo& memo = view.memo;
   const bool succeeded = run.state == RunState::succeeded;
   clear_line();
-  if (!printed_ && !memo.text.empty()) out_.put(safe_lines(memo.text) + "\n");
-  if (std::exchange(in_line_, false)) out_.put("\n");
+  if (!printed_ && !memo.text.empty()) print(memo.text + "\n");
+  if (!raw_) out_.put(clean_.finish());
+  if (std::exchange(in_line_, false) && !raw_) out_.put("\n");
   for (const Denial& denial : memo.denials) {
     say(fmt::format("refused: {} {}; to allow it: {}", printable(denial.tool), printable(denial.call),
                     printable(denial.allow)));
@@ -152,7 +145,7 @@ void RunDisplay::show_result(const engine::RunView& view) {
   if (quiet_ && succeeded) return;
   Line line;
   line.add("stint: " + sums, succeeded ? Style::dim : Style::red);
-  fmt::print(stderr, "{}\n", line.str(colour_));
+  print_error("{}\n", line.str(colour_));
 }
 
 }  // namespace stint::cli

@@ -1,9 +1,11 @@
-/// What a person sees of a run that is followed: its words on stdout as they come, everything about it on stderr. On a
+/// What a person sees of a run that is followed: its words on stdout as they come (byte for byte, unless stdout is a
+/// terminal: then without control sequences but colour), everything about it on stderr. On a
 /// terminal there is a line at the bottom with state, time, budget left, tokens and cost; elsewhere only what matters
 /// later.
 #pragma once
 
 #include "cli/outlet.hpp"
+#include "cli/printable.hpp"
 #include "cli/surroundings.hpp"
 #include "engine/fleet.hpp"
 
@@ -40,6 +42,8 @@ class RunDisplay {
 
   Outlet& out_;
   const bool colour_;
+  const bool raw_;   // stdout is no terminal: bytes pass unchanged
+  CleanText clean_;  // else
   const bool live_;
   const bool quiet_;
   const int columns_;

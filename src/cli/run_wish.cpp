@@ -3,6 +3,8 @@
 #include "agent/quantity.hpp"
 #include "agent/trust.hpp"
 #include "cli/option_value.hpp"
+#include "cli/print.hpp"
+#include "cli/printable.hpp"
 #include "domain/trace.hpp"
 #include "os/process.hpp"
 #include "os/terminal.hpp"
@@ -48,6 +50,7 @@ Result<engine::Submission> wish_of(const RunOptions& options, const Reading& rea
   wish.driver = options.driver;
   wish.model = options.model;
   wish.program = options.program;
+  if (wish.program.contains('/')) wish.program = std::filesystem::absolute(wish.program).lexically_normal().string();
   wish.session = options.session;
   wish.trace = domain::trace_of(os::environment("TRACEPARENT")).value_or("");
   if (!options.time.empty()) {
@@ -66,23 +69,59 @@ Result<engine::Submission> wish_of(const RunOptions& options, const Reading& rea
   return wish;
 }
 
-Result<bool> blocking_ask_trust(const std::string& name, const Reading& reading, const Surroundings& around) {
-  const domain::Agent* const agent = reading.catalogue.find(name);
-  if (agent == nullptr) return false;
-  const auto things = agent::things_that_need_trust(*agent);
-  if (things.empty()) return false;
+namespace {
+
+/// Everything that trust would allow, each on a line of its own: what is not shown can't be agreed to.
+std::string trust_question(const agent::Project& project, const agent::Catalogue& catalogue,
+                           const agent::Settings& settings) {
+  std::string text = printable(project.root.string()) + " is not trusted. It asks for:\n";
+  const auto add = [&text](const agent::TrustedThing& thing) {
+    text += fmt::format("  {}  ({})\n", printable(thing.what), printable(thing.where));
+  };
+  for (const auto& thing : agent::things_that_need_trust(catalogue, settings)) add(thing);
+  for (const auto& thing : agent::blocking_find_cli_settings(project.root)) add(thing);
+  return text + "Trust this checkout with what its files say, now and later? [y/N] ";
+}
+
+/// False: there is no terminal to ask on, or the answer was no.
+Result<bool> blocking_ask(const std::string& question, const agent::Project& project, const Surroundings& around) {
+  // What an agent answers is not a person's word.
+  if (around.environment.contains("STINT_RUN")) return false;
+  if (!os::terminal_size(STDIN_FILENO) || !os::terminal_size(STDERR_FILENO)) return false;
   STINT_TRY(const agent::UserPlaces places, agent::user_places(around.environment));
-  STINT_TRY(const bool trusted, agent::blocking_is_trusted(places.state, reading.place.project));
-  if (trusted) return false;
-  const bool may_ask = os::terminal_size(STDIN_FILENO) && os::terminal_size(STDERR_FILENO);
-  if (!may_ask) return fail(agent::untrusted(reading.place.project, things.front()));
-  fmt::print(stderr, "{} wants to run {} ({}).\nTrust this checkout with what its files say, now and later? [y/N] ",
-             reading.place.project.root.string(), things.front().what, things.front().where);
+  print_error("{}", question);
   std::string answer;
   std::getline(std::cin, answer);
-  if (answer != "y" && answer != "yes") return fail(agent::untrusted(reading.place.project, things.front()));
-  STINT_CHECK(agent::blocking_trust(places.state, reading.place.project));
+  if (answer != "y" && answer != "yes") return false;
+  STINT_CHECK(agent::blocking_trust(places.state, project));
   return true;
+}
+
+}  // namespace
+
+Result<bool> blocking_ask_trust(const engine::Submission& wish, const Reading& reading, const Surroundings& around) {
+  const auto found = reading.book.find(wish.agent.empty() ? engine::kPromptAgent : std::string_view(wish.agent));
+  if (found == reading.book.end() || reading.trusted) return false;
+  const domain::Agent& agent = found->second.agent;
+  const auto things = agent::things_that_need_trust(agent, driver_of(agent, wish.driver));
+  if (things.empty()) return false;
+  const agent::Project& project = reading.place.project;
+  const std::string question = trust_question(project, reading.catalogue, reading.place.settings);
+  STINT_TRY(const bool yes, blocking_ask(question, project, around));
+  if (!yes) return fail(agent::untrusted(project, things.front()));
+  return true;
+}
+
+Result<ProjectSettings> blocking_find_settings_or_ask(const Surroundings& around) {
+  auto settings = blocking_find_settings(around);
+  if (settings || settings.error() != Errc::denied) return settings;
+  STINT_TRY(const agent::Project project, agent::blocking_find_project(around.folder));
+  const agent::LoadedSettings loaded = agent::blocking_load_settings(project.root, around.environment);
+  const std::string question =
+      fmt::format("{}.\n{}", printable(settings.error().what()),
+                  trust_question(project, agent::blocking_discover(project.root), loaded.settings));
+  STINT_TRY(const bool yes, blocking_ask(question, project, around));
+  return yes ? blocking_find_settings(around) : settings;
 }
 
 }  // namespace stint::cli

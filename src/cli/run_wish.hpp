@@ -12,7 +12,9 @@ namespace stint::cli {
 
 /// What a checkout would run needs a person's word, once: asked on a terminal, refused without one. True: it was given
 /// just now, and what was read before is out of date.
-[[nodiscard]] Result<bool> blocking_ask_trust(const std::string& agent, const Reading& reading,
+[[nodiscard]] Result<bool> blocking_ask_trust(const engine::Submission& wish, const Reading& reading,
                                               const Surroundings& around);
+/// The same of settings that decide where data goes, and of a checkout of another user.
+[[nodiscard]] Result<ProjectSettings> blocking_find_settings_or_ask(const Surroundings& around);
 
 }  // namespace stint::cli

@@ -3,6 +3,7 @@
 #include "agent/quantity.hpp"
 #include "cli/fleet_place.hpp"
 #include "cli/fleet_text.hpp"
+#include "cli/print.hpp"
 #include "stint/scope.hpp"
 #include "wire/fleet.hpp"
 
@@ -24,15 +25,15 @@ std::optional<std::size_t> size_of(const std::optional<std::int64_t>& number) {
 }
 
 Task<Result<int>> scale(FleetAccess& access, engine::Fleet::Scale wanted, bool json) {
-  STINT_CO_TRY(const PoolHealth health, co_await access.fleet.scale(wanted));
+  STINT_CO_TRY(const engine::FleetHealth health, co_await access.fleet.scale(wanted));
   if (json) {
-    fmt::print("{}\n", wire::to_json(health));
+    print_out("{}\n", wire::to_json(health));
     co_return kExitDone;
   }
   std::string text = some(health.pool_size, "worker");
   if (health.target_size != health.pool_size) text += fmt::format(", on the way to {}", health.target_size);
   if (health.bounds) text += fmt::format("; from {} to {} by itself", health.bounds->first, health.bounds->second);
-  fmt::print("{}\n", text);
+  print_out("{}\n", text);
   co_return kExitDone;
 }
 
@@ -48,7 +49,7 @@ Task<Result<>> wait_for_end(FleetAccess& access, bool json) {
     if (status->phase == engine::Phase::stopped) co_return Result<>();
     if (!json && status->running.size() != told) {
       told = status->running.size();
-      fmt::print(stderr, "stint: {} still going\n", some(told, "run"));
+      print_error("stint: {} still going\n", some(told, "run"));
     }
     co_await sleep_for(kLookEvery);
   }
@@ -56,13 +57,13 @@ Task<Result<>> wait_for_end(FleetAccess& access, bool json) {
 
 Task<Result<int>> drain(FleetAccess& access, engine::Fleet::Drain how, bool wait, bool json) {
   STINT_CO_CHECK(co_await access.fleet.drain(how));
-  if (!json) fmt::print("{} drains: nothing new is begun. What runs may finish; then it ends.\n", access.where);
-  std::fflush(stdout);
+  if (!json) print_out("{} drains: nothing new is begun. What runs may finish; then it ends.\n", access.where);
+  flush_out();
   if (wait) STINT_CO_CHECK(co_await wait_for_end(access, json));
-  if (wait && !json) fmt::print("Drained.\n");
+  if (wait && !json) print_out("Drained.\n");
   if (json) {
-    const auto health = wait ? Result<PoolHealth>(PoolHealth{}) : co_await access.fleet.health();
-    fmt::print("{}\n", wire::to_json(health ? *health : PoolHealth{}));
+    const auto health = wait ? Result<engine::FleetHealth>(engine::FleetHealth{}) : co_await access.fleet.health();
+    print_out("{}\n", wire::to_json(health ? *health : engine::FleetHealth{}));
   }
   co_return kExitDone;
 }

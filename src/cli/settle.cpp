@@ -3,6 +3,7 @@
 #include "cli/exit_status.hpp"
 #include "cli/fleet_place.hpp"
 #include "cli/fleet_text.hpp"
+#include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "wire/fleet.hpp"
 
@@ -19,9 +20,9 @@ constexpr std::uint32_t kInboxMax = 1000;
 Task<Result<int>> retry(FleetAccess& access, const std::string& id, bool json) {
   STINT_CO_TRY(const RunView before, co_await find_run(access.fleet, id));
   STINT_CO_TRY(const engine::Submitted submitted, co_await access.fleet.retry(before.run.id));
-  fmt::print("{}\n", json ? wire::to_json(submitted, RunState::queued) : printable(submitted.id));
+  print_out("{}\n", json ? wire::to_json(submitted, RunState::queued) : printable(submitted.id));
   STINT_CO_TRY(const bool carried, co_await is_carried(access));
-  if (!carried) fmt::print(stderr, "stint: it waits in the store: {}\n", kNobodyCarries);
+  if (!carried) print_error("stint: it waits in the store: {}\n", kNobodyCarries);
   co_return kExitDone;
 }
 
@@ -29,9 +30,9 @@ Task<Result<int>> resolve(FleetAccess& access, const std::string& id, domain::Re
   STINT_CO_TRY(const RunView before, co_await find_run(access.fleet, id));
   STINT_CO_TRY(const RunState state, co_await access.fleet.resolve(before.run.id, how));
   if (json) {
-    fmt::print("{}\n", wire::resolved_to_json(before.run.id, state));
+    print_out("{}\n", wire::resolved_to_json(before.run.id, state));
   } else {
-    fmt::print("{}: {}\n", printable(before.run.id), to_string(state));
+    print_out("{}: {}\n", printable(before.run.id), to_string(state));
   }
   co_return kExitDone;
 }
@@ -40,9 +41,9 @@ Task<Result<int>> answer(FleetAccess& access, const std::string& id, bool json) 
   STINT_CO_TRY(const RunView before, co_await find_run(access.fleet, id));
   STINT_CO_CHECK(co_await access.fleet.answer(before.run.id));
   if (json) {
-    fmt::print("{}\n", wire::resolved_to_json(before.run.id, RunState::queued));
+    print_out("{}\n", wire::resolved_to_json(before.run.id, RunState::queued));
   } else {
-    fmt::print("{}: goes on\n", printable(before.run.id));
+    print_out("{}: goes on\n", printable(before.run.id));
   }
   co_return kExitDone;
 }
@@ -57,20 +58,20 @@ Task<Result<int>> show_inbox(FleetAccess& access, bool json) {
     if (engine::is_at_rest(view.run)) waiting.push_back(std::move(view));
   }
   if (json) {
-    fmt::print("{}\n", wire::to_json(waiting, {}));
+    print_out("{}\n", wire::to_json(waiting, {}));
     co_return kExitDone;
   }
-  if (waiting.empty()) fmt::print("Nothing waits for you.\n");
+  if (waiting.empty()) print_out("Nothing waits for you.\n");
   for (const RunView& view : waiting) {
     Line line;
     line.add(printable(view.run.id), Style::bold).add("  " + printable(view.run.agent) + "  ");
     line.add(state_text(view.run), state_style(view.run.state));
     line.add("  " + age_text(access.ambient.wall_now() - view.run.created_at), Style::dim);
-    fmt::print("{}\n", line.str(access.around.colour));
-    if (!view.input.title.empty()) fmt::print("  {}\n", printable(view.input.title));
-    if (!view.run.error.empty()) fmt::print("  {}\n", printable(view.run.error));
-    for (const std::string& step : next_steps(view.run)) fmt::print("  {}\n", step);
-    fmt::print("\n");
+    print_out("{}\n", line.str(access.around.colour));
+    if (!view.input.title.empty()) print_out("  {}\n", printable(view.input.title));
+    if (!view.run.error.empty()) print_out("  {}\n", printable(view.run.error));
+    for (const std::string& step : next_steps(view.run)) print_out("  {}\n", step);
+    print_out("\n");
   }
   co_return kExitDone;
 }

@@ -3,6 +3,7 @@
 #include "agent/quantity.hpp"
 #include "cli/fleet_place.hpp"
 #include "cli/fleet_text.hpp"
+#include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "wire/fleet.hpp"
 #include "wire/scribe.hpp"
@@ -66,7 +67,7 @@ class Sheet {
   }
   void put(const std::vector<store::Event>& events, WallTime begin) {
     if (events.empty()) return;
-    fmt::print("\n");
+    print_out("\n");
     const std::size_t ends = kEventsShown / 2;
     for (std::size_t i = 0; i < events.size(); ++i) {
       if (events.size() > kEventsShown && i == ends) {
@@ -78,16 +79,16 @@ class Sheet {
   }
   void put_result(const RunView& view) {
     if (view.memo.text.empty()) return;
-    fmt::print("\n{}\n", clean_text(view.memo.text, access_.around.colour));
+    print_out("\n{}\n", clean_text(view.memo.text, access_.around.colour));
   }
   void put(const std::vector<std::string>& lines) {
-    if (!lines.empty()) fmt::print("\n");
-    for (const std::string& line : lines) fmt::print("{}\n", line);
+    if (!lines.empty()) print_out("\n");
+    for (const std::string& line : lines) print_out("{}\n", line);
   }
   [[nodiscard]] WallTime now() const noexcept { return now_; }
 
  private:
-  void print(const Line& line) { fmt::print("{}\n", line.str(access_.around.colour)); }
+  void print(const Line& line) { print_out("{}\n", line.str(access_.around.colour)); }
   void field(std::string_view name, const std::string& value) {
     if (value.empty()) return;
     Line line;
@@ -139,7 +140,7 @@ Task<Result<int>> show(FleetAccess& access, const std::string& id, bool json) {
   STINT_CO_TRY(const RunView view, co_await find_run(access.fleet, id));
   STINT_CO_TRY(const std::vector<store::Event> events, co_await all_events(access.fleet, view.run.id));
   if (json) {
-    fmt::print("{}\n", wire::to_json(view, events));
+    print_out("{}\n", wire::to_json(view, events));
     co_return kExitDone;
   }
   Sheet sheet(access);
@@ -161,12 +162,12 @@ Task<Result<int>> tell_why(FleetAccess& access, const std::string& id, bool json
   STINT_CO_TRY(const RunView view, co_await find_run(access.fleet, id));
   STINT_CO_TRY(const engine::WhyView why, co_await access.fleet.why(view.run.id));
   if (json) {
-    fmt::print("{}\n", wire::to_json(why));
+    print_out("{}\n", wire::to_json(why));
     co_return kExitDone;
   }
   STINT_CO_TRY(const bool carried, co_await is_carried(access));
-  fmt::print("{} {}\n", printable(view.run.id), state_text(view.run));
-  for (const std::string& line : why_lines(why, access.ambient.wall_now(), carried)) fmt::print("  {}\n", line);
+  print_out("{} {}\n", printable(view.run.id), state_text(view.run));
+  for (const std::string& line : why_lines(why, access.ambient.wall_now(), carried)) print_out("  {}\n", line);
   co_return kExitDone;
 }
 

@@ -55,6 +55,13 @@ Line queue_line(const engine::FleetStatus& status) {
   Line line = field("queue");
   line.add(fmt::format("{} queued, {} of them due", queued, status.stats.ready));
   if (status.queue_capacity > 0) line.add(fmt::format("  (room for {})", status.queue_capacity), Style::dim);
+  if (status.pool) {
+    for (const store::QueueState& each : status.pool->queues) {
+      if (each.queued > 0 && each.queued >= each.queued_max) {
+        line.add(fmt::format("  the queue of {} is full", each.agent), Style::red);
+      }
+    }
+  }
   return line;
 }
 

@@ -1,8 +1,10 @@
 #include "cli/store.hpp"
 
+#include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "cli/store_place.hpp"
 #include "cli/surroundings.hpp"
+#include "os/fd.hpp"
 #include "store/audit.hpp"
 #include "store/transfer.hpp"
 #include "wire/store_file.hpp"
@@ -10,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <fcntl.h>
 #include <filesystem>
 #include <memory>
 
@@ -77,7 +80,10 @@ Task<Result<Moved>> export_to(store::Store& from, FileSink& sink) {
 
 Result<File> blocking_create(const std::string& name) {
   if (name == "-") return File(stdout);
-  File file(std::fopen(name.c_str(), "wxe"));  // never over another one
+  // Never over another one; and prompts and output are for their owner alone.
+  os::Fd made(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  File file(made ? ::fdopen(made.get(), "w") : nullptr);
+  if (file) (void)made.release();
   if (!file) return fail(Errc::failed, name + ": can't be made; is it there already?");
   return file;
 }
@@ -130,7 +136,7 @@ Error cut_off(const std::string& name, const Moved& read) {
                                      name, describe(read))};
 }
 
-Task<Result<Moved>> import_lines(Lines& lines, store::Sink& into) {
+Task<Result<Moved>> import_lines(Lines& lines, WallTime now, store::Sink& into) {
   Moved read;
   std::vector<RunRecord> page;
   bool begun = false;
@@ -151,6 +157,7 @@ Task<Result<Moved>> import_lines(Lines& lines, store::Sink& into) {
       STINT_CO_CHECK(co_await into.take(std::move(*agent)));
     } else if (auto* const limit = std::get_if<store::LimitState>(&*line)) {
       ++read.limits;
+      if (limit->paused_until) limit->paused_for = std::max<Duration>(*limit->paused_until - now, Duration::zero());
       STINT_CO_CHECK(co_await into.take(std::move(*limit)));
     } else if (const auto* const end = std::get_if<Moved>(&*line)) {
       if (!page.empty()) STINT_CO_CHECK(co_await into.take(std::move(page)));
@@ -190,7 +197,7 @@ Task<Result<Moved>> import_from(Reactor& reactor, const domain::Ambient& ambient
     co_return co_await store::pour(*from, into);
   }
   Lines lines(std::move(file), name);
-  co_return co_await import_lines(lines, into);
+  co_return co_await import_lines(lines, ambient.wall_now(), into);
 }
 
 // ---- looking
@@ -204,35 +211,35 @@ std::string size(std::uint64_t bytes) {
 }
 
 void print_stats(const StorePlace& place, const store::Stats& stats, const std::vector<store::LimitState>& limits) {
-  fmt::print("{}  {}\n", printable(place.shown), size(stats.bytes));
+  print_out("{}  {}\n", printable(place.shown), size(stats.bytes));
   std::uint64_t runs = 0;
   for (const auto& [state, count] : stats.runs) runs += count;
-  fmt::print("  {:>9}  runs\n", runs);
+  print_out("  {:>9}  runs\n", runs);
   for (const auto& [state, count] : stats.runs) {
-    if (count > 0) fmt::print("  {:>9}  {}\n", count, to_string(state));
+    if (count > 0) print_out("  {:>9}  {}\n", count, to_string(state));
   }
-  fmt::print("  {:>9}  of the queued are due\n  {:>9}  events\n  {:>9}  workers\n", stats.ready, stats.events,
-             stats.workers);
+  print_out("  {:>9}  of the queued are due\n  {:>9}  events\n  {:>9}  workers\n", stats.ready, stats.events,
+            stats.workers);
   for (const store::LimitState& limit : limits) {
     const std::string of = limit.capacity ? fmt::format(" of {}", *limit.capacity) : "";
-    fmt::print("  {:>9}  held{} of {}{}\n", limit.units, of, printable(limit.name), limit.paused ? ", paused" : "");
+    print_out("  {:>9}  held{} of {}{}\n", limit.units, of, printable(limit.name), limit.paused ? ", paused" : "");
   }
 }
 
 void print_audit(const StorePlace& place, const store::Audit& audit) {
-  for (const std::string& finding : audit.findings) fmt::print("{}\n", printable(finding));
-  fmt::print("{}: {} runs with {} events, {}\n", printable(place.shown), audit.runs, audit.events,
-             audit.findings.empty() ? "sound" : fmt::format("{} findings", audit.findings.size()));
+  for (const std::string& finding : audit.findings) print_out("{}\n", printable(finding));
+  print_out("{}: {} runs with {} events, {}\n", printable(place.shown), audit.runs, audit.events,
+            audit.findings.empty() ? "sound" : fmt::format("{} findings", audit.findings.size()));
 }
 
 void print_schema(const StorePlace& place, const store::Schema& schema) {
   const std::string shown = printable(place.shown);
   if (schema.found == schema.now) {
-    fmt::print("{}: schema {}, up to date\n", shown, schema.now);
+    print_out("{}: schema {}, up to date\n", shown, schema.now);
   } else if (schema.found == 0) {
-    fmt::print("{}: made, schema {}\n", shown, schema.now);
+    print_out("{}: made, schema {}\n", shown, schema.now);
   } else {
-    fmt::print("{}: schema {} is now {}\n", shown, schema.found, schema.now);
+    print_out("{}: schema {} is now {}\n", shown, schema.found, schema.now);
   }
 }
 
@@ -279,11 +286,11 @@ int StoreCommand::run(const domain::Ambient& ambient) {
     STINT_CO_TRY(const auto store, co_await open_store(reactor, *place, ambient));
     if (check_.chosen()) {
       STINT_CO_TRY(const store::Audit audit, co_await store::audit(*store));
-      json_ ? fmt::print("{}\n", wire::audit_to_json(place->shown, audit)) : print_audit(*place, audit);
+      json_ ? print_out("{}\n", wire::audit_to_json(place->shown, audit)) : print_audit(*place, audit);
       if (!audit.findings.empty()) status = kExitFailed;
     } else if (migrate_.chosen()) {
       const store::Schema schema = store->schema();
-      json_ ? fmt::print("{}\n", wire::schema_to_json(place->shown, schema)) : print_schema(*place, schema);
+      json_ ? print_out("{}\n", wire::schema_to_json(place->shown, schema)) : print_schema(*place, schema);
     } else if (export_.chosen()) {
       STINT_CO_TRY(File file, blocking_create(to_));
       FileSink sink(std::move(file), to_);
@@ -291,29 +298,23 @@ int StoreCommand::run(const domain::Ambient& ambient) {
       if (!moved && to_ != "-") std::remove(to_.c_str());
       if (!moved) co_return fail(moved.error());
       // Standard output may be the export itself.
-      std::FILE* const out = to_ == "-" ? stderr : stdout;
-      json_ ? fmt::print(out, "{}\n", wire::moved_to_json(*moved, *moved))
-            : fmt::print(out, "Exported {}.\n", describe(*moved));
+      const std::string said =
+          json_ ? wire::moved_to_json(*moved, *moved) + "\n" : fmt::format("Exported {}.\n", describe(*moved));
+      to_ == "-" ? write_error(said) : write_out(said);
     } else if (import_.chosen()) {
       store::StoreSink sink(*store);
       STINT_CO_TRY(const Moved read, co_await import_from(reactor, ambient, from_, sink));
       json_
-          ? fmt::print("{}\n", wire::moved_to_json(read, sink.added()))
-          : fmt::print("Read {}.\nAdded to {}: {}.\n", describe(read), printable(place->shown), describe(sink.added()));
+          ? print_out("{}\n", wire::moved_to_json(read, sink.added()))
+          : print_out("Read {}.\nAdded to {}: {}.\n", describe(read), printable(place->shown), describe(sink.added()));
     } else {
       STINT_CO_TRY(const store::Stats stats, co_await store->stats());
       STINT_CO_TRY(const std::vector<store::LimitState> limits, co_await store->limits());
-      json_ ? fmt::print("{}\n", wire::stats_to_json(place->shown, stats, limits)) : print_stats(*place, stats, limits);
+      json_ ? print_out("{}\n", wire::stats_to_json(place->shown, stats, limits)) : print_stats(*place, stats, limits);
     }
     co_return Result<>();
   };
-  const auto body = [&]() -> Task<> {
-    const Result<> done = co_await act();
-    if (!done) status = complain(done.error());
-  };
-  RootScope scope(reactor);
-  scope.spawn(body());
-  reactor.run(scope);
+  if (const Result<> done = reactor.run(act()); !done) return complain(done.error());
   return status;
 }
 

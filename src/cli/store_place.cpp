@@ -3,6 +3,8 @@
 #include "store/postgres_store.hpp"
 #include "store/sqlite_store.hpp"
 
+#include <fmt/format.h>
+
 namespace stint::cli {
 
 bool StorePlace::exists() const {
@@ -22,6 +24,8 @@ Result<StorePlace> blocking_find_store(const Surroundings& around) {
   }
   if (store != "sqlite") {
     place.url = store;
+    place.withheld = store.find(fmt::format(":{}@", agent::kPasswordMask)) != std::string::npos ||
+                     store.find(fmt::format("password={}", agent::kPasswordMask)) != std::string::npos;
     const agent::Setting* const setting = found.settings.find("store");
     place.shown = setting != nullptr ? setting->shown() : "postgres";
     return place;
@@ -41,6 +45,10 @@ Task<Result<std::unique_ptr<store::Store>>> open_store(Reactor& reactor, StorePl
   if (!place.path.empty()) {
     STINT_CO_TRY(auto opened, store::SqliteStore::blocking_open(std::move(place.path), ambient));
     co_return std::unique_ptr<store::Store>(std::move(opened));
+  }
+  if (place.withheld) {
+    co_return fail(Errc::denied, "a run does not get the password of the store " + place.shown +
+                                     ", and its daemon can't be asked: STINT_URL and STINT_TOKEN name it");
   }
   STINT_CO_TRY(auto opened, co_await store::PostgresStore::open(reactor, std::move(place.url)));
   co_return std::unique_ptr<store::Store>(std::move(opened));

@@ -14,7 +14,8 @@ namespace stint::cli {
 struct StorePlace {
   std::string path;  ///< of a SQLite file; empty: PostgreSQL
   std::string url;
-  std::string shown;  ///< for people: without a password
+  std::string shown;      ///< for people: without a password
+  bool withheld = false;  ///< this is a run, which does not get the store's password: only its daemon opens it
 
   [[nodiscard]] bool exists() const;  ///< false: a file that is not there yet
 };

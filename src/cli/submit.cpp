@@ -1,14 +1,17 @@
 #include "cli/submit.hpp"
 
 #include "agent/quantity.hpp"
+#include "cli/book.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/fleet_place.hpp"
 #include "cli/fleet_text.hpp"
 #include "cli/option_value.hpp"
 #include "cli/output_printer.hpp"
+#include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "cli/submit_each.hpp"
 #include "domain/trace.hpp"
+#include "engine/awaited_child.hpp"
 #include "os/process.hpp"
 #include "os/terminal.hpp"
 #include "wire/fleet.hpp"
@@ -81,17 +84,17 @@ Result<engine::Submission> read_wish(const SubmitOptions& options) {
 }
 
 Task<Result<int>> wait_for(FleetAccess& access, const std::string& id, bool json) {
-  if (!json) fmt::print(stderr, "stint: {}; Ctrl-C leaves it to the fleet\n", printable(id));
-  OutputPrinter printer(access.around.colour, false);
+  if (!json) print_error("stint: {}; Ctrl-C leaves it to the fleet\n", printable(id));
+  OutputPrinter printer(access.around.colour, !access.around.terminal);
   const auto out = [&](const OutputReader::Piece& piece) {
     if (!json) printer.print(piece);
   };
   STINT_CO_TRY(const engine::RunView end, co_await follow(access.fleet, access.clock, id, out));
   printer.finish();
   if (json) {
-    fmt::print("{}\n", wire::to_json(end));
+    print_out("{}\n", wire::to_json(end));
   } else {
-    fmt::print(stderr, "stint: {}\n", end_text(end));
+    print_error("stint: {}\n", end_text(end));
   }
   co_return exit_status(end.run);
 }
@@ -105,7 +108,7 @@ Task<Result<int>> submit_one(FleetAccess& access, const SubmitOptions& options, 
     complain(answer.error());
     co_return answer.error() == Errc::invalid ? kExitUsage : exit_status(answer.error());
   }
-  if (!answer->created) fmt::print(stderr, "stint: it was there already, by its key\n");
+  if (!answer->created) print_error("stint: it was there already, by its key\n");
   if (options.wait) co_return co_await wait_for(access, answer->id, options.json);
   if (options.json) {
     domain::RunState state = domain::RunState::queued;
@@ -113,9 +116,9 @@ Task<Result<int>> submit_one(FleetAccess& access, const SubmitOptions& options, 
       STINT_CO_TRY(const engine::RunView view, co_await find_run(access.fleet, answer->id));
       state = view.run.state;
     }
-    fmt::print("{}\n", wire::to_json(*answer, state));
+    print_out("{}\n", wire::to_json(*answer, state));
   } else {
-    fmt::print("{}\n", printable(answer->id));
+    print_out("{}\n", printable(answer->id));
   }
   co_return kExitDone;
 }
@@ -132,27 +135,40 @@ Task<std::string> running_parent(FleetAccess& access) {
   co_return runs ? id : std::string();
 }
 
+/// What is wrong with the settings and the agent's file here: a daemon says it in its log only.
+void blocking_print_problems(const std::string& agent, const Surroundings& around) {
+  const auto found = blocking_find_settings(around);
+  if (!found) return;  // the daemon has its own
+  print_problems(problems_of(agent, agent::blocking_discover(found->project.root), found->warnings), around);
+}
+
 Task<Result<int>> submit(FleetAccess& access, const SubmitOptions& options, engine::Submission wish) {
   STINT_CO_TRY(const bool carried, co_await is_carried(access));
   if (options.wait && !carried) {
-    fmt::print(
-        stderr,
+    print_error(
         "stint: nothing was submitted, for it would be waited for in vain: {}. `stint run` carries its run itself\n",
         kNobodyCarries);
     co_return kExitRefused;
   }
   if (!access.elsewhere.empty()) {
-    fmt::print(stderr, "stint: the daemon of {} carries it, there: by that checkout's files, in its folder\n",
-               printable(access.elsewhere));
+    print_error("stint: the daemon of {} carries it, there: by that checkout's files, in its folder\n",
+                printable(access.elsewhere));
   }
-  if (!access.daemon) wish.parent = co_await running_parent(access);
+  if (access.elsewhere.empty()) blocking_print_problems(wish.agent, access.around);
+  const std::string parent = co_await running_parent(access);
+  if (!access.daemon) wish.parent = parent;
+  if (options.wait) {
+    const auto may_wait = co_await engine::check_awaited(access.fleet, parent, wish.agent);
+    // The token of a run does not reach what the check looks at: then nothing is known against it.
+    if (!may_wait && may_wait.error() != Errc::denied) co_return fail(may_wait.error());
+  }
   int exit = kExitDone;
   if (options.each.empty()) {
     STINT_CO_TRY(exit, co_await submit_one(access, options, std::move(wish)));
   } else {
     STINT_CO_TRY(exit, co_await submit_each(access, options, std::move(wish)));
   }
-  if (!carried && exit == kExitDone) fmt::print(stderr, "stint: it waits in the store: {}\n", kNobodyCarries);
+  if (!carried && exit == kExitDone) print_error("stint: it waits in the store: {}\n", kNobodyCarries);
   co_return exit;
 }
 

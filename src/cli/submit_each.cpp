@@ -4,6 +4,7 @@
 #include "cli/each_lines.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/fleet_text.hpp"
+#include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "os/fd.hpp"
 #include "stint/combinators.hpp"
@@ -71,7 +72,9 @@ class EachSubmitter {
         options_(options),
         like_(std::move(like)),
         source_(std::move(source)),
-        budget_(options.one_budget ? like_.budget : domain::BudgetSpec()) {}
+        budget_(options.one_budget ? like_.budget : domain::BudgetSpec()) {
+    if (options.one_budget && like_.budget.time) ends_ = access_.clock.now() + *like_.budget.time;
+  }
 
   Task<Result<int>> run() {
     if (!options_.one_budget || !options_.wait) co_return co_await submit_all();
@@ -119,16 +122,13 @@ class EachSubmitter {
 
   /// All of them, also if one can't be: it may be in doubt, or its daemon away.
   Task<Result<int>> cancel_rest() {
-    fmt::print(stderr, "stint: {}; what is left is cancelled\n", budget_.used_up());
+    print_error("stint: {}; what is left is cancelled\n", budget_.used_up());
     std::vector<std::string> left;
     for (const std::string& id : ids_) {
       if (!ended_.contains(id)) left.push_back(id);
     }
-    auto body = [&](Scope& scope) {
-      return map_bounded(scope, std::move(left), kCancelledAtOnce,
-                         [this](std::string id) -> Task<> { (void)co_await access_.fleet.cancel(std::move(id)); });
-    };
-    STINT_CO_CHECK(co_await with_scope(std::ref(body)));
+    const auto cancel = [this](std::string id) -> Task<> { (void)co_await access_.fleet.cancel(std::move(id)); };
+    STINT_CO_CHECK(co_await map_bounded(std::move(left), kCancelledAtOnce, cancel));
     note(kExitExpired);
     STINT_CO_CHECK(co_await wait_for_all());
     co_return exit_;
@@ -162,7 +162,7 @@ class EachSubmitter {
         break;
       }
       if (!std::exchange(told_full_, true)) {
-        fmt::print(stderr, "stint: {}; waiting for room\n", printable(full_->describe()));
+        print_error("stint: {}; waiting for room\n", printable(full_->describe()));
       }
       co_await sleep_for(full_->retry_after().value_or(pause));
       pause = std::min(pause * 2, kComeAgainMax);
@@ -173,7 +173,10 @@ class EachSubmitter {
   /// Those that found no room.
   Task<Result<std::vector<Wish>>> offer(std::vector<Wish> batch) {
     std::vector<engine::Submission> wishes;
-    for (const Wish& each : batch) wishes.push_back(each.wish);
+    for (const Wish& each : batch) {
+      wishes.push_back(each.wish);
+      if (ends_) wishes.back().deadline = std::max<Duration>(*ends_ - access_.clock.now(), 1ms);
+    }
     auto answers = co_await access_.fleet.submit(std::move(wishes));
     if (!answers && answers.error() != Errc::full) co_return fail(std::move(answers).error());
     std::vector<Wish> left;
@@ -199,22 +202,22 @@ class EachSubmitter {
     ++(submitted.created ? accepted_ : known_);
     if (options_.wait) ids_.push_back(submitted.id);
     if (options_.json) {
-      if (!options_.wait) fmt::print("{}\n", wire::to_json(submitted, domain::RunState::queued));
+      if (!options_.wait) print_out("{}\n", wire::to_json(submitted, domain::RunState::queued));
     } else {
-      fmt::print("{}\n", printable(submitted.id));
+      print_out("{}\n", printable(submitted.id));
     }
-    std::fflush(stdout);
+    flush_out();
   }
   void refuse(std::uint64_t line, const Error& error) {
     ++refused_;
-    fmt::print(stderr, "stint: {}:{}: {}\n", printable(source_.name()), line, printable(error.describe()));
+    print_error("stint: {}:{}: {}\n", printable(source_.name()), line, printable(error.describe()));
     note(error == Errc::full || error == Errc::closed ? kExitRefused : kExitFailed);
   }
   void tell() const {
     std::string text = some(accepted_, "run") + " submitted";
     if (known_ > 0) text += fmt::format(", {} were there already", known_);
     if (refused_ > 0) text += ", " + some(refused_, "line") + " refused";
-    fmt::print(stderr, "stint: {}\n", text);
+    print_error("stint: {}\n", text);
   }
 
   Task<Result<>> wait_for_all() {
@@ -224,13 +227,13 @@ class EachSubmitter {
       note(exit);
       if (exit != kExitDone) ++failed_;
       if (options_.json) {
-        fmt::print("{}\n", wire::to_json(end));
+        print_out("{}\n", wire::to_json(end));
       } else {
-        fmt::print(stderr, "stint: {}\n", end_text(end));
+        print_error("stint: {}\n", end_text(end));
       }
-      std::fflush(stdout);
+      flush_out();
     }
-    if (!options_.json) fmt::print(stderr, "stint: {} of {} succeeded\n", ids_.size() - failed_, ids_.size());
+    if (!options_.json) print_error("stint: {} of {} succeeded\n", ids_.size() - failed_, ids_.size());
     co_return Result<>();
   }
   void note(int exit) noexcept {
@@ -240,6 +243,7 @@ class EachSubmitter {
   FleetAccess& access_;
   const SubmitOptions& options_;
   const engine::Submission like_;
+  std::optional<TimePoint> ends_;  // of the one budget
   Source source_;
   LineCutter cutter_;
   std::vector<std::string> ids_;
@@ -256,9 +260,6 @@ class EachSubmitter {
 
 Task<Result<int>> submit_each(FleetAccess& access, const SubmitOptions& options, engine::Submission like) {
   STINT_CO_TRY(Source source, Source::blocking_open(options.each));
-  if (options.one_budget && like.budget.time) {
-    like.deadline_at = access.ambient.wall_now() + std::chrono::ceil<std::chrono::milliseconds>(*like.budget.time);
-  }
   EachSubmitter submitter(access, options, std::move(like), std::move(source));
   co_return co_await submitter.run();
 }

@@ -1,5 +1,7 @@
 #include "cli/surroundings.hpp"
 
+#include "agent/trust.hpp"
+#include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "os/terminal.hpp"
 #include "os/variables.hpp"
@@ -31,17 +33,29 @@ Surroundings blocking_look_around() {
   return out;
 }
 
-Result<ProjectSettings> blocking_find_settings(const Surroundings& around) {
+Result<agent::Project> blocking_find_own_project(const Surroundings& around) {
   STINT_TRY(agent::Project project, agent::blocking_find_project(around.folder));
+  const auto places = agent::user_places(around.environment);  // without them nothing was ever trusted
+  STINT_CHECK(agent::blocking_check_owner(places ? places->state : "", project, around.environment));
+  return project;
+}
+
+Result<ProjectSettings> blocking_find_settings(const Surroundings& around) {
+  STINT_TRY(agent::Project project, blocking_find_own_project(around));
   agent::LoadedSettings loaded = agent::blocking_load_settings(project.root, around.environment);
   for (const agent::Problem& problem : loaded.problems) {
     if (problem.severity == agent::Severity::error) return fail(Errc::invalid, describe(problem));
   }
-  return ProjectSettings{std::move(project), std::move(loaded.settings)};
+  if (const auto thing = agent::setting_that_needs_trust(loaded.settings)) {
+    STINT_TRY(const agent::UserPlaces places, agent::user_places(around.environment));
+    STINT_TRY(const bool trusted, agent::blocking_is_trusted(places.state, project));
+    if (!trusted) return fail(agent::untrusted(project, *thing));
+  }
+  return ProjectSettings{std::move(project), std::move(loaded.settings), std::move(loaded.problems)};
 }
 
 int complain(const Error& error) {
-  fmt::print(stderr, "stint: {}\n", printable(error.describe()));
+  print_error("stint: {}\n", printable(error.describe()));
   return kExitFailed;
 }
 
@@ -58,7 +72,7 @@ void print_problems(std::span<const agent::Problem> problems, const Surroundings
       line.add(severity, problem.severity == agent::Severity::error ? Style::red : Style::yellow);
       line.add(whole.substr(at + severity.size()));
     }
-    fmt::print(stderr, "{}\n", line.str(around.colour_errors));
+    print_error("{}\n", line.str(around.colour_errors));
   }
 }
 

@@ -28,10 +28,15 @@ struct Surroundings {
 };
 [[nodiscard]] Surroundings blocking_look_around();
 
-/// The project around the folder, and its settings. Fails if one is wrong: what it says must not be guessed.
+/// The project around the folder. Fails if it belongs to another user and is not trusted.
+[[nodiscard]] Result<agent::Project> blocking_find_own_project(const Surroundings& around);
+
+/// The project around the folder, and its settings. Fails if one is wrong: what it says must not be guessed. Fails if
+/// the checkout is not trusted and would decide where data goes.
 struct ProjectSettings {
   agent::Project project;
   agent::Settings settings;
+  std::vector<agent::Problem> warnings;  ///< unknown keys, for the commands that use agents
 };
 [[nodiscard]] Result<ProjectSettings> blocking_find_settings(const Surroundings& around);
 

@@ -2,6 +2,7 @@
 
 #include "cli/fleet_place.hpp"
 #include "cli/fleet_text.hpp"
+#include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "cli/top_view.hpp"
 #include "os/terminal.hpp"
@@ -43,8 +44,8 @@ class Screen {
 
  private:
   static void put(std::string_view text) noexcept {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
+    write_out(text);
+    flush_out();
   }
 };
 
@@ -128,7 +129,7 @@ class Top {
       const std::uint64_t seen = changed_.rings();
       const os::TerminalSize size = os::terminal_size(STDOUT_FILENO).value_or(kPaper);
       screen_.show(view_.draw(size.columns, size.rows, access_.ambient.wall_now()), access_.around.colour);
-      co_await changed_.hear(seen, kDrawEvery);
+      (void)co_await changed_.hear(seen, kDrawEvery);
     }
   }
 
@@ -146,8 +147,9 @@ Task<Result<int>> print_each_look(FleetAccess& access) {
   std::uint64_t seen = co_await access.fleet.changed("", 0, Duration::zero());
   while (true) {
     STINT_CO_TRY(const engine::FleetStatus status, co_await access.fleet.status());
-    fmt::print("{}\n", wire::to_json(status));
-    if (std::fflush(stdout) != 0) co_return kExitDone;  // nobody reads on; main() tells a disk that is full
+    print_out("{}\n", wire::to_json(status));
+    flush_out();
+    if (std::ferror(stdout) != 0) co_return kExitDone;  // it can't be read any more; main() says why
     co_await sleep_for(kLookGap);
     seen = co_await access.fleet.changed("", seen, kLookEvery - kLookGap);
   }
@@ -169,7 +171,7 @@ Task<Result<int>> show_top(FleetAccess& access) {
   TopView view;
   view.update(std::move(frame));
   for (const Line& line : view.draw(kPaper.columns, kPaper.rows, access.ambient.wall_now())) {
-    fmt::print("{}\n", line.str(access.around.colour));
+    print_out("{}\n", line.str(access.around.colour));
   }
   co_return kExitDone;
 }

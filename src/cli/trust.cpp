@@ -1,6 +1,7 @@
 #include "cli/trust.hpp"
 
 #include "agent/trust.hpp"
+#include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "cli/surroundings.hpp"
 #include "wire/agents.hpp"
@@ -14,13 +15,13 @@ int print_list(const std::filesystem::path& state, bool json) {
   const auto records = agent::blocking_list_trust(state);
   if (!records) return complain(records.error());
   if (json) {
-    fmt::print("{}\n", wire::trust_to_json(*records));
+    print_out("{}\n", wire::trust_to_json(*records));
     return kExitDone;
   }
-  if (records->empty()) fmt::print("Nothing is trusted.\n");
+  if (records->empty()) print_out("Nothing is trusted.\n");
   for (const agent::TrustRecord& record : *records) {
-    fmt::print("{}{}\n", printable(record.identity.string()),
-               record.holds ? "" : "  (no longer: something else is there, or nothing)");
+    print_out("{}{}\n", printable(record.identity.string()),
+              record.holds ? "" : "  (no longer: something else is there, or nothing)");
   }
   return kExitDone;
 }
@@ -53,8 +54,9 @@ int TrustCommand::run() {
   }
 
   const agent::LoadedSettings loaded = agent::blocking_load_settings(project->root, around.environment);
-  const wire::TrustAnswer answer{
-      *project, !revoke_, agent::things_that_need_trust(agent::blocking_discover(project->root), loaded.settings)};
+  wire::TrustAnswer answer{*project, !revoke_,
+                           agent::things_that_need_trust(agent::blocking_discover(project->root), loaded.settings)};
+  for (auto& thing : agent::blocking_find_cli_settings(project->root)) answer.things.push_back(std::move(thing));
   bool changed = true;
   if (revoke_) {
     const auto revoked = agent::blocking_revoke_trust(places->state, *project);
@@ -64,21 +66,21 @@ int TrustCommand::run() {
     return complain(trusted.error());
   }
   if (json_) {
-    fmt::print("{}\n", wire::to_json(answer));
+    print_out("{}\n", wire::to_json(answer));
     return kExitDone;
   }
   const std::string root = printable(project->root.string());
   if (revoke_) {
-    fmt::print("{} {}\n", root, changed ? "is no longer trusted." : "was not trusted.");
+    print_out("{} {}\n", root, changed ? "is no longer trusted." : "was not trusted.");
     return kExitDone;
   }
-  fmt::print("{} is trusted. What may run or be used from now on, and what later changes add to it:\n", root);
+  print_out("{} is trusted. What may run or be used from now on, and what later changes add to it:\n", root);
   for (const agent::TrustedThing& thing : answer.things) {
-    fmt::print("  {}  {}\n", printable(thing.what),
-               Line("(" + printable(thing.where) + ")", Style::dim).str(around.colour));
+    print_out("  {}  {}\n", printable(thing.what),
+              Line("(" + printable(thing.where) + ")", Style::dim).str(around.colour));
   }
-  if (answer.things.empty()) fmt::print("  nothing yet\n");
-  fmt::print("`stint trust --revoke` takes it back.\n");
+  if (answer.things.empty()) print_out("  nothing yet\n");
+  print_out("`stint trust --revoke` takes it back.\n");
   return kExitDone;
 }
 

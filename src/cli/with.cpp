@@ -2,12 +2,14 @@
 
 #include "agent/quantity.hpp"
 #include "cli/host_homes.hpp"
+#include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "domain/run_id.hpp"
 #include "driver/ward.hpp"
 #include "limit/host_limits.hpp"
 #include "os/cgroup.hpp"
 #include "os/process.hpp"
+#include "os/resources.hpp"
 #include "os/spawn.hpp"
 #include "os/terminal.hpp"
 #include "stint/asio.hpp"
@@ -28,8 +30,7 @@ using namespace std::chrono_literals;
 
 constexpr int kNoPermit = 124, kFailed = 125, kCannotExecute = 126, kNotFound = 127, kBySignal = 128;
 
-/// Not fmt::print, which throws where nobody can read it (a full disk): the command matters more.
-void say(const std::string& text) { std::fputs(("stint: " + text + "\n").c_str(), stderr); }
+void say(const std::string& text) { write_error("stint: " + text + "\n"); }
 
 int fail_with(int status, const Error& error) {
   say(printable(error.describe()));
@@ -52,6 +53,7 @@ Result<limit::HostRequest> parse_request(const std::string& text, const HostPlac
                             *asked, describe(place.settings.limits.find(name)->second.origin), *configured, *asked));
   }
   STINT_TRY(limit::HostLimit limit, place.homes.find(name, configured.value_or(asked.value_or(1))));
+  limit.asked = asked && !configured;
   if (weight > limit::capacity_now(limit)) {
     return fail(Errc::invalid,
                 fmt::format("{}: weight {} is more than its capacity, {}", name, weight, limit::capacity_now(limit)));
@@ -125,7 +127,14 @@ class WithRun {
     if (!ward) co_return fail_with(kFailed, ward.error());
     ward_ = ward->get();
     const driver::Ended ended = co_await ward_->ended();
+    const std::string left = ward_->left();
     ward_ = nullptr;
+    if (!left.empty()) {  // the next to ask for the permit finds out whether it is gone
+      co_return fail_with(kFailed, Error(Errc::failed,
+                                         "some processes do not end, not even by SIGKILL, and keep their "
+                                         "permits: " +
+                                             left));
+    }
     permit.release();
     co_return status_of(ended);
   }
@@ -247,10 +256,18 @@ int WithCommand::run(const domain::Ambient& ambient, std::vector<std::string> co
     requests.push_back(std::move(*request));
   }
   os::become_subreaper();
+  os::raise_descriptor_limit();  // a descriptor for each slot; the command gets the limit that was
+  std::uint64_t slots = 0;
+  for (const limit::HostRequest& request : requests) slots += limit::capacity_now(request.limit);
+  if (const std::size_t most = os::descriptors().most; slots > most) {
+    return fail_with(kFailed,
+                     Error(Errc::exhausted, fmt::format("{} slots need as many file descriptors, and this process "
+                                                        "may have {}. Raise `ulimit -Hn`",
+                                                        slots, most)));
+  }
   WithRun run(reactor, ambient, options_);
-  RootScope scope(reactor);
-  scope.spawn(run.run(std::move(requests), times));
-  reactor.run(scope);
+  if (const Result<> ran = reactor.run(run.run(std::move(requests), times)); !ran)
+    return fail_with(kFailed, ran.error());
   return run.status();
 }
 

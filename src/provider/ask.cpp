@@ -48,7 +48,7 @@ class Printer {
 };
 
 int complain(const std::string& what) {
-  fmt::print(stderr, "ask: {}\n", what);
+  std::fputs(("ask: " + what + "\n").c_str(), stderr);
   return 1;
 }
 

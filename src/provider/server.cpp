@@ -1,5 +1,6 @@
 #include "provider/server.hpp"
 
+#include "net/close_on_exec.hpp"
 #include "provider/connection.hpp"
 
 #include <boost/asio/ip/address.hpp>
@@ -50,6 +51,7 @@ Result<> Server::listen(std::string_view address) {
   STINT_TRY(const tcp::endpoint endpoint, parse_endpoint(address));
   error_code error;
   acceptor_.open(endpoint.protocol(), error);
+  if (!error) net::close_on_exec(acceptor_);
   if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
   if (!error) acceptor_.bind(endpoint, error);
   if (!error) acceptor_.listen(kBacklog, error);
@@ -76,6 +78,7 @@ Task<> Server::accept(Scope& connections) {
       co_await sleep_for(kAcceptPause);
       continue;
     }
+    net::close_on_exec(socket);
     error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
     socket.non_blocking(true, ignored);

@@ -1,7 +1,10 @@
 #include "http/api.hpp"
 
 #include "domain/trace.hpp"
+#include "engine/awaited_child.hpp"
+#include "engine/submission_text.hpp"
 #include "http/event_stream.hpp"
+#include "http/negotiate.hpp"
 #include "wire/fleet.hpp"
 
 #include <fmt/format.h>
@@ -35,6 +38,12 @@ Response with_retry_after(Response response, const Error& error) {
   const auto seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(after).count());
   response.headers.emplace_back("Retry-After", std::to_string(seconds));
   return response;
+}
+
+/// To a stream, or to a wait for the end of a run, on a connection that is in reserve.
+Response no_place() {
+  return with_retry_after(problem_response(503, "All connections are in use, and this one is for short answers alone."),
+                          Error(Errc::full, "").after(2s));
 }
 
 Response problem(const Error& error) {
@@ -96,9 +105,7 @@ struct Api::Call {
     const auto given = request.header("traceparent");
     return given ? domain::trace_of(*given).value_or("") : std::string();
   }
-  [[nodiscard]] bool wants_stream() const {
-    return text(request.header("Accept")).find("text/event-stream") != std::string::npos;
-  }
+  [[nodiscard]] bool wants_stream() const { return accepts_stream(request); }
 };
 
 /// What of it a run may ask, which has a token of its own.
@@ -157,7 +164,7 @@ const std::vector<Api::Route>& Api::table() {
       {"GET", "/v1/runs/{id}/output", &Api::output, ForRuns::below},
       {"GET", "/v1/events", &Api::all_events},
       {"GET", "/v1/agents", &Api::agents, ForRuns::always},
-      {"GET", "/v1/limits", &Api::limits},
+      {"GET", "/v1/limits", &Api::limits, ForRuns::always},
       {"PUT", "/v1/limits/{name}", &Api::resize_limit},
       {"POST", "/v1/limits/{name}/pause", &Api::pause_limit},
       {"POST", "/v1/limits/{name}/resume", &Api::resume_limit},
@@ -194,7 +201,11 @@ std::vector<Api::RouteName> Api::routes() {
   return names;
 }
 
-bool Api::is_open(const Request& request) { return request.path() == "/healthz" || request.path() == "/readyz"; }
+/// With a body it is no probe, and would be a way to fill memory without a token.
+bool Api::is_open(const Request& request) {
+  if (request.has_body || (request.method != "GET" && request.method != "HEAD")) return false;
+  return request.path() == "/healthz" || request.path() == "/readyz";
+}
 
 /// Where a request goes.
 struct Api::Found {
@@ -229,6 +240,10 @@ Task<Response> Api::answer(const Request& request, Exchange& exchange) {
   if (const auto encoding = request.header("Content-Encoding"); encoding && *encoding != "identity") {
     return at_once(problem_response(415, fmt::format("a body is sent as it is, not as '{}'", *encoding)));
   }
+  if (!sends_json(request)) {
+    return at_once(problem_response(415, "the body is no JSON by its Content-Type: send 'application/json'"));
+  }
+  if (const std::string wrong = wrong_text(request); !wrong.empty()) return at_once(problem_response(422, wrong));
   const Found found = find(request);
   if (found.route != nullptr) {
     Call call{request, exchange, std::string(found.id), {}};
@@ -278,9 +293,22 @@ Task<Result<T>> Api::wait_for(Task<Result<T>> end, std::string id, bool keep, Ex
   co_return ended;
 }
 
+namespace {
+
+/// Of a run that was accepted and can't be waited for here: the daemon drains, or the store fails for now. No refusal,
+/// since a client that sends the same again would run it twice.
+Response accepted(const engine::Submitted& submitted, const Error& why) {
+  Response response = json(wire::accepted_to_json(submitted, why.describe()), 202);
+  response.headers.emplace_back("Location", "/v1/runs/" + submitted.id);
+  return with_retry_after(std::move(response), why);
+}
+
+}  // namespace
+
 Task<Response> Api::submit(Call call) {
   auto request = wire::read_submit(call.request.body);
   if (!request) co_return problem(request.error());
+  if (request->wait && call.exchange.reserved()) co_return no_place();
   engine::Submission& wish = request->wish;
   wish.key = text(call.request.header("Idempotency-Key"));
   if (!call.caller.empty()) {
@@ -290,6 +318,10 @@ Task<Response> Api::submit(Call call) {
   wish.trace = call.trace();
   const bool keep = !wish.key.empty();
   const std::string agent = wish.agent;
+  if (request->wait) {
+    const auto may_wait = co_await engine::check_awaited(fleet_, wish.parent, agent);
+    if (!may_wait) co_return problem(may_wait.error());
+  }
   std::vector<engine::Submission> wishes;
   wishes.push_back(std::move(wish));
   auto answers = co_await fleet_.submit(std::move(wishes));
@@ -305,7 +337,8 @@ Task<Response> Api::submit(Call call) {
   const engine::Submitted submitted = *answers->front();
   if (request->wait) {
     const auto run = co_await wait_for(fleet_.wait(submitted.id), submitted.id, keep, call.exchange);
-    Response response = run ? json(wire::to_json(*run)) : problem(run.error());
+    if (!run) co_return accepted(submitted, run.error());
+    Response response = json(wire::to_json(*run));
     response.headers.emplace_back("Location", "/v1/runs/" + submitted.id);
     co_return response;
   }
@@ -424,15 +457,23 @@ Task<Response> Api::run_events(Call call) {
   if (!run) co_return run.error();
   auto after = call.number<std::int64_t>("after", 0, 0, kNumberMax);
   if (!after) co_return problem(after.error());
+  const auto output = call.number<std::uint32_t>("output", 0, 0, 1);
+  if (!output) co_return problem(output.error());
   if (call.wants_stream()) {
     if (const auto last = call.request.header(kLastEventId)) {
       after = checked_number<std::int64_t>(kLastEventId, *last, 0, kNumberMax);
       if (!after) co_return problem(after.error());
     }
+  }
+  if (call.wants_stream() && call.exchange.reserved()) co_return no_place();
+  if (*after > run->run.seq) {
+    co_return problem(Error(Errc::invalid, fmt::format("{} is after the newest event of this run, which is {}: "
+                                                       "begin anew, without a cursor",
+                                                       *after, run->run.seq)));
+  }
+  if (call.wants_stream()) {
     // A browser that reads to the end of a run connects again, unless it is told that there is no more.
     if (domain::is_finished(run->run.state) && *after >= run->run.seq) co_return json("", 204);
-    const auto output = call.number<std::uint32_t>("output", 0, 0, 1);
-    if (!output) co_return problem(output.error());
     EventStream events(call.exchange);
     co_return co_await events.run(tell_run(events, run->run.id, *after, *output == 1));
   }
@@ -483,6 +524,7 @@ Task<> Api::tell_run(EventStream& events, std::string id, std::int64_t after, bo
 Task<Response> Api::all_events(Call call) {
   std::string cursor = text(call.request.parameter("after"));
   if (call.wants_stream()) {
+    if (call.exchange.reserved()) co_return no_place();
     if (const auto last = call.request.header(kLastEventId)) cursor = *last;
     if (cursor.empty() && !call.request.parameter("after")) cursor = store::kFeedNow;
     const std::uint64_t seen = co_await fleet_.changed("", 0, Duration::zero());
@@ -626,14 +668,18 @@ Task<Response> Api::short_run(Call call) {
     const std::string missing = !session || session->empty() ? "session_id" : "query";
     co_return problem(Error(Errc::invalid, "the parameter '" + missing + "' is missing"));
   }
+  if (call.exchange.reserved())
+    co_return with_retry_after(json(wire::short_refusal(kCapacity), 503), Error(Errc::full, ""));
   std::vector<engine::Submission> wishes(1);
   engine::Submission& wish = wishes.front();
   if (options_.default_agent) wish.agent = options_.default_agent();
+  wish.agent_by_default = true;
   wish.args["query"] = {std::string(*query)};
   wish.session = *session;
   wish.key = text(call.request.header("Idempotency-Key"));
   wish.trace = call.trace();
   wish.awaited = true;
+  if (const auto checked = engine::check_text(wish); !checked) co_return problem(checked.error());
   const bool keep = !wish.key.empty();
   auto answers = co_await fleet_.submit(std::move(wishes));
   const Error* refusal = nullptr;
@@ -650,10 +696,11 @@ Task<Response> Api::short_run(Call call) {
   engine::Submitted& submitted = *answers->front();
   const std::string id = submitted.id;
   const auto run = co_await wait_for(fleet_.ended(std::move(submitted)), id, keep, call.exchange);
-  if (!run && run.error() == Errc::unavailable) {
-    co_return with_retry_after(json(wire::short_refusal(run.error().describe()), 503), run.error());
+  if (!run) {
+    Response response = json(wire::short_pending(run.error().describe()), 202);
+    response.headers.emplace_back("Location", "/v1/runs/" + id);
+    co_return with_retry_after(std::move(response), run.error());
   }
-  if (!run) co_return json(wire::short_error(run.error().describe()));
   if (run->state == domain::RunState::succeeded) co_return json(wire::short_success(run->answer));
   co_return json(wire::short_error(run->error.empty() ? std::string(to_string(run->state)) : run->error));
 }

@@ -36,9 +36,9 @@ class NoFleet final : public engine::Fleet {
   Task<Result<>> pause(std::string name, std::optional<Duration>) override { return no(std::move(name)); }
   Task<Result<std::uint64_t>> resume(std::string name) override { return no(std::move(name)); }
   Task<Result<engine::FleetStatus>> status() override { return no(); }
-  Task<Result<PoolHealth>> health() override { return no(); }
+  Task<Result<engine::FleetHealth>> health() override { return no(); }
   engine::Phase phase() const override { return engine::Phase::serving; }
-  Task<Result<PoolHealth>> scale(Scale) override { return no(); }
+  Task<Result<engine::FleetHealth>> scale(Scale) override { return no(); }
   Task<Result<>> drain(Drain) override { return no(); }
 
  private:
@@ -64,6 +64,8 @@ class NoExchange final : public Exchange {
   Task<Result<>> send(std::string) override { co_return fail(Errc::closed, "nobody"); }
   std::string peer() const override { return "nobody"; }
   bool draining() const noexcept override { return false; }
+  bool reserved() const noexcept override { return in_reserve; }
+  bool in_reserve = false;
 
  private:
   StopCord& watched() override { return cord_; }
@@ -134,6 +136,34 @@ TEST(Api, what_is_not_there_and_how_else_it_can_be_asked) {
   EXPECT_EQ(asking.allowed("POST", "/v1/pool"), "GET, HEAD, PUT");
   EXPECT_EQ(asking.ask("HEAD", "/healthz").status, 200U);
   EXPECT_EQ(asking.ask("GET", "/healthz", "Content-Encoding: gzip\r\n").status, 415U);
+}
+
+TEST(Api, a_place_in_reserve_is_for_short_answers) {
+  Asking asking;
+  asking.exchange.in_reserve = true;
+  for (const char* const target : {"/v1/events", "/api/agent/run?session_id=s&query=x"}) {
+    const bool stream = std::string_view(target) == "/v1/events";
+    const Response refused = asking.ask(stream ? "GET" : "POST", target, "Accept: text/event-stream\r\n");
+    EXPECT_EQ(refused.status, 503U) << target;
+    ASSERT_EQ(refused.headers.size(), 1U);
+    EXPECT_EQ(refused.headers.front().first, "Retry-After");
+  }
+  EXPECT_EQ(asking.ask("GET", "/healthz").status, 200U);
+}
+
+TEST(Api, only_a_probe_without_a_body_needs_no_token) {
+  const auto is_open = [](const std::string& head) {
+    RequestReader reader{{}};
+    reader.feed(head + "Host: x\r\n\r\n");
+    return Api::is_open(reader.request());
+  };
+  EXPECT_TRUE(is_open("GET /healthz HTTP/1.1\r\n"));
+  EXPECT_TRUE(is_open("HEAD /readyz HTTP/1.1\r\n"));
+  for (const char* const head : {"POST /healthz HTTP/1.1\r\n", "PUT /readyz HTTP/1.1\r\nContent-Length: 9\r\n",
+                                 "GET /v1/runs HTTP/1.1\r\n", "GET /healthz HTTP/1.1\r\nContent-Length: 4000000\r\n",
+                                 "GET /readyz HTTP/1.1\r\nTransfer-Encoding: chunked\r\n"}) {
+    EXPECT_FALSE(is_open(head)) << head;
+  }
 }
 
 TEST(Api, the_token_of_a_run_opens_what_is_for_runs) {

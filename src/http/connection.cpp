@@ -5,7 +5,8 @@
 #include <array>
 #include <cstring>
 
-// 1. A connection is in exactly one of the server's lists: idle, or busy. It has a desk if and only if it is busy.
+// 1. A connection is in exactly one of the server's lists: idle, heads (half a head has come), or busy. It has a desk
+//    if and only if it is not idle.
 // 2. The one timer of a connection is armed for `armed_for_`, which is at or before `deadline_`. Moving the deadline
 //    back is a store; the timer finds out when it fires. So a request arms nothing.
 // 3. What is cut has `cut_` set before its wait is cancelled; who wakes up looks at it first.
@@ -24,21 +25,27 @@ constexpr std::size_t kFlushBytes = 64 << 10;     // of answers to pipelined req
 constexpr std::size_t kInlineBodyMax = 16 << 10;  // copied behind its head; larger ones are written from where they are
 constexpr std::size_t kLingerBytesMax = 8 << 20;
 constexpr Duration kLingerMax = std::chrono::seconds(1);
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
 
 /// Until something has come, or the client has closed its side. False if the wait was taken back.
-class Connection::Bytes final : public Leaf {
+class Connection::Bytes final : public Leaf, private Turn {
  public:
   explicit Bytes(Connection& connection) noexcept : connection_(connection) {}
   void await_suspend(std::coroutine_handle<>) {
     if (!park()) return;
-    if (connection_.ready_) return complete();
     connection_.waits_ = this;
+    if (connection_.ready_) return want_turn();
     connection_.arrival_.arm(connection_.socket_, Socket::wait_read);
   }
   bool await_resume() const noexcept { return std::exchange(connection_.ready_, false); }
+  /// Bytes are there.
+  void want_turn() noexcept {
+    if (!Turn::linked()) connection_.state_.turns.want(*this);
+  }
   void end() noexcept {
+    Turn::unlink();
     connection_.waits_ = nullptr;
     complete();
   }
@@ -47,6 +54,7 @@ class Connection::Bytes final : public Leaf {
   void cancel() noexcept override {
     if (connection_.waits_ == this) end();
   }
+  void take() noexcept override { end(); }
   Connection& connection_;
 };
 
@@ -76,6 +84,14 @@ Task<> Connection::carry(ServerState& state, Socket socket, tcp::endpoint peer, 
   co_await connection.serve();
 }
 
+Task<> Connection::carry_reserved(ServerState& state, Socket socket, tcp::endpoint peer, Place place) {
+  const Place held = std::move(place);
+  Connection connection(state, std::move(socket), peer);
+  connection.reserved_ = true;
+  ++state.stats.connections_total;
+  co_await connection.serve();
+}
+
 Task<> Connection::turn_away(ServerState& state, Socket socket, tcp::endpoint peer, Place place) {
   const Place held = std::move(place);
   Connection connection(state, std::move(socket), peer);
@@ -99,15 +115,22 @@ Task<> Connection::serve() {
     if (!receive()) co_return;
 
     Step step = advance();
+    if (step != Step::wait || desk_->reader.state() != RequestReader::State::head) leave_head();
     while (step == Step::answer) {
       Response response;
       bool threw = false;
       try {
+        if (is_short_read()) {
+          Result<Permit> permit = co_await state_.reads.acquire();
+          if (!permit) co_return;
+          read_ = std::move(*permit);
+        }
         ++state_.stats.requests;
         response = co_await state_.handler.answer(desk_->reader.request(), *this);
       } catch (...) {
         threw = true;
       }
+      read_ = {};
       if (begun_ && !response.streamed) co_return;  // broken off after its head was sent: all that is left is to cut
       if (threw) response = problem_response(500, "The server failed at this request.");
       if (!response.streamed) respond(std::move(response));
@@ -156,7 +179,10 @@ void Connection::rest() {
   if (!desk_ || (!desk_->reader.begun() && desk_->begin == desk_->end)) return enter_idle(now);
   if (since_ == TimePoint()) since_ = now;
   const RequestReader& reader = desk_->reader;
-  if (reader.state() == RequestReader::State::head) return set_limit(Limit::header, since_ + options.header_time_max);
+  if (reader.state() == RequestReader::State::head) {
+    enter_head();
+    return set_limit(Limit::header, since_ + options.header_time_max);
+  }
   const auto earned =
       std::chrono::milliseconds(reader.request().body.size() * 1000 / options.body_bytes_per_second_min);
   set_limit(Limit::body, since_ + options.body_time_max + earned);
@@ -169,6 +195,21 @@ void Connection::enter_idle(TimePoint now) {
   idle_ = true;
   ++state_.stats.idle;
   set_limit(Limit::idle, now + state_.options.idle_time_max);
+}
+
+/// The first piece decides its place in the list: who trickles does not become younger by that.
+void Connection::enter_head() {
+  if (in_head_) return;
+  Link<Connection>::unlink();
+  state_.heads.push_back(*this);
+  in_head_ = true;
+}
+
+void Connection::leave_head() noexcept {
+  if (!in_head_) return;
+  Link<Connection>::unlink();
+  state_.busy.push_back(*this);
+  in_head_ = false;
 }
 
 void Connection::leave_idle() noexcept {
@@ -194,6 +235,7 @@ bool Connection::receive() {
   if (error == asio::error::would_block) return true;
   desk.end += count;
   state_.stats.bytes_in += count;
+  half_closed_ = error == asio::error::eof;
   return !error && count > 0;
 }
 
@@ -203,7 +245,8 @@ void Connection::arrived(const Arrival& arrival, const error_code& error) noexce
   } else if (!error) {
     ready_ = true;
     if (waits_ != nullptr) {
-      waits_->end();
+      if (idle_) leave_idle();  // it has something to say: it is not closed to make room
+      waits_->want_turn();
     } else if (left_.held()) {
       look();
     }
@@ -213,7 +256,13 @@ void Connection::arrived(const Arrival& arrival, const error_code& error) noexce
   }
 }
 
+bool Connection::is_short_read() const {
+  const Request& request = desk_->reader.request();
+  return request.method == "GET" && !(state_.rules.is_open && state_.rules.is_open(request));
+}
+
 StopCord& Connection::watched() {
+  read_ = {};  // it lasts
   if (!left_.pulled()) look();
   return left_;
 }
@@ -224,11 +273,29 @@ void Connection::look() {
   const auto room = [this] { return desk_->end - desk_->begin < Desk::kInputBytes; };
   if (ready_ && room()) {
     ready_ = false;
-    if (!receive()) return leave();
+    if (!receive()) {
+      if (!half_closed_) return leave();
+      if (!ask_whether_it_reads()) return leave();
+    }
   }
-  if (room()) return arrival_.arm(socket_, Socket::wait_read);
+  if (room() && !half_closed_) return arrival_.arm(socket_, Socket::wait_read);
   if (!hang_up_) hang_up_ = std::make_unique<Arrival>(static_cast<Listener&>(*this));
   hang_up_->arm(socket_, Socket::wait_error);
+}
+
+/// The client has closed its side, or left: on the wire the two look alike. What is sent now is taken by the one, and
+/// answered with a reset by the other. An interim answer is skipped by every client of HTTP/1.1, whether it expects one
+/// or not. False: it can't be asked, and counts as gone.
+bool Connection::ask_whether_it_reads() {
+  if (desk_->reader.request().version < 11) return false;
+  if (!streaming_) {
+    desk_->out += kContinue;
+  } else if (heartbeat_.empty()) {
+    return false;
+  } else if (desk_->all_sent()) {
+    append_chunk(desk_->out, heartbeat_);
+  }
+  return sending_ || flush_now() != Sent::failed;
 }
 
 /// The client is gone, or is to go.
@@ -256,7 +323,7 @@ Connection::Step Connection::advance() {
         since_ = TimePoint();
         if (!admit()) return Step::close;
         if (desk.reader.request().expects_continue && desk.pending().empty()) {
-          desk.out += "HTTP/1.1 100 Continue\r\n\r\n";
+          desk.out += kContinue;
         }
         break;
       case State::done:
@@ -306,12 +373,14 @@ HeadFacts Connection::facts(bool keep_alive) {
 void Connection::refuse(const Refusal& refusal) {
   ++state_.stats.refusals;
   closing_ = linger_ = true;
-  respond(problem_response(refusal.status, refusal.detail));
+  Response response = problem_response(refusal.status, refusal.detail);
+  if (refusal.status == 503) response.headers.emplace_back("Retry-After", "1");
+  respond(std::move(response));
 }
 
 void Connection::respond(Response response) {
   const Request& request = desk_->reader.request();
-  const bool keep_alive = request.keep_alive && !closing_ && !state_.draining;
+  const bool keep_alive = request.keep_alive && !closing_ && !state_.draining && !reserved_;
   closing_ = !keep_alive;
   append_head(desk_->out, response, facts(keep_alive));
   ++state_.stats.answers[std::min<std::size_t>(response.status / 100, state_.stats.answers.size() - 1)];
@@ -495,12 +564,13 @@ void Connection::cut(Limit why) noexcept {
 
 void Connection::evict() noexcept {
   ++state_.stats.connections_evicted;
-  leave_idle();
+  if (idle_) leave_idle();
+  leave_head();
   cut(Limit::evicted);
 }
 
 void Connection::drain() noexcept {
-  if (idle_ || streaming_) cut(Limit::drain);
+  if (idle_ || in_head_ || streaming_) cut(Limit::drain);
 }
 
 }  // namespace stint::http

@@ -17,10 +17,12 @@ class Connection final : public Exchange,
  public:
   /// The whole life of a connection.
   static Task<> carry(ServerState& state, Socket socket, asio::ip::tcp::endpoint peer, Place place);
+  /// Of one in reserve: one answer, and no long one.
+  static Task<> carry_reserved(ServerState& state, Socket socket, asio::ip::tcp::endpoint peer, Place place);
   /// Of one for which there is no place.
   static Task<> turn_away(ServerState& state, Socket socket, asio::ip::tcp::endpoint peer, Place place);
 
-  /// Closes an idle connection to make room.
+  /// Closes a connection that is idle, or has sent half a head, to make room.
   void evict() noexcept;
   /// The server stops: an idle connection or a stream ends now, an answer under way may still come.
   void drain() noexcept;
@@ -29,6 +31,7 @@ class Connection final : public Exchange,
   Task<Result<>> send(std::string bytes) override;
   std::string peer() const override;
   bool draining() const noexcept override { return state_.draining; }
+  bool reserved() const noexcept override { return reserved_; }
 
  private:
   /// What the timer waits for, and why the connection was cut.
@@ -45,7 +48,9 @@ class Connection final : public Exchange,
   Task<> finish();
 
   StopCord& watched() override;
+  bool is_short_read() const;
   void look();
+  bool ask_whether_it_reads();
   void leave() noexcept;
   void arrived(const Arrival& arrival, const boost::system::error_code& error) noexcept override;
 
@@ -58,6 +63,8 @@ class Connection final : public Exchange,
   void rest();
   void enter_idle(TimePoint now);
   void leave_idle() noexcept;
+  void enter_head();
+  void leave_head() noexcept;
   Sent flush_now();
   bool wants_flush() const noexcept;
   HeadFacts facts(bool keep_alive);
@@ -75,6 +82,7 @@ class Connection final : public Exchange,
   Arrival arrival_{*this};
   std::unique_ptr<Arrival> hang_up_;  // made when there is no room for bytes
   Bytes* waits_ = nullptr;            // for the arrival
+  Permit read_;                       // while a short GET is answered
   StopCord left_{Errc::closed, "the client left"};
   std::unique_ptr<Desk> desk_;  // none while idle
   TimePoint since_{};           // of the head, then of the body, then of a stream's heartbeat that nobody takes
@@ -85,12 +93,15 @@ class Connection final : public Exchange,
   Limit limit_ = Limit::none;
   Limit cut_ = Limit::none;
   bool idle_ = false;
-  bool ready_ = false;      // something came and was not read
-  bool admitted_ = false;   // the request's head has been checked
-  bool closing_ = false;    // after what is being sent
-  bool linger_ = false;     // the client may still be sending: read on, or the reset takes our answer with it
-  bool begun_ = false;      // a stream's head is on its way
-  bool streaming_ = false;  // its body is being sent
+  bool in_head_ = false;      // half a head has come: it may be closed to make room
+  bool reserved_ = false;     // its place is one of the reserve
+  bool ready_ = false;        // something came and was not read
+  bool admitted_ = false;     // the request's head has been checked
+  bool half_closed_ = false;  // no more will come
+  bool closing_ = false;      // after what is being sent
+  bool linger_ = false;       // the client may still be sending: read on, or the reset takes our answer with it
+  bool begun_ = false;        // a stream's head is on its way
+  bool streaming_ = false;    // its body is being sent
   bool sending_ = false;
   bool abort_ = false;  // close with a reset
 };

@@ -19,8 +19,8 @@ using net::Request;
 class Exchange {
  public:
   /// Runs `work` until it ends or the client leaves, whichever is first: `Errc::closed` if the client left, and the
-  /// work is stopped and gone by then. Half-closed counts as left: on the wire the two look alike. What the client
-  /// sends meanwhile waits for its turn.
+  /// work is stopped and gone by then. A client of HTTP/1.0 that closes its sending half counts as left, since it can't
+  /// be asked whether it still reads. What the client sends meanwhile waits for its turn.
   template <class T>
   [[nodiscard]] OnCord<T> while_connected(Task<T> work) {
     return on_cord(watched(), std::move(work));
@@ -35,6 +35,8 @@ class Exchange {
 
   /// Address and port of the client.
   [[nodiscard]] virtual std::string peer() const = 0;
+  /// All places but those in reserve are taken: no answer may last here.
+  [[nodiscard]] virtual bool reserved() const noexcept = 0;
   /// The server takes no new connections and waits for this answer.
   [[nodiscard]] virtual bool draining() const noexcept = 0;
 

@@ -69,7 +69,7 @@ void serve(const Args& args) {
   std::fflush(stdout);
   RootScope scope(reactor);
   scope.spawn(serve_until_end_of_input(reactor, server));
-  reactor.run(scope);
+  STINT_ASSERT(reactor.run(scope));
 }
 
 /// The clients are sockets of the same process, but nothing more: what they cost it is a descriptor.
@@ -105,7 +105,7 @@ void idle(const Args& args) {
   const auto wait_for = [&](std::int64_t more) {
     RootScope scope(reactor);
     scope.spawn(connect(reactor, port, clients, more));
-    reactor.run(scope);
+    STINT_ASSERT(reactor.run(scope));
   };
   wait_for(64);  // what the server keeps for later is there
   const double before = resident_bytes();
@@ -115,7 +115,7 @@ void idle(const Args& args) {
   args.emit("idle", (after - before) / static_cast<double>(count), "B");
   for (const int client : clients) ::close(client);
   serving.cancel();
-  reactor.run(serving);
+  (void)reactor.run(serving);  // cancelled, by us
 }
 
 int measure(const Args& args) {

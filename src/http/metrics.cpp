@@ -39,7 +39,7 @@ class Page {
   std::string text_, name_;
 };
 
-void add_pool(Page& page, const PoolHealth& pool) {
+void add_pool(Page& page, const engine::FleetHealth& pool) {
   page.one("stint_pool_workers", "gauge", "Workers of this daemon.", pool.pool_size);
   page.one("stint_pool_workers_wanted", "gauge", "Workers that were asked for.", pool.target_size);
   page.one("stint_pool_utilization_ratio", "gauge", "Share of workers that carry a run.", pool.utilization);
@@ -50,6 +50,11 @@ void add_pool(Page& page, const PoolHealth& pool) {
   page.one("stint_pool_autoscale_errors_total", "counter", "Times the autoscaler could not look.",
            pool.autoscale_errors);
   page.one("stint_queue_capacity_runs", "gauge", "Runs that may be queued.", pool.queue_capacity);
+  page.one("stint_queue_fullness_ratio", "gauge", "How full the fullest queue of an agent is.", pool.queue_fullness);
+  page.family("stint_agent_queue_runs", "gauge", "Runs that are queued, due or not.");
+  for (const auto& queue : pool.queues) page.sample(queue.queued, "agent", queue.agent);
+  page.family("stint_agent_queue_capacity_runs", "gauge", "Runs that may be queued.");
+  for (const auto& queue : pool.queues) page.sample(queue.queued_max, "agent", queue.agent);
 }
 
 void add_limits(Page& page, const std::vector<engine::LimitView>& limits) {
@@ -69,6 +74,10 @@ void add_server(Page& page, const ServerStats& server) {
   page.one("stint_http_connections", "gauge", "Open connections.", server.connections);
   page.one("stint_http_streams", "gauge", "Connections that are sent a stream.", server.streams);
   page.one("stint_http_connections_total", "counter", "Connections taken.", server.connections_total);
+  page.one("stint_http_connections_evicted_total", "counter", "Idle or half-sent connections closed to make room.",
+           server.connections_evicted);
+  page.one("stint_http_connections_reserved_total", "counter", "Connections answered from the places in reserve.",
+           server.connections_reserved);
   page.one("stint_http_connections_refused_total", "counter", "Connections told that all places are in use.",
            server.connections_refused);
   page.one("stint_http_requests_total", "counter", "Requests given to the API.", server.requests);

@@ -1,6 +1,7 @@
 #include "http/server.hpp"
 
 #include "http/connection.hpp"
+#include "net/close_on_exec.hpp"
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/ip/address.hpp>
@@ -65,6 +66,7 @@ Result<std::uint16_t> Server::Impl::listen() {
   }
   const tcp::endpoint endpoint(address, options.port);
   acceptor.open(endpoint.protocol(), error);
+  if (!error) net::close_on_exec(acceptor);
   if (!error) acceptor.set_option(Acceptor::reuse_address(true), error);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(kBacklog, error);
@@ -82,7 +84,7 @@ Task<> Server::Impl::run(CancelToken& until) {
   options.cancel_on_error = false;
   const auto body = [this, &until](Scope& connections) -> Task<> {
     connections_ = &connections;
-    co_await race(accept(connections), awaited(cancelled(until)));
+    (void)co_await race(accept(connections), state.turns.run(), awaited(cancelled(until)));  // until the last
     begin_drain();
     state.reactor.arm(*this, state.reactor.now() + state.options.drain_time_max);
   };
@@ -95,6 +97,8 @@ void Server::Impl::begin_drain() {
   error_code ignored;
   acceptor.close(ignored);
   state.draining = true;
+  state.turns.open();
+  state.heads.for_each([](Connection& connection) { connection.drain(); });
   state.idle.for_each([](Connection& connection) { connection.drain(); });
   state.busy.for_each([](Connection& connection) { connection.drain(); });
 }
@@ -112,26 +116,37 @@ Task<> Server::Impl::accept(Scope& connections) {
     } else if (error != asio::error::would_block && error != asio::error::connection_aborted) {
       // Mostly no descriptors: an idle connection gives one back, and the pause keeps this from spinning.
       ++state.stats.accept_failures;
-      if (!state.idle.empty()) state.idle.front().evict();
+      if (Connection* const gone = state.evictable()) gone->evict();
       co_await sleep_for(kAcceptPause);
     }
   }
 }
 
 void Server::Impl::take(Scope& connections, Socket socket, const tcp::endpoint& peer) {
+  net::close_on_exec(socket);
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   socket.non_blocking(true, ignored);
   if (!peer.address().is_loopback()) watch_far_peer(socket, state.options.write_time_max);
   ServerStats& stats = state.stats;
+  bool in_reserve = false;
   if (stats.connections >= state.options.connections_max) {
-    if (state.idle.empty()) {
+    Connection* const gone = state.evictable();
+    // The place of an evicted connection is taken as it is: one in reserve does not become another.
+    in_reserve = gone != nullptr ? gone->reserved() : state.reserved < state.options.connections_reserved;
+    if (gone != nullptr) {
+      gone->evict();
+    } else if (!in_reserve) {
       ++stats.connections_refused;
       if (state.turned_away == kTurnedAwayMax) return;
       connections.spawn(Connection::turn_away(state, std::move(socket), peer, Place(state.turned_away)));
       return;
     }
-    state.idle.front().evict();
+  }
+  if (in_reserve) {
+    ++stats.connections_reserved;
+    connections.spawn(Connection::carry_reserved(state, std::move(socket), peer, Place(state.reserved)));
+    return;
   }
   connections.spawn(Connection::carry(state, std::move(socket), peer, Place(stats.connections)));
 }

@@ -25,7 +25,17 @@ struct ServerOptions {
   std::string address = "127.0.0.1";
   std::uint16_t port = 0;  ///< 0: the system picks one
 
-  std::size_t connections_max = 1024;  ///< then the longest idle one goes, or the new one is told 503
+  /// Then the longest idle one goes, or the one whose head is on its way for longest. If all are at work, the new one
+  /// gets one of the places in reserve, or is told 503.
+  std::size_t connections_max = 1024;
+  /// For probes and control while all other places are taken, by streams for example: a connection here is closed after
+  /// its answer, and gets neither a stream nor the end of a run.
+  std::size_t connections_reserved = 16;
+  /// So many connections go on before the rest of the program has its turn: a thousand busy ones do not hold up runs.
+  std::size_t connections_per_turn = 4;
+  /// So many GETs are answered at once, streams, waits and probes apart: what they ask of the store stands before what
+  /// runs ask. Changes are not bounded, since the store takes those that come together as one.
+  std::uint32_t reads_at_once_max = 8;
   net::ReaderLimits request;
   Duration header_time_max = std::chrono::seconds(10);  ///< from a request's first byte to the end of its head
   Duration body_time_max = std::chrono::seconds(10);    ///< of the body, and besides as long as …
@@ -50,7 +60,8 @@ struct ServerStats {
   std::size_t streams = 0;      ///< of them, being sent a stream
   std::uint64_t connections_total = 0;
   std::uint64_t connections_refused = 0;   ///< told 503: all places were in use
-  std::uint64_t connections_evicted = 0;   ///< idle, closed to make room
+  std::uint64_t connections_evicted = 0;   ///< idle, or with half a head, closed to make room
+  std::uint64_t connections_reserved = 0;  ///< answered from the reserve
   std::uint64_t accept_failures = 0;       ///< the system had no descriptor
   std::uint64_t requests = 0;              ///< given to the handler
   std::array<std::uint64_t, 6> answers{};  ///< by class of status: `answers[4]` is 4xx, refusals among them

@@ -1,5 +1,6 @@
 // Clients that are slow, rude, broken or out to break something.
 #include "http/server_test_support.hpp"
+#include "os/test_descriptors.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -238,6 +239,7 @@ TEST(HttpHostile, when_full_the_longest_idle_makes_room) {
 TEST(HttpHostile, when_full_of_work_the_new_one_is_told) {
   ServerOptions options;
   options.connections_max = 2;
+  options.connections_reserved = 0;
   World world(options);
   world.run([](World& w) -> Task<> {
     Client one(w.reactor);
@@ -284,13 +286,6 @@ TEST(HttpHostile, thousands_of_idle_connections_hold_up_nobody) {
   ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
-// UBSan looks at memory through a pipe(2); without a descriptor for that, it takes every object for a broken one.
-#if __has_feature(undefined_behavior_sanitizer)
-constexpr bool kNeedsDescriptors = true;
-#else
-constexpr bool kNeedsDescriptors = false;
-#endif
-
 /// As if the process had as many descriptors as it has now.
 class NoDescriptorsLeft {
  public:
@@ -311,7 +306,7 @@ class NoDescriptorsLeft {
 };
 
 TEST(HttpHostile, no_descriptor_left_is_neither_the_end_nor_a_spin) {
-  if (kNeedsDescriptors) GTEST_SKIP() << "the sanitizer needs descriptors of its own";
+  if (os::kSanitizerNeedsDescriptors) GTEST_SKIP() << "the sanitizer needs descriptors of its own";
   World world;
   world.run([](World& w) -> Task<> {
     Client client(w.reactor);
@@ -330,7 +325,7 @@ TEST(HttpHostile, no_descriptor_left_is_neither_the_end_nor_a_spin) {
 }
 
 TEST(HttpHostile, no_descriptor_left_takes_that_of_an_idle_connection) {
-  if (kNeedsDescriptors) GTEST_SKIP() << "the sanitizer needs descriptors of its own";
+  if (os::kSanitizerNeedsDescriptors) GTEST_SKIP() << "the sanitizer needs descriptors of its own";
   World world;
   world.run([](World& w) -> Task<> {
     Client idle(w.reactor);

@@ -1,5 +1,6 @@
 #include "http/server_state.hpp"
 
+#include "http/connection.hpp"
 #include "http/response.hpp"
 
 namespace stint::http {
@@ -10,12 +11,43 @@ constexpr std::size_t kKeptOutMax = 64 << 10;
 }  // namespace
 
 ServerState::ServerState(Reactor& on, Handler& by, ServerOptions with)
-    : reactor(on), handler(by), options(std::move(with)) {
+    : reactor(on),
+      handler(by),
+      options(std::move(with)),
+      turns(options.connections_per_turn),
+      reads("http reads", options.reads_at_once_max) {
   rules.listen_host = options.address;
   rules.allowed_hosts = options.allowed_hosts;
   rules.token = options.token;
   rules.other_token = options.other_token;
   rules.is_open = options.is_open;
+}
+
+Task<> Turns::run() {
+  while (true) {
+    const std::uint64_t seen = bell_.rings();
+    if (waiting_.empty()) co_await bell_.hear(seen);
+    for (std::size_t i = 0; i < at_once_ && !waiting_.empty(); ++i) {
+      Turn& next = waiting_.front();
+      next.unlink();
+      next.take();
+    }
+    co_await yield();
+  }
+}
+
+void Turns::open() noexcept {
+  open_ = true;
+  while (!waiting_.empty()) {
+    Turn& next = waiting_.front();
+    next.unlink();
+    next.take();
+  }
+}
+
+Connection* ServerState::evictable() noexcept {
+  if (!idle.empty()) return &idle.front();
+  return heads.empty() ? nullptr : &heads.front();
 }
 
 std::unique_ptr<Desk> ServerState::take_desk() {

@@ -5,6 +5,8 @@
 #include "http/server.hpp"
 #include "net/request_reader.hpp"
 #include "stint/asio.hpp"
+#include "stint/bell.hpp"
+#include "stint/semaphore.hpp"
 
 #include <memory>
 #include <string>
@@ -14,6 +16,38 @@
 namespace stint::http {
 
 class Connection;
+
+/// A connection's wait for bytes, once they are there: for its turn.
+class Turn : public stint::detail::Link<Turn> {
+ public:
+  virtual void take() noexcept = 0;
+
+ protected:
+  Turn() = default;
+  ~Turn() = default;
+};
+
+/// Lets few connections at a time go on. Between two batches everything else that is ready in the reactor's queue runs
+/// once, so a run's step waits for a few requests, and not for one of each connection.
+class Turns {
+ public:
+  explicit Turns(std::size_t at_once) : at_once_(at_once) {}
+  void want(Turn& turn) noexcept {
+    if (open_) return turn.take();
+    waiting_.push_back(turn);
+    bell_.ring();
+  }
+  /// Gives turns, until it is stopped.
+  Task<> run();
+  /// From now on nobody waits: the server ends.
+  void open() noexcept;
+
+ private:
+  const std::size_t at_once_;
+  stint::detail::List<Turn> waiting_;
+  Bell bell_;
+  bool open_ = false;
+};
 
 /// What a connection needs while a request is under way. Kept by the server between two uses, so that an idle
 /// connection holds nothing.
@@ -45,16 +79,22 @@ struct ServerState {
   std::unique_ptr<Desk> take_desk();
   void give_back(std::unique_ptr<Desk> desk) noexcept;
   std::string_view date(TimePoint now);
+  /// Which connection is closed to make room: the longest idle, or the one whose head takes longest. None: all work.
+  Connection* evictable() noexcept;
 
   Reactor& reactor;
   Handler& handler;
   const ServerOptions options;
   GuardRules rules;
   ServerStats stats;
-  stint::detail::List<Connection> idle;  // the longest idle first
+  stint::detail::List<Connection> idle;   // the longest idle first
+  stint::detail::List<Connection> heads;  // half a head has come; the oldest first
   stint::detail::List<Connection> busy;
+  Turns turns;
+  Semaphore reads;
   std::vector<std::unique_ptr<Desk>> desks;
   std::size_t turned_away = 0;  // of those that are told 503, still there
+  std::size_t reserved = 0;     // of the places in reserve, taken
   bool draining = false;
 
  private:

@@ -298,8 +298,8 @@ TEST(HttpServer, a_stop_lets_answers_under_way_come) {
     EXPECT_TRUE(reply.has("Connection: close\r\n"));
   };
   asking.spawn(ask(reactor, port, serving, handler));
-  reactor.run(asking);
-  reactor.run(serving);
+  EXPECT_TRUE(reactor.run(asking));
+  EXPECT_EQ(reactor.run(serving).error(), Errc::cancelled);
   EXPECT_EQ(handler.ended, 1);
 }
 
@@ -337,8 +337,8 @@ TEST(HttpServer, a_stop_ends_streams_at_once_and_the_rest_after_a_while) {
     EXPECT_EQ(by.gone, 3);
   };
   asking.spawn(ask(reactor, port, serving, handler));
-  reactor.run(asking);
-  reactor.run(serving);
+  EXPECT_TRUE(reactor.run(asking));
+  EXPECT_EQ(reactor.run(serving).error(), Errc::cancelled);
   EXPECT_EQ(handler.ended, 0);
 }
 

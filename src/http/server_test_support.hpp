@@ -280,7 +280,7 @@ class World {
   void run(Body body) {
     RootScope scope(reactor);
     scope.spawn(both(*this, body));
-    reactor.run(scope);
+    EXPECT_TRUE(reactor.run(scope));
     EXPECT_EQ(server.stats().connections, 0U);
     EXPECT_EQ(server.stats().idle, 0U);
     EXPECT_EQ(server.stats().streams, 0U);

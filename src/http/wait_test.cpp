@@ -58,7 +58,7 @@ TEST(HttpWait, who_left_with_the_request_is_seen) {
       co_await client.connect(w.port);
       (void)co_await client.write(get("/wait"));
       if (i % 2 == 0) {
-        client.shutdown_write();
+        client.close();
       } else {
         client.reset();
       }
@@ -67,6 +67,75 @@ TEST(HttpWait, who_left_with_the_request_is_seen) {
     }
     EXPECT_GE(w.handler.left, 10);
     EXPECT_EQ(w.handler.ended, 0);
+  });
+}
+
+TEST(HttpWait, a_client_that_half_closes_gets_its_answers) {
+  World world;
+  world.handler.slow_for = 100ms;
+  world.run([](World& w) -> Task<> {
+    for (const bool at_once : {true, false}) {
+      Client client(w.reactor);
+      co_await client.connect(w.port);
+      const int before = w.handler.began;
+      (void)co_await client.write(get("/wait") + get("/wait") + get("/hello"));
+      if (!at_once) co_await w.until([&w, before] { return w.handler.began > before; });
+      client.shutdown_write();
+      const std::string all = co_await client.read_all();
+      std::size_t answers = 0;
+      for (std::size_t at = 0; (at = all.find("HTTP/1.1 200 ", at)) != std::string::npos; ++at) ++answers;
+      EXPECT_EQ(answers, 3U) << all;
+      EXPECT_TRUE(all.ends_with("hello")) << all;
+      EXPECT_FALSE(client.was_reset());
+    }
+    EXPECT_EQ(w.handler.left, 0);
+    EXPECT_EQ(w.handler.ended, 4);
+  });
+}
+
+TEST(HttpWait, a_client_that_half_closes_and_then_leaves_is_seen) {
+  World world;
+  world.run([](World& w) -> Task<> {
+    for (int i = 1; i <= 10; ++i) {
+      Client client(w.reactor);
+      co_await client.connect(w.port);
+      (void)co_await client.write(get(i % 2 == 0 ? "/wait" : "/events?count=1"));
+      client.shutdown_write();
+      const std::string said = co_await client.read_to("\r\n\r\n");
+      EXPECT_TRUE(said.starts_with("HTTP/1.1 ")) << said;
+      EXPECT_EQ(w.stats().connections, 1U);
+      client.reset();
+      co_await w.until([&w] { return w.stats().connections == 0; });
+    }
+    EXPECT_EQ(w.handler.gone, 10);
+    EXPECT_EQ(w.handler.left, 5);
+    EXPECT_EQ(w.handler.ended, 0);
+  });
+}
+
+TEST(HttpWait, a_stream_goes_on_for_a_client_that_half_closes) {
+  World world;
+  world.handler.slow_for = 100ms;
+  world.run([](World& w) -> Task<> {
+    Client client(w.reactor);
+    co_await client.connect(w.port);
+    (void)co_await client.write(get("/events?count=3"));
+    client.shutdown_write();
+    const std::string all = co_await client.read_all();
+    EXPECT_NE(all.find("id: 2\n"), std::string::npos) << all;
+    EXPECT_TRUE(all.ends_with("\r\n0\r\n\r\n")) << all;
+    EXPECT_EQ(w.handler.ended, 1);
+  });
+}
+
+TEST(HttpWait, an_old_client_can_not_be_asked_whether_it_still_reads) {
+  World world;
+  world.run([](World& w) -> Task<> {
+    Client client(w.reactor);
+    co_await client.connect(w.port);
+    (void)co_await client.write("GET /wait HTTP/1.0\r\n\r\n");
+    client.shutdown_write();
+    co_await w.until([&w] { return w.handler.left == 1; });
   });
 }
 
@@ -177,7 +246,7 @@ TEST(HttpWait, a_reactor_that_goes_takes_armed_waits_along) {
     scope.spawn(ask(reactor, port));
     reactor.run_until([&handler] { return handler.began == 1; });
     scope.cancel();
-    reactor.run(scope);  // the server is gone, its operations may be on their way
+    EXPECT_EQ(reactor.run(scope).error(), Errc::cancelled);  // the server is gone, its operations may be on their way
   }
   EXPECT_EQ(handler.gone, 1);
 }

@@ -88,7 +88,7 @@ json::object limit_value(const engine::LimitView& limit) {
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-json::object health_value(const PoolHealth& health) {
+json::object health_value(const engine::FleetHealth& health) {
   json::array workers;
   for (const WorkerHealth& worker : health.workers) {
     json::object object{{"id", to_string(worker.id)},
@@ -103,68 +103,24 @@ json::object health_value(const PoolHealth& health) {
     if (worker.job) object["running_for"] = seconds(worker.job_running_for);
     workers.push_back(std::move(object));
   }
-  json::object object{{"pool_size", health.pool_size},         {"target_size", health.target_size},
-                      {"queue_size", health.queue_size},       {"queue_capacity", health.queue_capacity},
-                      {"utilization", health.utilization},     {"total_completed", health.total_completed},
-                      {"total_failed", health.total_failed},   {"total_cancelled", health.total_cancelled},
-                      {"stale_workers", health.stale_workers}, {"draining", health.draining},
-                      {"workers", std::move(workers)}};
+  json::object object{{"pool_size", health.pool_size},           {"target_size", health.target_size},
+                      {"queue_size", health.queue_size},         {"queue_capacity", health.queue_capacity},
+                      {"utilization", health.utilization},       {"total_completed", health.total_completed},
+                      {"total_failed", health.total_failed},     {"total_cancelled", health.total_cancelled},
+                      {"stale_workers", health.stale_workers},   {"draining", health.draining},
+                      {"queue_fullness", health.queue_fullness}, {"workers", std::move(workers)}};
+  json::array queues;
+  for (const store::QueueState& each : health.queues) {
+    queues.push_back(
+        json::object{{"agent", text_value(each.agent)}, {"size", each.queued}, {"capacity", each.queued_max}});
+  }
+  object["queues"] = std::move(queues);
   if (health.bounds) {
     object["min"] = health.bounds->first;
     object["max"] = health.bounds->second;
   }
   return object;
 }
-
-Result<std::string> text_field(const json::object& object, std::string_view name) {
-  const json::value* const value = object.if_contains(name);
-  if (value == nullptr || value->is_null()) return std::string();
-  if (!value->is_string()) return fail(Errc::invalid, "'" + std::string(name) + "' is no text");
-  return std::string(value->get_string());
-}
-
-/// False if it is not there.
-Result<bool> flag_field(const json::object& object, std::string_view name) {
-  const json::value* const value = object.if_contains(name);
-  if (value == nullptr) return false;
-  if (!value->is_bool()) return fail(Errc::invalid, "'" + std::string(name) + "' is neither true nor false");
-  return value->get_bool();
-}
-
-Result<std::optional<std::int64_t>> number_field(const json::object& object, std::string_view name, std::int64_t least,
-                                                 std::int64_t most) {
-  const json::value* const value = object.if_contains(name);
-  if (value == nullptr || value->is_null()) return std::nullopt;
-  if (!value->is_int64() || value->get_int64() < least || value->get_int64() > most) {
-    return fail(Errc::invalid, "'" + std::string(name) + "' is no whole number from " + std::to_string(least) + " to " +
-                                   std::to_string(most));
-  }
-  return value->get_int64();
-}
-
-Result<> only(const json::object& object, std::initializer_list<std::string_view> names) {
-  for (const auto& member : object) {
-    if (std::ranges::find(names, std::string_view(member.key())) != names.end()) continue;
-    std::string known;
-    for (const std::string_view name : names) known += (known.empty() ? "" : ", ") + std::string(name);
-    return fail(Errc::invalid, "there is no field '" + std::string(member.key()) + "'; there are " + known);
-  }
-  return {};
-}
-
-Result<std::vector<std::string>> read_words(const json::value& value) {
-  const json::array* const array = value.if_array();
-  if (array == nullptr) return fail(Errc::invalid, "'words' is no list");
-  std::vector<std::string> words;
-  for (const json::value& each : *array) {
-    if (!each.is_string()) return fail(Errc::invalid, "'words' has something in it that is no text");
-    words.emplace_back(each.get_string());
-  }
-  return words;
-}
-
-constexpr std::int64_t kMsMax = 1'000'000'000'000;  // 31 years
-constexpr std::int64_t kAttemptsMax = 100;          // as on the command line
 
 }  // namespace
 
@@ -223,6 +179,13 @@ std::string to_json(const engine::Submitted& submitted, RunState state) {
       json::object{{"id", text_value(submitted.id)}, {"state", to_string(state)}, {"created", submitted.created}});
 }
 
+std::string accepted_to_json(const engine::Submitted& submitted, std::string_view detail) {
+  return json::serialize(json::object{{"id", text_value(submitted.id)},
+                                      {"state", to_string(RunState::queued)},
+                                      {"created", submitted.created},
+                                      {"detail", text_value(detail)}});
+}
+
 std::string to_json(const std::vector<engine::AgentView>& agents) {
   json::array array;
   for (const engine::AgentView& agent : agents) {
@@ -248,7 +211,7 @@ std::string to_json(const std::vector<engine::LimitView>& limits) {
   return json::serialize(json::object{{"limits", std::move(array)}});
 }
 
-std::string to_json(const PoolHealth& health) { return json::serialize(health_value(health)); }
+std::string to_json(const engine::FleetHealth& health) { return json::serialize(health_value(health)); }
 
 std::string to_json(const engine::FleetStatus& status) {
   json::object states;
@@ -297,110 +260,9 @@ std::string short_success(std::string_view result) {
 std::string short_error(std::string_view error) {
   return ObjectText().text("status", "error").text("error", error).end();
 }
+std::string short_pending(std::string_view error) {
+  return ObjectText().text("status", "pending").text("error", error).end();
+}
 std::string short_refusal(std::string_view detail) { return ObjectText().text("detail", detail).end(); }
-
-// ---- requests ------------------------------------------------------------------------------------------------------
-
-Result<domain::ArgumentValues> read_arguments(std::string_view text) {
-  STINT_TRY(json::object object, parse_object(text));
-  return read_args(json::value(std::move(object)));
-}
-
-Result<SubmitRequest> read_submit(std::string_view body) {
-  STINT_TRY(const json::object object, parse_object(body));
-  STINT_CHECK(only(object, {"agent", "args", "words", "prompt", "session", "parent", "priority", "budget", "deadline",
-                            "deadline_ms", "delay_ms", "driver", "model", "wait"}));
-  SubmitRequest request;
-  engine::Submission& wish = request.wish;
-  STINT_TRY(wish.agent, text_field(object, "agent"));
-  STINT_TRY(wish.prompt, text_field(object, "prompt"));
-  STINT_TRY(wish.session, text_field(object, "session"));
-  STINT_TRY(wish.parent, text_field(object, "parent"));
-  STINT_TRY(wish.driver, text_field(object, "driver"));
-  STINT_TRY(wish.model, text_field(object, "model"));
-  if (const json::value* const args = object.if_contains("args")) {
-    STINT_TRY(wish.args, read_args(*args));
-  }
-  if (const json::value* const words = object.if_contains("words")) {
-    STINT_TRY(wish.words, read_words(*words));
-    if (!wish.args.empty()) return fail(Errc::invalid, "'args' have names, 'words' have none: send one of them");
-  }
-  if (const json::value* const budget = object.if_contains("budget")) {
-    STINT_TRY(wish.budget, read_budget(*budget));
-    if (wish.budget.attempts.value_or(1) > kAttemptsMax) {
-      return fail(Errc::invalid, "budget.attempts is at most " + std::to_string(kAttemptsMax));
-    }
-  }
-  STINT_TRY(const auto priority, number_field(object, "priority", -domain::kPriorityMax, domain::kPriorityMax));
-  if (priority) wish.priority = static_cast<int>(*priority);
-  STINT_TRY(const auto deadline, number_field(object, "deadline_ms", 1, kMsMax));
-  if (deadline) wish.deadline = std::chrono::milliseconds(*deadline);
-  STINT_TRY(const std::string moment, text_field(object, "deadline"));
-  if (!moment.empty()) {
-    wish.deadline_at = parse_time(moment);
-    if (!wish.deadline_at) {
-      return fail(Errc::invalid,
-                  "'deadline' is no moment such as 2026-11-16T03:00:00Z; from now on it is 'deadline_ms'");
-    }
-  }
-  STINT_TRY(const auto delay, number_field(object, "delay_ms", 0, kMsMax));
-  if (delay) wish.delay = std::chrono::milliseconds(*delay);
-  STINT_TRY(request.wait, flag_field(object, "wait"));
-  if (wish.agent.empty() == wish.prompt.empty()) {
-    return fail(Errc::invalid, wish.agent.empty() ? "'agent' is missing: name one, or send a 'prompt'"
-                                                  : "a 'prompt' needs no 'agent': leave out one of them");
-  }
-  return request;
-}
-
-Result<domain::Resolution> read_resolve(std::string_view body) {
-  STINT_TRY(const json::object object, parse_object(body));
-  STINT_CHECK(only(object, {"as"}));
-  const auto how = domain::parse_resolution(text_at(object, "as"));
-  if (!how) return fail(Errc::invalid, "'as' is one of done, rerun and discard");
-  return *how;
-}
-
-Result<engine::Fleet::Scale> read_scale(std::string_view body) {
-  STINT_TRY(const json::object object, parse_object(body));
-  STINT_CHECK(only(object, {"workers", "min", "max"}));
-  engine::Fleet::Scale scale;
-  constexpr std::int64_t kMost = 10'000;
-  STINT_TRY(scale.workers, number_field(object, "workers", 0, kMost));
-  STINT_TRY(scale.min, number_field(object, "min", 0, kMost));
-  STINT_TRY(scale.max, number_field(object, "max", 1, kMost));
-  if (!scale.workers && !scale.min && !scale.max) {
-    return fail(Errc::invalid, "nothing to change: give workers, min or max");
-  }
-  return scale;
-}
-
-Result<std::uint32_t> read_capacity(std::string_view body) {
-  STINT_TRY(const json::object object, parse_object(body));
-  STINT_CHECK(only(object, {"capacity"}));
-  STINT_TRY(const auto capacity, number_field(object, "capacity", 1, domain::kPermitsMax));
-  if (!capacity) return fail(Errc::invalid, "'capacity' is missing");
-  return static_cast<std::uint32_t>(*capacity);
-}
-
-Result<engine::Fleet::Drain> read_drain(std::string_view body) {
-  engine::Fleet::Drain drain;
-  if (body.empty()) return drain;
-  STINT_TRY(const json::object object, parse_object(body));
-  STINT_CHECK(only(object, {"timeout_ms", "hurry"}));
-  STINT_TRY(const auto ms, number_field(object, "timeout_ms", 0, kMsMax));
-  if (ms) drain.timeout = std::chrono::milliseconds(*ms);
-  STINT_TRY(drain.hurry, flag_field(object, "hurry"));
-  return drain;
-}
-
-Result<std::optional<Duration>> read_length(std::string_view body, std::string_view name) {
-  if (body.empty()) return std::nullopt;
-  STINT_TRY(const json::object object, parse_object(body));
-  STINT_CHECK(only(object, {name}));
-  STINT_TRY(const auto ms, number_field(object, name, 0, kMsMax));
-  if (!ms) return std::nullopt;
-  return std::chrono::milliseconds(*ms);
-}
 
 }  // namespace stint::wire

@@ -17,9 +17,11 @@ namespace stint::wire {
 [[nodiscard]] std::string to_json(const engine::WhyView& why);
 [[nodiscard]] std::string to_json(const engine::Receipt& receipt);
 [[nodiscard]] std::string to_json(const engine::Submitted& submitted, domain::RunState state);
+/// Of one that was accepted and not waited for, with the reason.
+[[nodiscard]] std::string accepted_to_json(const engine::Submitted& submitted, std::string_view detail);
 [[nodiscard]] std::string to_json(const std::vector<engine::AgentView>& agents);
 [[nodiscard]] std::string to_json(const std::vector<engine::LimitView>& limits);
-[[nodiscard]] std::string to_json(const PoolHealth& health);
+[[nodiscard]] std::string to_json(const engine::FleetHealth& health);
 [[nodiscard]] std::string to_json(const engine::FleetStatus& status);
 [[nodiscard]] std::string to_json(const store::Output& output);
 [[nodiscard]] std::string printed_to_json(std::uint64_t bytes);  ///< how much a run has printed
@@ -29,6 +31,7 @@ namespace stint::wire {
 /// The answers of the short form.
 [[nodiscard]] std::string short_success(std::string_view result);
 [[nodiscard]] std::string short_error(std::string_view error);
+[[nodiscard]] std::string short_pending(std::string_view error);  ///< it was accepted, and its end is not known here
 [[nodiscard]] std::string short_refusal(std::string_view detail);
 
 /// An object of names and values: a line of a file of wishes.

@@ -196,8 +196,8 @@ Result<WorkerHealth> worker_of(const json::object& object) {
   return worker;
 }
 
-Result<PoolHealth> health_of(const json::object& object) {
-  PoolHealth health;
+Result<engine::FleetHealth> health_of(const json::object& object) {
+  engine::FleetHealth health;
   health.pool_size = count_at<std::size_t>(object, "pool_size");
   health.target_size = count_at<std::size_t>(object, "target_size");
   health.queue_size = count_at<std::size_t>(object, "queue_size");
@@ -210,6 +210,14 @@ Result<PoolHealth> health_of(const json::object& object) {
   health.draining = flag_at(object, "draining");
   if (object.contains("min") && object.contains("max")) {
     health.bounds.emplace(count_at<std::size_t>(object, "min"), count_at<std::size_t>(object, "max"));
+  }
+  health.queue_fullness = real_at(object, "queue_fullness");
+  if (list_at(object, "queues") != nullptr) {
+    const auto queue_of = [](const json::object& queue) -> Result<store::QueueState> {
+      return store::QueueState{text_at(queue, "agent"), count_at<std::uint64_t>(queue, "size"),
+                               count_at<std::uint64_t>(queue, "capacity")};
+    };
+    STINT_TRY(health.queues, read_list(object, "queues", queue_of));
   }
   STINT_TRY(health.workers, read_list(object, "workers", worker_of));
   return health;
@@ -304,7 +312,7 @@ Result<std::vector<engine::LimitView>> read_limits(std::string_view text) {
   return read_list(object, "limits", limit_of);
 }
 
-Result<PoolHealth> read_health(std::string_view text) {
+Result<engine::FleetHealth> read_health(std::string_view text) {
   STINT_TRY(const json::object object, open(text));
   return health_of(object);
 }

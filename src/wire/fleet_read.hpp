@@ -25,7 +25,7 @@ struct RunPage {
 [[nodiscard]] Result<engine::Submitted> read_submitted(std::string_view text);
 [[nodiscard]] Result<std::vector<engine::AgentView>> read_agents(std::string_view text);
 [[nodiscard]] Result<std::vector<engine::LimitView>> read_limits(std::string_view text);
-[[nodiscard]] Result<PoolHealth> read_health(std::string_view text);
+[[nodiscard]] Result<engine::FleetHealth> read_health(std::string_view text);
 [[nodiscard]] Result<engine::FleetStatus> read_status(std::string_view text);
 [[nodiscard]] Result<store::Output> read_output(std::string_view text);
 [[nodiscard]] Result<domain::RunState> read_resolved(std::string_view text);

@@ -63,14 +63,16 @@ engine::RunView run_view() {
 
 engine::LimitView limit_view() { return {"gpu", "host", 2, 1, {"review (pid 3)"}, {"plan (pid 4)"}, true, at(9)}; }
 
-PoolHealth pool_health() {
-  PoolHealth health;
+engine::FleetHealth pool_health() {
+  engine::FleetHealth health;
   health.draining = true;
   health.pool_size = 3;
   health.target_size = 4;
   health.bounds = {2, 50};
   health.queue_size = 5;
   health.queue_capacity = 200;
+  health.queues = {{"plan", 0, 100}, {"review", 5, 100}};
+  health.queue_fullness = 0.5;
   health.utilization = 0.25;
   health.total_completed = 6;
   health.total_failed = 7;
@@ -173,7 +175,7 @@ TEST(FleetJson, reasons_receipts_agents_limits_and_outputs_come_back) {
 
 TEST(FleetJson, the_pool_and_the_fleet_come_back) {
   expect_round_trip(read_health, pool_health());
-  expect_round_trip(read_health, PoolHealth{});
+  expect_round_trip(read_health, engine::FleetHealth{});
   engine::FleetStatus status;
   for (const engine::Phase phase : {engine::Phase::starting, engine::Phase::serving, engine::Phase::finishing,
                                     engine::Phase::handing_back, engine::Phase::stopped}) {
@@ -257,7 +259,9 @@ TEST(FleetJson, a_budget_that_is_none_is_told_in_its_own_words) {
             "budget has no 'time'; it has time_ms, attempts, tokens, cost and cost_micros");
   EXPECT_EQ(refusal(R"({"cost":"2.5"})"), "budget.cost is no number from 0 on");
   EXPECT_EQ(refusal(R"({"tokens":2.5})"), "budget.tokens is no whole number from 0 on");
-  EXPECT_EQ(refusal(R"({"cost":2.5,"cost_micros":7})"), "");
+  EXPECT_EQ(refusal(R"({"cost":2.5})"), "");
+  EXPECT_EQ(refusal(R"({"cost":2.5,"cost_micros":7})"),
+            "budget.cost and budget.cost_micros are one thing in two units: send one of them");
 }
 
 TEST(FleetJson, short_answers_are_json_whatever_they_tell) {

@@ -21,6 +21,7 @@ constexpr InputText kInputTexts[] = {
     {"model", &domain::RunInput::model},       {"program", &domain::RunInput::program},
     {"title", &domain::RunInput::title},       {"directory", &domain::RunInput::directory},
     {"retry_of", &domain::RunInput::retry_of}, {"trace", &domain::RunInput::trace},
+    {"asked", &domain::RunInput::asked},
 };
 
 std::string args_text(const domain::ArgumentValues& args) {
@@ -59,6 +60,7 @@ std::string Scribe::write(const domain::RunInput& input) const {
   object.json("args", args_text(input.args));
   for (const InputText& text : kInputTexts) object.text_if_any(text.name, input.*text.value);
   if (input.budget != domain::BudgetSpec()) object.json("budget", json::serialize(budget_value(input.budget)));
+  if (input.priority) object.number("priority", *input.priority);
   if (!input.budgets_above.empty()) {
     json::array above;
     for (const auto& each : input.budgets_above) {
@@ -81,6 +83,8 @@ Result<domain::RunInput> Scribe::read_input(std::string_view text) const {
       STINT_TRY(input->args, read_args(value));
     } else if (name == "budget") {
       STINT_TRY(input->budget, read_budget(value));
+    } else if (name == "priority" && value.is_int64()) {
+      input->priority = static_cast<int>(value.get_int64());
     } else if (name == "budgets_above" && value.is_array()) {
       STINT_TRY(input->budgets_above, read_budgets_above(value.get_array()));
     } else if (value.is_string()) {

@@ -20,6 +20,7 @@ TEST(Scribe, a_wish_comes_back_as_it_was_written) {
   input.retry_of = "abcdefghijkl";
   input.trace = "0123";
   input.budget.tokens = 7;
+  input.priority = -3;
   input.budgets_above.push_back({"head", {.tokens = 100, .money_micros = 5}});
   input.budgets_above.push_back({"parent", {.money_micros = 3}});
   const Scribe scribe;
@@ -29,6 +30,7 @@ TEST(Scribe, a_wish_comes_back_as_it_was_written) {
   EXPECT_EQ(read->args, input.args);
   EXPECT_EQ(read->budget.tokens, 7);
   EXPECT_EQ(read->directory, "/d");
+  EXPECT_EQ(read->priority, -3);
   ASSERT_EQ(read->budgets_above.size(), 2U);
   EXPECT_EQ(read->budgets_above[0].run, "head");
   EXPECT_EQ(read->budgets_above[0].budget, input.budgets_above[0].budget);

@@ -233,6 +233,17 @@ Result<Event> parse_event(const json::value& value, const std::string& run, std:
   return event;
 }
 
+Result<store::FamilyUse> parse_family(const json::value& value) {
+  if (!value.is_object()) return fail(Errc::invalid, "'families' has something in it that is no object");
+  Members members(value.get_object());
+  store::FamilyUse family;
+  family.head = members.text("head");
+  family.used = {.tokens = members.count("tokens"), .money_micros = members.count("money_micros")};
+  if (family.head.empty()) members.wrong("head", "there");
+  if (!members.wrong().empty()) return fail(Errc::invalid, "a family: " + members.wrong());
+  return family;
+}
+
 Result<StoreFileLine> parse_run(const json::object& object) {
   Members members(object);
   RunRecord record;
@@ -269,6 +280,10 @@ Result<StoreFileLine> parse_run(const json::object& object) {
       .head = members.bytes("head"), .tail = members.bytes("tail"), .bytes = members.natural("output_bytes")};
   if (run.deadline || record.budget_until) {
     run.expires_at = std::min(run.deadline.value_or(WallTime::max()), record.budget_until.value_or(WallTime::max()));
+  }
+  for (const json::value& value : members.list("families")) {
+    STINT_TRY(store::FamilyUse family, parse_family(value));
+    record.families.push_back(std::move(family));
   }
   for (const json::value& value : members.list("events")) {
     STINT_TRY(Event event, parse_event(value, run.id, std::ssize(record.events) + 1));
@@ -349,6 +364,13 @@ std::string to_json(const RunRecord& record) {
   put(object, "output_bytes", static_cast<std::int64_t>(record.output.bytes));
   put_bytes(object, "head", record.output.head);
   put_bytes(object, "tail", record.output.tail);
+  json::array families;
+  for (const store::FamilyUse& family : record.families) {
+    json::object& each = families.emplace_back(json::object{{"head", family.head}}).get_object();
+    put(each, "tokens", family.used.tokens);
+    put(each, "money_micros", family.used.money_micros);
+  }
+  if (!families.empty()) object["families"] = std::move(families);
   json::array events;
   for (const Event& event : record.events) events.push_back(event_to_json(event));
   object["events"] = std::move(events);

@@ -46,6 +46,8 @@ RunRecord some_run() {
   record.budget = 10min;
   record.budget_left = 9min;
   record.parked_on = "account:x";
+  record.families = {{.head = "abcdefghij23", .used = {}},
+                     {.head = "bcdefghij234", .used = {.tokens = 99, .money_micros = 5000}}};
   record.events.resize(2);
   for (store::Event& event : record.events) event.run = run.id;
   store::Event& first = record.events[0];
@@ -77,6 +79,7 @@ TEST(StoreFile, a_run_comes_back_as_it_was) {
   EXPECT_EQ(record.run.seq, 2);
   EXPECT_EQ(record.run.tokens, 12);
   EXPECT_EQ(record.run.money_micros, 3400);
+  EXPECT_EQ(record.families, some_run().families);
   EXPECT_EQ(record.run.expires_at, kDay + 2ms);
   EXPECT_EQ(record.events[1].worker, 7);
   EXPECT_EQ(record.events[1].at, kDay + 5ms);

@@ -123,6 +123,9 @@ Result<domain::BudgetSpec> read_budget(const json::value& value) {
   domain::BudgetSpec budget;
   const json::object* const object = value.if_object();
   if (object == nullptr) return fail(Errc::invalid, "budget is no object");
+  if (object->contains("cost") && object->contains("cost_micros")) {
+    return fail(Errc::invalid, "budget.cost and budget.cost_micros are one thing in two units: send one of them");
+  }
   for (const auto& member : *object) {
     const std::string_view name = member.key();
     const json::value& given = member.value();
@@ -133,7 +136,7 @@ Result<domain::BudgetSpec> read_budget(const json::value& value) {
     }
     const bool cost = name == "cost";  // in the currency's unit, as in an agent's file
     std::optional<std::int64_t> number;
-    if (given.is_int64()) number = given.get_int64();
+    if (!cost) number = whole_number(given);
     if (cost && given.is_number()) {
       const double money = given.to_number<double>() * 1e6;
       if (std::isfinite(money) && money < 1e15) number = std::llround(money);
@@ -154,6 +157,15 @@ Result<domain::BudgetSpec> read_budget(const json::value& value) {
     }
   }
   return budget;
+}
+
+std::optional<std::int64_t> whole_number(const json::value& value) {
+  if (value.is_int64()) return value.get_int64();
+  if (!value.is_double()) return std::nullopt;
+  const double real = value.get_double();
+  constexpr double kExactMax = 9007199254740992;  // 2⁵³: from here on a double may stand for several whole numbers
+  if (std::trunc(real) != real || std::abs(real) > kExactMax) return std::nullopt;
+  return static_cast<std::int64_t>(real);
 }
 
 std::string text_at(const json::object& object, std::string_view name) {

@@ -31,6 +31,9 @@ namespace json = boost::json;
 [[nodiscard]] json::object budget_value(const domain::BudgetSpec& budget);
 [[nodiscard]] Result<domain::BudgetSpec> read_budget(const json::value& value);
 
+/// `3`, and also `3.0` and `3e0`, which JSON Schema calls integers as well. None: it is no whole number.
+[[nodiscard]] std::optional<std::int64_t> whole_number(const json::value& value);
+
 /// Of an object; what is absent, or of another kind, is empty.
 [[nodiscard]] std::string text_at(const json::object& object, std::string_view name);
 [[nodiscard]] std::int64_t number_at(const json::object& object, std::string_view name);

@@ -1,0 +1,197 @@
+// What clients ask of a fleet, read from the bodies of their requests. A member that is not known, is null or is of
+// another kind is refused by name: a client that misspells something must not get a run without it.
+#include "wire/fleet.hpp"
+#include "wire/strict_json.hpp"
+#include "wire/time_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stint::wire {
+namespace {
+
+constexpr std::int64_t kMsMax = 1'000'000'000'000;  // 31 years
+constexpr std::int64_t kAttemptsMax = 100;          // as on the command line
+
+/// Null pointer: it is absent.
+Result<const json::value*> field(const json::object& object, std::string_view name) {
+  const json::value* const value = object.if_contains(name);
+  if (value != nullptr && value->is_null()) {
+    return fail(Errc::invalid, fmt::format("'{}' is null: leave it out, or give it a value", name));
+  }
+  return value;
+}
+
+/// Empty if it is not there.
+Result<std::string> text_field(const json::object& object, std::string_view name) {
+  STINT_TRY(const json::value* const value, field(object, name));
+  if (value == nullptr) return std::string();
+  if (!value->is_string()) return fail(Errc::invalid, fmt::format("'{}' is no text", name));
+  return std::string(value->get_string());
+}
+
+/// False if it is not there.
+Result<bool> flag_field(const json::object& object, std::string_view name) {
+  STINT_TRY(const json::value* const value, field(object, name));
+  if (value == nullptr) return false;
+  if (!value->is_bool()) return fail(Errc::invalid, fmt::format("'{}' is neither true nor false", name));
+  return value->get_bool();
+}
+
+Result<std::optional<std::int64_t>> number_field(const json::object& object, std::string_view name, std::int64_t least,
+                                                 std::int64_t most) {
+  STINT_TRY(const json::value* const value, field(object, name));
+  if (value == nullptr) return std::nullopt;
+  const auto number = whole_number(*value);
+  if (!number || *number < least || *number > most) {
+    return fail(Errc::invalid, fmt::format("'{}' is no whole number from {} to {}", name, least, most));
+  }
+  return number;
+}
+
+Result<> only(const json::object& object, std::initializer_list<std::string_view> names) {
+  for (const auto& member : object) {
+    if (std::ranges::find(names, std::string_view(member.key())) != names.end()) continue;
+    std::string known;
+    for (const std::string_view name : names) known += (known.empty() ? "" : ", ") + std::string(name);
+    return fail(Errc::invalid, "there is no field '" + std::string(member.key()) + "'; there are " + known);
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> read_words(const json::value& value) {
+  const json::array* const array = value.if_array();
+  if (array == nullptr) return fail(Errc::invalid, "'words' is no list");
+  std::vector<std::string> words;
+  for (const json::value& each : *array) {
+    if (!each.is_string()) return fail(Errc::invalid, "'words' has something in it that is no text");
+    words.emplace_back(each.get_string());
+  }
+  return words;
+}
+
+Result<> read_arguments_of(const json::object& object, engine::Submission& wish) {
+  STINT_TRY(const json::value* const args, field(object, "args"));
+  STINT_TRY(const json::value* const words, field(object, "words"));
+  if (args != nullptr) {
+    STINT_TRY(wish.args, read_args(*args));
+  }
+  if (words != nullptr) {
+    STINT_TRY(wish.words, read_words(*words));
+  }
+  if (!wish.args.empty() && words != nullptr) {
+    return fail(Errc::invalid, "'args' have names, 'words' have none: send one of them");
+  }
+  return {};
+}
+
+Result<> read_times_of(const json::object& object, engine::Submission& wish) {
+  STINT_TRY(const auto deadline, number_field(object, "deadline_ms", 1, kMsMax));
+  if (deadline) wish.deadline = std::chrono::milliseconds(*deadline);
+  STINT_TRY(const json::value* const moment, field(object, "deadline"));
+  if (moment != nullptr) {
+    if (deadline) {
+      return fail(Errc::invalid, "'deadline' is a moment and 'deadline_ms' a length from now on: send one of them");
+    }
+    STINT_TRY(const std::string text, text_field(object, "deadline"));
+    wish.deadline_at = parse_time(text);
+    if (!wish.deadline_at) {
+      return fail(Errc::invalid,
+                  "'deadline' is no moment such as 2026-11-16T03:00:00Z; from now on it is 'deadline_ms'");
+    }
+  }
+  STINT_TRY(const auto delay, number_field(object, "delay_ms", 0, kMsMax));
+  if (delay) wish.delay = std::chrono::milliseconds(*delay);
+  return {};
+}
+
+}  // namespace
+
+Result<domain::ArgumentValues> read_arguments(std::string_view text) {
+  STINT_TRY(json::object object, parse_strictly(text, NumbersAsText::everywhere));
+  return read_args(json::value(std::move(object)));
+}
+
+Result<SubmitRequest> read_submit(std::string_view body) {
+  STINT_TRY(const json::object object, parse_strictly(body, NumbersAsText::in_args));
+  STINT_CHECK(only(object, {"agent", "args", "words", "prompt", "session", "parent", "priority", "budget", "deadline",
+                            "deadline_ms", "delay_ms", "driver", "model", "wait"}));
+  SubmitRequest request;
+  engine::Submission& wish = request.wish;
+  STINT_TRY(wish.agent, text_field(object, "agent"));
+  STINT_TRY(wish.prompt, text_field(object, "prompt"));
+  STINT_TRY(wish.session, text_field(object, "session"));
+  STINT_TRY(wish.parent, text_field(object, "parent"));
+  STINT_TRY(wish.driver, text_field(object, "driver"));
+  STINT_TRY(wish.model, text_field(object, "model"));
+  STINT_CHECK(read_arguments_of(object, wish));
+  STINT_TRY(const json::value* const budget, field(object, "budget"));
+  if (budget != nullptr) {
+    STINT_TRY(wish.budget, read_budget(*budget));
+    if (wish.budget.attempts.value_or(1) > kAttemptsMax) {
+      return fail(Errc::invalid, "budget.attempts is at most " + std::to_string(kAttemptsMax));
+    }
+  }
+  STINT_TRY(const auto priority, number_field(object, "priority", -domain::kPriorityMax, domain::kPriorityMax));
+  if (priority) wish.priority = static_cast<int>(*priority);
+  STINT_CHECK(read_times_of(object, wish));
+  STINT_TRY(request.wait, flag_field(object, "wait"));
+  if (wish.agent.empty() == wish.prompt.empty()) {
+    return fail(Errc::invalid, wish.agent.empty() ? "'agent' is missing: name one, or send a 'prompt'"
+                                                  : "a 'prompt' needs no 'agent': leave out one of them");
+  }
+  return request;
+}
+
+Result<domain::Resolution> read_resolve(std::string_view body) {
+  STINT_TRY(const json::object object, parse_strictly(body));
+  STINT_CHECK(only(object, {"as"}));
+  const auto how = domain::parse_resolution(text_at(object, "as"));
+  if (!how) return fail(Errc::invalid, "'as' is one of done, rerun and discard");
+  return *how;
+}
+
+Result<engine::Fleet::Scale> read_scale(std::string_view body) {
+  STINT_TRY(const json::object object, parse_strictly(body));
+  STINT_CHECK(only(object, {"workers", "min", "max"}));
+  engine::Fleet::Scale scale;
+  constexpr std::int64_t kMost = 10'000;
+  STINT_TRY(scale.workers, number_field(object, "workers", 0, kMost));
+  STINT_TRY(scale.min, number_field(object, "min", 0, kMost));
+  STINT_TRY(scale.max, number_field(object, "max", 1, kMost));
+  if (!scale.workers && !scale.min && !scale.max) {
+    return fail(Errc::invalid, "nothing to change: give workers, min or max");
+  }
+  return scale;
+}
+
+Result<std::uint32_t> read_capacity(std::string_view body) {
+  STINT_TRY(const json::object object, parse_strictly(body));
+  STINT_CHECK(only(object, {"capacity"}));
+  STINT_TRY(const auto capacity, number_field(object, "capacity", 1, domain::kPermitsMax));
+  if (!capacity) return fail(Errc::invalid, "'capacity' is missing");
+  return static_cast<std::uint32_t>(*capacity);
+}
+
+Result<engine::Fleet::Drain> read_drain(std::string_view body) {
+  engine::Fleet::Drain drain;
+  if (body.empty()) return drain;
+  STINT_TRY(const json::object object, parse_strictly(body));
+  STINT_CHECK(only(object, {"timeout_ms", "hurry"}));
+  STINT_TRY(const auto ms, number_field(object, "timeout_ms", 0, kMsMax));
+  if (ms) drain.timeout = std::chrono::milliseconds(*ms);
+  STINT_TRY(drain.hurry, flag_field(object, "hurry"));
+  return drain;
+}
+
+Result<std::optional<Duration>> read_length(std::string_view body, std::string_view name) {
+  if (body.empty()) return std::nullopt;
+  STINT_TRY(const json::object object, parse_strictly(body));
+  STINT_CHECK(only(object, {name}));
+  STINT_TRY(const auto ms, number_field(object, name, 0, kMsMax));
+  if (!ms) return std::nullopt;
+  return std::chrono::milliseconds(*ms);
+}
+
+}  // namespace stint::wire

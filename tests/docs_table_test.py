@@ -9,7 +9,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BEHAVIOURS, HARDEST = 118, 15
+BEHAVIOURS, HARDEST = 130, 15
 DEFINED = re.compile(r"^(?:TEST|TEST_F|TEST_P|RC_GTEST_PROP)\(\s*(\w+),\s*(\w+)", re.M)
 NAMED = re.compile(r"`([A-Z]\w*\.[a-z*][\w*]*)`")
 FILES = (".json", ".md", ".txt")  # `CMakeLists.txt` is a file, not a test

@@ -394,6 +394,14 @@ def std_waiting(file):
             yield line, f"{match.group(1)}.{match.group(2)} waits on an atomic: use a mutex and a condition variable"
 
 
+@rule("print", "fmt::print throws where nothing can be written, and a full disk or a closed terminal must crash no command")
+def printing(file):
+    if not file.is_cpp or not file.path.startswith("src/") or file.is_unit_test or file.path.endswith("_bench.cpp"):
+        return
+    for line, match in file.matches(r"\bfmt::print(?:ln)?\s*\(|\bstd::print(?:ln)?\s*\("):
+        yield line, f"{match.group(0).rstrip('( ')}: print by cli/print.hpp"
+
+
 @rule("clock", "time and chance are injected, or nothing can be simulated and replayed")
 def clock(file):
     if not file.is_cpp or file.layer in ("core", "app"):

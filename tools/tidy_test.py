@@ -78,6 +78,10 @@ BAD = {
         ("src/pool/worker.cpp", "std::atomic<bool> done_ = false;\nvoid f() { done_.wait(false); }\n", {}),
         ("src/pool/worker.cpp", "std::atomic_flag flag;\nvoid f() { flag.notify_one(); }\n", {}),
     ],
+    "print": [
+        ("src/cli/ls.cpp", 'void f() { fmt::print("{}", 1); }\n', {}),
+        ("src/app/main.cpp", 'void f() { std::println("x"); }\n', {}),
+    ],
     "clock": [
         ("src/pool/worker.cpp", "auto t = std::chrono::steady_clock::now();\n", {}),
         ("src/queue/ready.cpp", "auto t = Clock::now();\n", {}),
@@ -159,6 +163,10 @@ GOOD = {
     "std-waiting": [
         ("core/src/semaphore.cpp", "std::atomic<int> count_;\nvoid f() { ready_.wait(lock); count_.load(); }\n", {}),
         ("bench/peers/cpp/threads.cpp", "std::counting_semaphore<> s(3);\n", {}),
+    ],
+    "print": [
+        ("src/cli/ls.cpp", 'void f() { print_out("{}", fmt::format("{}", 1)); }\n', {}),
+        ("examples/fetch.cpp", 'void f() { fmt::print("{}", 1); }\n', {"examples/CMakeLists.txt": "stint_example(fetch)"}),
     ],
     "clock": [
         ("src/pool/worker.cpp", "auto t = clock.now();\nint operand = random(3);\n", {}),

@@ -121,7 +121,7 @@ class Provider:
         self.url = listening["url"]
         self.environment = {name: value for name, value in listening["environment"].items() if name.startswith("ANTHROPIC")}
 
-    def stats_when(self, wanted, seconds=20):
+    def stats_when(self, wanted, seconds=60):
         end = time.monotonic() + seconds
         while True:
             with urllib.request.urlopen(self.url + "/_/stats") as answer:

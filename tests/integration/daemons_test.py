@@ -13,14 +13,15 @@ import time
 import unittest
 
 import serve_test
-from host_support import alive, read, wait_for, write
+from host_support import alive, demand, read, wait_for, write
 from namespace import Pair, possible, within
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../chaos"))
 from ground import Postgres
 
 RESCUE_S = 20
-MANY = int(os.environ.get("STINT_MANY_RUNS", "600"))
+LEASE_S = 15
+MANY = int(os.environ.get("STINT_MANY_RUNS", "400"))
 
 
 class Wire:
@@ -213,15 +214,69 @@ class Nested(Case):
             self.assertEqual((ended["state"], ended["result"]), ("succeeded", "deep"), ended)
 
 
+    def test_a_run_does_not_get_the_password_of_the_store_and_asks_its_daemon(self):
+        self.agent("inner", "command: [echo, deep]\n")
+        self.agent("asker", f'command: [sh, -c, "env | grep -c geheim; {serve_test.STINT} run inner -q; {serve_test.STINT} store stats 2>&1"]\n')
+        wire = self.way(f"{self.server.folder}/.s.PGSQL.5432")
+        self.addCleanup(wire.close)
+        d = self.serve(env={"STINT_STORE": f"postgres://postgres:geheim-geheim@{wire.address}/postgres", "PGPASSWORD": "geheim-geheim"})
+        ended = d.wait(d.submit("asker"))
+        secrets, deep, refused = ended["result"].splitlines() if ended["result"] else ended["error"].splitlines()
+        self.assertEqual((secrets, deep), ("0", "deep"))
+        self.assertIn("a run does not get the password of the store", refused)
+
+
+class Orphans(Case):
+    """A daemon and its wardens are killed: nothing on that host ends the agents, and the lease says when another host begins anew."""
+
+    kill_with_wardens = serve_test.Death.kill_with_wardens
+    parent_of = staticmethod(serve_test.Death.parent_of)
+
+    def orphan(self, d, name):
+        run = d.submit(name)
+        wait_for(lambda: f"begin {run}:1" in read(self.journal).splitlines(), 20, "it to work")
+        killed = time.monotonic()
+        self.kill_with_wardens(d)
+        demand(self.alive_of({run}) == {run}, "nothing to end: this test proves nothing")
+        return run, killed
+
+    def expect_ended_in_time(self, d, run, killed):
+        wait_for(lambda: not self.alive_of({run}), LEASE_S, "it to be ended")
+        took = time.monotonic() - killed
+        seen = d.run(run)
+        demand(took < LEASE_S, f"ended after {took:.1f} s: another host could have begun it by then")
+        self.assertIn((seen["state"], seen["fence"]), {("running", 1)} if took < LEASE_S - 2 else {("running", 1), ("queued", 1), ("running", 2)})
+
+    def test_the_daemon_that_comes_after_ends_them_before_their_lease_is_over(self):
+        self.agent("stubborn", f"command: [sh, -c, 'trap \"\" TERM; echo \"begin $STINT_RUN\" >> {self.journal}; while :; do sleep 1; done']\n")
+        run, killed = self.orphan(self.daemon(), "stubborn")
+        self.expect_ended_in_time(self.daemon(), run, killed)
+
+    def test_another_daemon_of_the_host_ends_them_before_their_lease_is_over(self):
+        first = self.daemon()
+        run = first.submit("again", args={"seconds": "300"})
+        wait_for(lambda: f"begin {run}:1" in read(self.journal).splitlines(), 20, "it to work")
+        second = self.daemon()
+        killed = time.monotonic()
+        self.kill_with_wardens(first)
+        self.expect_ended_in_time(second, run, killed)
+
+
 class Rolling(Case):
+    settings = Case.settings + 'drain = "1s"\n'
+
     def test_a_rolling_restart_loses_and_fails_none(self):
         write(f"{self.project}/lines", "".join("0.01\n" for _ in range(MANY)))
         daemons = [self.daemon(), self.daemon()]
         said = subprocess.run([serve_test.STINT, "submit", "again", "--each", "lines"], cwd=self.project, capture_output=True, text=True, timeout=300,
                               env={**self.b.env, "STINT_STORE": f"postgres://postgres@{daemons[0].wire.address}/postgres"})
         self.assertEqual(said.returncode, 0, said.stderr)
+        outlast = []
         for i in (0, 1, 0, 1):
-            time.sleep(1)
+            # They take longer than the drain lets them: what one daemon hands back, the other begins again.
+            outlast += [daemons[0].submit("again", args={"seconds": "2.5"}, priority=1) for _ in range(4)]
+            wait_for(lambda: set(outlast) & self.alive_of(outlast), 20, "one that outlasts the drain")
+            time.sleep(0.5)
             self.assertEqual(daemons[i].end(60), 0)
             daemons[i] = self.daemon()
         def left():
@@ -229,8 +284,109 @@ class Rolling(Case):
             return pool["queued"] + pool["running"] == 0
         wait_for(left, 30 + MANY / 10, "all to end")
         runs = daemons[0].get("/v1/status")["runs"]
-        self.assertEqual({state: count for state, count in runs.items() if count}, {"succeeded": MANY})
-        self.assertEqual(set(self.begun().values()), {1}, "and none was begun twice")
+        self.assertEqual({state: count for state, count in runs.items() if count}, {"succeeded": MANY + len(outlast)})
+        begun, handed_back = self.begun(), 0
+        for run in [run for run, times in begun.items() if times > 1] + outlast:
+            causes = [event["cause"] for event in daemons[0].get(f"/v1/runs/{run}/events")["events"]]
+            self.assertEqual(begun[run], 1 + causes.count("hand_back"), "begun again only if it was handed back")
+            self.assertNotIn("lost", causes)
+            self.assertEqual(daemons[0].run(run)["attempt"], 1, "and that uses up no attempt")
+            handed_back += causes.count("hand_back")
+        self.assertGreater(handed_back, 0)
+
+
+class Refused(Case):
+    REFUSE = """CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not this text'; END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON stint.run_result FOR EACH ROW WHEN (new.body LIKE '%poison%') EXECUTE FUNCTION refuse()"""
+
+    def test_a_result_that_the_server_refuses_ends_its_run_and_frees_its_limit(self):
+        self.agent("says", "max_concurrency: 1\nargs:\n  - {name: what, required: true}\ncommand: [echo, \"{{what}}\"]\n")
+        d = self.daemon()
+        subprocess.run(["psql", "-Xq", "-c", self.REFUSE, self.server.address], check=True)
+        run = d.wait(d.submit("says", args={"what": "poison"}))
+        self.assertEqual(run["state"], "failed")
+        self.assertIn("the store refused its result", run["error"])
+        self.assertIn("not this text", run["error"])
+        self.assertTrue(any("settlement refused" in line for line in d.errors))
+        self.assertEqual(d.ask("GET", "/readyz")[0], 200, "one text says nothing about the store")
+        self.assertEqual(d.wait(d.submit("says", args={"what": "hello"}))["result"], "hello", "the limit is free")
+        self.assertEqual(d.end(), 0)
+
+
+class Limits(Case):
+    settings = Case.settings + '[limits]\ngpu = 4\n"account:anthropic" = 3\n'
+
+    def carry(self, *words):
+        """`stint run`, which carries the run itself."""
+        env = {**self.b.env, "STINT_STORE": self.server.address.replace("host=", "postgres:///postgres?user=postgres&host=").split(" ")[0]}
+        process = subprocess.Popen([serve_test.STINT, "run", *words], cwd=self.project, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(lambda: process.kill() if process.poll() is None else None)
+        return process
+
+    def commits(self):
+        return int(subprocess.run(["psql", "-XAt", "-c", "select xact_commit from pg_stat_database where datname = 'postgres'", self.server.address], capture_output=True, text=True, check=True).stdout)
+
+    def test_a_run_that_waits_for_a_limit_asks_seldom_and_begins_at_once(self):
+        write(f"{self.project}/stint.toml", self.settings + "host = 8\n")  # with permits of the host in hand
+        self.stint("trust")
+        self.agent("alone", "max_concurrency: 1\nargs:\n  - {name: seconds, default: \"0\"}\ncommand: [sleep, \"{{seconds}}\"]\n")
+        first = self.carry("alone", "7")
+        wait_for(self.marked, 20, "the first to run")
+        second = self.carry("alone")
+        time.sleep(2)  # until it waits
+        before, since = self.commits(), time.monotonic()
+        cpu = sum(map(int, read(f"/proc/{second.pid}/stat").rpartition(")")[2].split()[11:13]))
+        time.sleep(2)
+        a_second = (self.commits() - before) / (time.monotonic() - since)
+        used = sum(map(int, read(f"/proc/{second.pid}/stat").rpartition(")")[2].split()[11:13])) - cpu
+        self.assertLess(a_second, 60, "transactions a second, of both")
+        self.assertLess(used, 50, "hundredths of a second of the processor, in two seconds")
+        self.assertEqual(first.wait(30), 0)
+        self.assertEqual(second.wait(5), 0)
+
+    def test_a_heavy_run_is_served_in_a_crowd_of_light_ones(self):
+        self.agent("light", "limits: [gpu]\ncommand: [sleep, \"0.4\"]\n")
+        self.agent("heavy", "limits: [{name: gpu, weight: 3}]\ncommand: [\"true\"]\n")
+        d = self.daemon()
+        light = [d.submit("light") for _ in range(200)]
+        wait_for(lambda: self.marked(), 20, "the crowd")
+        heavy = d.submit("heavy")
+        wait_for(lambda: d.run(heavy)["state"] == "succeeded", 10, "the heavy one to be served")
+        self.assertIn("queued", {d.run(run)["state"] for run in light[-5:]}, "the crowd was there all the time")
+
+    def capacity(self, d, name):
+        return next(limit for limit in d.get("/v1/limits")["limits"] if limit["name"] == name).get("capacity")
+
+    def reload(self, d):
+        said = len([line for line in d.errors if "reloaded" in line])
+        d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: len([line for line in d.errors if "reloaded" in line]) > said, 10, "it to be read again")
+
+    def test_what_was_sized_by_hand_stays_and_what_was_removed_from_its_file_goes(self):
+        self.agent("uses", "limits: [\"account:anthropic\"]\ncommand: [\"true\"]\n")
+        file = f"{self.project}/.stint/agents/capped.md"
+        text = read(file)
+        d = self.daemon()
+        self.assertEqual((self.capacity(d, "agent:capped"), self.capacity(d, "account:anthropic")), (3, 3))
+        self.assertEqual(d.ask("PUT", "/v1/limits/agent:capped", {"capacity": 2})[0], 200)
+        self.reload(d)
+        self.assertEqual(self.capacity(d, "agent:capped"), 2, "its file says what it said before")
+        d.end()
+        d = self.daemon()
+        self.assertEqual(self.capacity(d, "agent:capped"), 2)
+        write(file, text.replace("max_concurrency: 3\n", "max_concurrency: 4\n"))
+        self.reload(d)
+        self.assertEqual(self.capacity(d, "agent:capped"), 4)
+        write(file, text.replace("max_concurrency: 3\n", ""))
+        self.reload(d)
+        self.assertIsNone(self.capacity(d, "agent:capped"), "removed, by a reload")
+        d.end()
+        write(f"{self.project}/stint.toml", Case.settings)
+        self.agent("uses", "command: [\"true\"]\n")
+        d = self.daemon()
+        self.assertIsNone(self.capacity(d, "account:anthropic"), "removed, by a start")
 
 
 if __name__ == "__main__":

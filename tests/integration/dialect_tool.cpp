@@ -23,6 +23,7 @@ int launch(Dialect& dialect, const std::vector<std::string>& arguments) {
                         : arguments.at(0) == "full" ? Permissions::full
                                                     : Permissions::edit;
   attempt.prompt = arguments.at(1);
+  attempt.reads_checkout = true;
   if (arguments.size() > 2) attempt.conversation = arguments[2];
   const Launch launch = dialect.launch(attempt);
   const PoliteEnd end = dialect.polite_end();

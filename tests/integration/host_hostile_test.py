@@ -427,6 +427,71 @@ class Kills(Case):
             self.assertLess(took, 5)
 
 
+FIRST, SECOND = 54321, 54322
+
+
+@unittest.skipIf(os.geteuid() != 0, "a second user needs root")
+class Users(Case):
+    """Two users who share a limits_dir: what one of them runs is not for the other to judge."""
+
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.b.home, 0o755)
+        shared = f"{self.b.home}/shared"
+        os.mkdir(shared)
+        os.chmod(shared, 0o1777)
+        self.b.env["STINT_LIMITS_DIR"] = shared
+        self.limits = shared
+        self.binary = shutil.copy(BINARY, f"{self.b.home}/stint-for-all")  # the build may be in a folder of root alone
+        for user in (FIRST, SECOND):
+            os.mkdir(f"{self.b.home}/{user}")
+            os.chown(f"{self.b.home}/{user}", user, user)
+
+    def of(self, user):
+        home = f"{self.b.home}/{user}"
+        return {"user": user, "group": user, "extra_groups": [], "cwd": home, "env": {**self.b.env, "HOME": home, "XDG_STATE_HOME": home}}
+
+    def orphan(self):
+        """Work of the first user whose stint and warden were killed at the same moment."""
+        front = subprocess.Popen([self.binary, "with", *FAST, "--no-cgroup", "gpu=1", "--", "sh", "-c", "while sleep 1; do :; done", self.b.tag],
+                                 stderr=subprocess.PIPE, **self.of(FIRST))  # the Python of a test may be in a folder of root
+        self.b.started.append(front)
+        command = wait_for(lambda: tagged(self.b.tag), 10, "the command to be up")[0]
+        keepers = [self.b.warden_of(front), front.pid]  # in this order: a stopped warden whose parent goes is continued by the kernel
+        for signal_number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in keepers:
+                os.kill(pid, signal_number)
+        front.wait(5)
+        wait_for(lambda: not any(alive(pid) for pid in keepers), 5, "both keepers to be gone")
+        self.assertTrue(alive(command))
+        return command
+
+    def ask(self, user, *flags):
+        return subprocess.run([self.binary, "with", *flags, "gpu=1", "--", "true"], capture_output=True, text=True, timeout=20, **self.of(user))
+
+    def test_living_work_of_another_user_is_not_taken_for_gone(self):
+        command = self.orphan()
+        refused = self.ask(SECOND, "--no-wait")
+        self.assertEqual(refused.returncode, 124, refused.stderr)
+        self.assertIn(f"of user {FIRST}", refused.stderr)
+        self.assertIn("only that user or root", refused.stderr)
+        self.assertTrue(alive(command), "nor is it ended by another user")
+        granted = self.ask(FIRST, "--timeout", "10s")
+        self.assertEqual(granted.returncode, 0, granted.stderr)
+        self.assertFalse(alive(command), "its own user ends it first")
+
+    def test_when_that_user_has_nothing_left_the_slot_is_free_for_all(self):
+        os.kill(self.orphan(), signal.SIGKILL)
+        granted = self.ask(SECOND, "--timeout", "10s")
+        self.assertEqual(granted.returncode, 0, granted.stderr)
+
+    def test_root_may_judge_and_end_it(self):
+        command = self.orphan()
+        granted = subprocess.run([BINARY, "with", "--timeout", "10s", "gpu=1", "--", "true"], env=self.b.env, cwd=self.b.home, capture_output=True, text=True, timeout=20)
+        self.assertEqual(granted.returncode, 0, granted.stderr)
+        self.assertFalse(alive(command))
+
+
 if __name__ == "__main__":
     BINARY = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)

@@ -218,7 +218,25 @@ class Frozen(Case):
         hold0.terminate()
         hold0.wait()
         demand(alive(command), "nothing to sweep")
+        demand("1 of 1 held" in b.run("limits", "x=1").stdout, "the orphan counts")
         demand(b.run("with", "x=1", "--", *is_dead(command)).returncode == 0, "orphan above N was not ended")
+        demand("0 of 1 held" in b.run("limits", "x").stdout, "a slot above N whose work is gone is held by nobody")
+
+    def test_a_slot_whose_keepers_and_work_are_all_gone_is_not_held(self):
+        """Also before the next to come: at any index, above a lowered N as well."""
+        b = self.b
+        for cgroup in ([], ["--no-cgroup"]):
+            b.run("limits", "x=3")
+            holds = [b.hold("x=3", *cgroup) for _ in range(3)]
+            for front, command in holds:
+                kill_both(b, front)
+                os.kill(command, signal.SIGKILL)
+            wait_for(lambda: not any(alive(command) for _, command in holds), 5, "all to be gone")
+            b.run("limits", "x=1")
+            demand("0 of 1 held" in b.run("limits", "x").stdout, b.run("limits", "x").stdout)
+            demand(b.run("limits", "x", "--json").stdout.count('"slot"') == 0, "nothing is listed")
+            demand(b.run("with", "x=3", "--", "true").returncode == 0, "the next to come")
+            demand(not any(read(f"{b.limits}/{name}").strip() for name in os.listdir(b.limits) if name.endswith(".lock")), "records are erased")
 
 
 # ---- trees that do not want to go ----------------------------------------------------------------------------------------
@@ -376,11 +394,12 @@ class Line(Case):
         heavy = b.run("with", "--weight", "3", "x=9", "--", "true")
         demand(heavy.returncode == 125 and "more than its capacity" in heavy.stderr, "weight 3 of 2 must fail at once")
 
-    def test_two_that_disagree_about_n_each_obey_their_own(self):
+    def test_one_that_disagrees_about_n_is_refused_naming_both(self):
         b = self.b
         fronts = [b.hold("x=3")[0] for _ in range(2)]
-        out = b.run("with", "--timeout", "200ms", "x=2", "--", "true")
-        demand(out.returncode == 124 and "counts to 3" in out.stderr, f"a caller that counts to 2 must wait, and say why: {out}")
+        for other in ("x=2", "x=4"):
+            out = b.run("with", "--timeout", "200ms", other, "--", "true")
+            demand(out.returncode == 125 and other in out.stderr and "holds it as x=3" in out.stderr, f"a caller that counts to another number is refused: {out}")
         demand(b.run("with", "--timeout", "2s", "x=3", "--", "true").returncode == 0, "one that counts to 3 may enter")
         for front in fronts:
             front.terminate()

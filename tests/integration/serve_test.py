@@ -25,9 +25,10 @@ END_STATES = {"succeeded", "failed", "cancelled", "expired"}
 class Daemon:
     """One `stint serve`, and a client of it."""
 
-    def __init__(self, bench, project, *words, env=None, namespace=None):
+    def __init__(self, bench, project, *words, env=None, namespace=None, before=()):
         self.namespace = namespace
-        before = ["nsenter", f"--net=/run/netns/{namespace}"] if namespace else []
+        if namespace:
+            before = ["nsenter", f"--net=/run/netns/{namespace}", *before]
         self.process = subprocess.Popen([*before, STINT, "serve", "--listen", "127.0.0.1:0", "--json", *words], cwd=project,
                                         env={**bench.env, **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
@@ -247,6 +248,34 @@ class Api(Case):
             status, body, _ = self.d.ask("POST", "/v1/runs", {"agent": "quick", **other}, key)
             self.assertEqual((status, "'once'" in body["detail"], run in body["detail"]), (409, True, True), body)
 
+    def test_a_key_outlives_the_definition_that_its_run_was_made_from(self):
+        def ask_again(what):
+            status, body, _ = self.d.ask("POST", "/v1/runs", {"agent": "quick", "args": {"what": "a"}}, {"Idempotency-Key": "once"})
+            self.assertEqual((status, body.get("id"), body.get("created")), (200, run, False), (what, body))
+            status, body, _ = self.d.ask("POST", "/v1/runs", {"agent": "quick", "args": {"what": "b"}}, {"Idempotency-Key": "once"})
+            self.assertEqual((status, run in body["detail"]), (409, True), (what, body))
+            self.assertEqual(self.d.ask("POST", "/api/agent/run?session_id=s&query=x", None, {"Idempotency-Key": "short"})[:2], answer, what)
+
+        def reload(is_there):
+            self.d.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: is_there({each["name"]: each for each in self.d.get("/v1/agents")["agents"]}), 10, "the new definition")
+
+        run = self.d.submit("quick", {"Idempotency-Key": "once"}, args={"what": "a"})
+        answer = self.d.ask("POST", "/api/agent/run?session_id=s&query=x", None, {"Idempotency-Key": "short"})[:2]
+        self.assertEqual(answer, (200, {"status": "success", "result": "you asked x"}))
+        ask_again("nothing has changed")
+        said = 'command: [sh, -c, "echo said $0", "{{why}}"]\nargs:\n  - {name: why, default: another}\n'
+        self.agent("quick", said)
+        self.agent("helper", said)
+        self.agent("assistant", 'command: [echo, "you asked again"]\nargs:\n  - {name: question, default: none}\n')
+        reload(lambda agents: "helper" in agents)
+        ask_again("its argument has another name, and another default")
+        os.remove(f"{self.project}/.stint/agents/quick.md")
+        os.remove(f"{self.project}/.stint/agents/assistant.md")
+        reload(lambda agents: "quick" not in agents)
+        ask_again("its file is gone")
+        self.assertEqual(self.d.ask("POST", "/v1/runs", {"agent": "quick"}, {"Idempotency-Key": "new"})[0], 404)
+
     def test_every_wait_has_a_true_reason(self):
         self.agent("bounded", 'command: [sleep, "60"]\nmax_concurrency: 1\n')
         self.d.process.send_signal(signal.SIGHUP)
@@ -295,8 +324,12 @@ class Api(Case):
             self.d.submit("slow")
         status, body, headers = self.d.ask("POST", "/v1/runs", {"agent": "slow"})
         self.assertEqual((status, int(headers["Retry-After"]) >= 1), (503, True), body)
+        health = self.d.get("/v1/pool")
+        self.assertEqual((health["queue_fullness"], health["queue_size"], [each for each in health["queues"] if each["size"]]), (1, 4, [{"agent": "slow", "size": 4, "capacity": 4}]), health)
+        self.assertIn('stint_agent_queue_runs{agent="slow"} 4', self.d.get("/metrics"))
+        self.assertIn("the queue of slow is full", self.stint("status"))
         for _ in range(4):
-            self.d.submit("assistant", args={"query": "x"})
+            self.d.submit("assistant", args={"query": "x"}, delay_ms=3600_000)
         status, body, headers = self.d.ask("POST", "/api/agent/run?session_id=s&query=x")
         self.assertEqual((status, body, "Retry-After" in headers), (503, {"detail": "Agent pool at capacity. Retry later."}, True))
         why = self.d.get(f"/v1/runs/{self.d.get('/v1/runs?state=queued')['runs'][0]['id']}/why")
@@ -375,8 +408,12 @@ class Api(Case):
                 if path == "/api/agent/run":
                     target += "?session_id=s&query=x"
                 status, body, headers = self.d.ask(method.upper(), target, asked[method].get(path))
-                responses = operation["responses"]
-                described = responses.get(str(status), responses["default"])
+                self.assertIn(str(status), operation["responses"], (method, path, body))
+                described = operation["responses"][str(status)]
+                if "$ref" in described:
+                    described = document["components"]["responses"][described["$ref"].rsplit("/", 1)[1]]
+                for name, header in described.get("headers", {}).items():
+                    self.assertTrue(not header.get("required") or name in headers, (method, path, status, name))
                 kind = headers.get("Content-Type", "").split(";")[0]
                 self.assertIn(kind, described["content"], (method, path, status, body))
                 problems = list(mismatches(body, described["content"][kind]["schema"], schemas))
@@ -610,9 +647,9 @@ class Logs(Case):
         self.assertTrue(output["head"].startswith("1\n2\n3\n"))
         self.assertTrue(output["tail"].endswith("1999999\n2000000\nTHE END\n"), output["tail"][-100:])
         self.assertEqual((len(output["head"]), len(output["tail"])), (64 << 10, 192 << 10))
-        shown = self.stint("logs", run).splitlines()
-        self.assertEqual(shown[-1], "THE END")
-        self.assertIn(f"… {output['left_out']} bytes left out …", shown)
+        piped = subprocess.run([STINT, "logs", run], cwd=self.project, env=self.b.env, capture_output=True, text=True, timeout=60)
+        self.assertEqual(piped.stdout, output["head"] + output["tail"])
+        self.assertIn(f"… {output['left_out']} bytes left out …", piped.stderr)
 
     def test_who_follows_a_flood_hears_how_much_he_missed(self):
         self.agent("flood", "command: [sh, -c, 'seq 1 2000000; echo THE END']\n")
@@ -655,7 +692,7 @@ class Logs(Case):
 
 
 class FullDisk(Case):
-    settings = "[pool]\nworkers = 2\nautoscale = false\n"
+    settings = "[pool]\nworkers = 2\nautoscale = false\ndrain = \"2s\"\n"
 
     def setUp(self):
         super().setUp()
@@ -683,6 +720,87 @@ class FullDisk(Case):
         wait_for(lambda: d.ask("GET", "/readyz")[0] == 200, 5, "it to be well again")
         self.assertEqual(len([line for line in d.errors if "store can be used again" in line]), 1, d.errors)
 
+    def fill(self):
+        with contextlib.suppress(OSError), open(self.ballast, "ab", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+
+    def chat(self):
+        """A daemon with a run that prints, on a disk that has become full."""
+        self.agent("chatty", 'command: [sh, -c, "yes some words that somebody might want to read"]\n')
+        d = self.serve()
+        run = d.submit("chatty")
+        wait_for(lambda: d.run(run)["state"] == "running" and self.marked(), 10, "it to run")
+        self.fill()
+        wait_for(lambda: d.ask("GET", "/readyz")[0] == 503 and self.fill() is None, 20, "it to say so")
+        return d, run
+
+    def test_while_an_agent_prints_it_is_said_and_a_cancel_ends_it(self):
+        d, run = self.chat()
+        self.assertIn("full", d.ask("GET", "/readyz")[1])
+        self.assertIn("full", json.dumps(d.get(f"/v1/runs/{run}/why")))
+        self.assertTrue([line for line in d.errors if "store can't be used" in line and "full" in line], d.errors)
+        status, answer, headers = d.ask("POST", f"/v1/runs/{run}/cancel")
+        self.assertEqual((status, self.marked()), (503, []), answer)
+        self.assertIn("record", answer["detail"])
+        self.assertIn("Retry-After", headers)
+        os.remove(self.ballast)
+        self.assertEqual(d.wait(run)["state"], "cancelled", "it is recorded when it can be")
+        self.assertEqual(d.end(), 0)
+
+    def test_a_run_in_the_foreground_is_ended_by_a_signal(self):
+        self.agent("chatty", 'command: [sh, -c, "yes some words that somebody might want to read"]\n')
+        self.stint("trust")
+        process = subprocess.Popen([STINT, "run", "-q", "chatty"], cwd=self.project, env=self.b.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.kill)
+        wait_for(self.marked, 10, "it to run")
+        wait_for(lambda: self.fill() is None and os.stat(self.ballast).st_size > 0, 10, "the disk to be full")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(40), 1)
+        self.assertIn("the store can't record it yet", process.stderr.read())
+        self.assertEqual(self.marked(), [])
+
+    def test_while_an_agent_prints_the_daemon_leaves_when_it_is_told_to(self):
+        d, run = self.chat()
+        began = time.monotonic()
+        self.assertEqual(d.end(40), 1, d.errors)
+        self.assertLess(time.monotonic() - began, 30)
+        self.assertEqual(self.marked(), [])
+        self.assertRegex("".join(d.errors), "not_recorded=1")
+        self.assertRegex("".join(d.errors), "stint: how 1 of its runs ended could not be stored: .*full")
+        os.remove(self.ballast)
+        d = self.serve()
+        wait_for(lambda: d.run(run)["state"] == "running" and d.run(run).get("lost") == 1, 10, "it to be taken up again")
+        self.assertEqual(d.ask("POST", f"/v1/runs/{run}/cancel")[0], 200)
+
+
+class Moved(Case):
+    """The files of the store go away under a daemon."""
+
+    def test_what_can_not_be_kept_is_not_accepted(self):
+        d = self.serve()
+        before = d.wait(d.submit("quick"))["id"]
+        place = f"{self.project}/.git/stint/stint.db"
+        for name in ("", "-wal", "-shm"):
+            os.rename(place + name, f"{place}{name}.away")
+            status, answer, _ = d.ask("POST", "/v1/runs", {"agent": "quick"})
+            self.assertEqual(status, 503, answer)
+            self.assertIn(f"stint.db{name} was deleted or moved", answer["detail"])
+            wait_for(lambda: f"stint.db{name} was deleted" in d.ask("GET", "/readyz")[1], 10, "it to say so")
+            self.assertEqual(d.ask("GET", "/readyz")[0], 503)
+            os.rename(f"{place}{name}.away", place + name)
+            self.assertEqual(d.wait(d.submit("quick"))["state"], "succeeded")
+            wait_for(lambda: d.ask("GET", "/readyz")[0] == 200, 10, "it to be well again")
+        self.assertEqual(len([line for line in d.errors if "store can't be used" in line]), 1, "once a minute")
+        os.remove(place)
+        self.assertEqual(d.ask("POST", "/v1/runs", {"agent": "quick"})[0], 503)
+        self.assertEqual(d.run(before)["state"], "succeeded", "what is there can be read")
+        self.assertEqual(d.end(), 0)
+        d = self.serve()
+        self.assertEqual(d.states(), {}, "a new one was begun")
+        self.assertEqual(d.wait(d.submit("quick"))["state"], "succeeded")
+
 
 def mismatches(value, schema, schemas, where="$"):
     """What of `value` is not as `schema` says: the part of JSON Schema that the document uses."""
@@ -701,6 +819,10 @@ def mismatches(value, schema, schemas, where="$"):
             return
     if "enum" in schema and value not in schema["enum"]:
         yield f"{where}: {value!r} is not in {schema['enum']}"
+    if isinstance(value, str) and not re.search(schema.get("pattern", ""), value):
+        yield f"{where}: {value!r} is not like {schema['pattern']}"
+    if isinstance(value, (int, float)) and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+        yield f"{where}: {value!r} is not within its range"
     if isinstance(value, dict):
         for name in schema.get("required", []):
             if name not in value:
@@ -710,6 +832,8 @@ def mismatches(value, schema, schemas, where="$"):
                 yield from mismatches(each, schema["properties"][name], schemas, f"{where}.{name}")
             elif schema.get("additionalProperties", True) is False:
                 yield f"{where}: {name} is not described"
+            elif isinstance(schema.get("additionalProperties"), dict):
+                yield from mismatches(each, schema["additionalProperties"], schemas, f"{where}.{name}")
     if isinstance(value, list):
         for i, each in enumerate(value):
             yield from mismatches(each, schema.get("items", {}), schemas, f"{where}[{i}]")
@@ -768,7 +892,8 @@ class Drain(Case):
         self.assertLess(time.monotonic() - since, 5, "nobody is waited for in vain")
         for name, run in ids.items():
             status, body, headers = answers[name]
-            self.assertEqual((status, run in body["detail"], "Retry-After" in headers), (503, True, True), answers)
+            self.assertEqual((status, headers["Location"], "Retry-After" in headers), (202, f"/v1/runs/{run}", True), answers)
+            self.assertIn(run, body["detail" if name == "long" else "error"])
         self.assertEqual(followed[-1]["event"], "hand_back", "and who follows reads a whole stream")
 
     def test_a_drain_by_request_hurries_if_it_says_so(self):
@@ -869,6 +994,21 @@ class Drain(Case):
         self.agent("quick", "command: [echo, back]\n")
         d.process.send_signal(signal.SIGHUP)
         self.assertEqual(d.wait(run)["result"], "back")
+
+
+class Deleted(Case):
+    def test_a_checkout_that_is_deleted_under_a_daemon_is_named_and_not_made_again(self):
+        self.agent("capped", "max_concurrency: 1\ncommand: [sleep, '60']\n")
+        d = self.serve(env={"STINT_STORE": "memory"})
+        os.rename(self.project, f"{self.b.home}/elsewhere")
+        wait_for(lambda: "does not exist any more" in d.get("/v1/status").get("held_up", ""), 20, "it to be noticed")
+        runs = [d.submit(agent) for agent in ("capped", "quick")]
+        for run in runs:
+            reasons = [each["detail"] for each in d.get(f"/v1/runs/{run}/why")["reasons"]]
+            self.assertTrue(any(self.project in reason and "deleted or moved" in reason for reason in reasons), reasons)
+        self.assertFalse(os.path.exists(self.project))
+        os.rename(f"{self.b.home}/elsewhere", self.project)
+        self.assertEqual(d.wait(runs[1])["state"], "succeeded", "when it is there again, they go on")
 
 
 class Death(Case):

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""The API as real clients meet it: what it refuses, what it promises to a client that retries. `api_test.py STINT [CLASS…]`"""
+import contextlib
+import json
+import os
+import re
+import resource
+import socket
+import sys
+import unittest
+
+import serve_test
+from host_support import read, wait_for
+
+
+class Refused(serve_test.Case):
+    """A request that could be meant in two ways, or not at all, changes nothing and is told why."""
+    settings = 'default_agent = "quick"\n[pool]\nworkers = 2\nautoscale = false\n'
+
+    def setUp(self):
+        super().setUp()
+        self.agent("echo", 'command: [printf, "%s", "{{x}}"]\nargs:\n  - {name: x, required: true}\n')
+        self.d = self.serve()
+
+    def raw(self, method, path, body=b"", headers=None):
+        connection = self.d.connection(30)
+        try:
+            connection.request(method, path, body, {"Authorization": f"Bearer {self.d.token}", **(headers or {})})
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read() or b"null")
+        finally:
+            connection.close()
+
+    def assert_refused(self, status, *request):
+        answer = self.raw(*request)
+        self.assertEqual((answer[0], answer[1].get("status")), (status, status), (request, answer))
+
+    def test_a_number_reaches_the_command_as_it_was_written(self):
+        for number in ("0.5", "100.0", "1e400", "-0", "12345678901234567890"):
+            status, run = self.raw("POST", "/v1/runs", b'{"agent":"echo","wait":true,"args":{"x":%s}}' % number.encode())
+            self.assertEqual((status, run["result"]), (200, number), run)
+
+    def test_bodies(self):
+        fields = ["agent", "args", "words", "prompt", "session", "parent", "priority", "budget", "deadline", "deadline_ms", "delay_ms", "driver", "model", "wait"]
+        for field in fields:
+            self.assert_refused(422, "POST", "/v1/runs", json.dumps({"prompt": "p", field: None}))
+        for body in (b'{"agent":"quick","agent":"quick"}', b'{"agent":"quick","args":{"what":"a","what":"b"}}', b'{"agent":"quick","args":{"what":"a\\u0000b"}}',
+                     b'{"agent":"quick","args":{"what":"\xff"}}', b'{"agent":"quick","args":{"what":"\\ud800"}}', b'{"agent":"quick","session":"\\u0000"}',
+                     b'{"agent":"quick","deadline_ms":5,"deadline":"2030-01-01T00:00:00Z"}', b'{"agent":"quick","priority":1.5}', b'{"agent":"quick","priority":1e400}',
+                     b'{"agent":"quick"}{}', b'{"agent":"quick","session":"%s"}' % (b"s" * 513), b'{"agent":"quick","model":"%s"}' % (b"m" * 257)):
+            self.assert_refused(422, "POST", "/v1/runs", body)
+        for key in ("k" * 513, "\xff"):
+            self.assert_refused(422, "POST", "/v1/runs", b'{"agent":"quick"}', {"Idempotency-Key": key})
+        for path, body in (("/v1/pool", b'{"workers":null}'), ("/v1/pool", b'{"workers":-1}'), ("/v1/limits/agent:quick", b'{"capacity":null}'), ("/v1/limits/agent:quick", b"")):
+            self.assert_refused(422, "PUT", path, body)
+        self.assertEqual(self.d.get("/v1/runs")["runs"], [], "nothing of that was taken for a run")
+        self.assertEqual(self.raw("POST", "/v1/runs", b'{"agent":"quick","priority":1.0,"budget":{"attempts":2.0}}')[0], 201)
+
+    def test_media_types(self):
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "application/xml", "multipart/form-data; boundary=x"):
+            self.assert_refused(415, "POST", "/v1/runs", b'{"agent":"quick"}', {"Content-Type": kind})
+        for headers in ({}, {"Content-Type": "application/json"}, {"content-type": "Application/JSON; charset=utf-8"}):
+            self.assertEqual(self.raw("POST", "/v1/runs", b'{"agent":"quick"}', headers)[0], 201, headers)
+        run = self.d.submit("quick")
+        self.d.wait(run)
+        for accept in ("Text/Event-Stream", "text/event-stream;charset=utf-8", "text/html, text/event-stream;q=0.5"):
+            self.assertEqual([event["event"] for event in self.d.events(f"/v1/runs/{run}/events", {"Accept": accept})], ["enqueued", "claimed", "succeeded"], accept)
+
+    def test_targets_and_cursors(self):
+        run = self.d.submit("quick")
+        seq = self.d.wait(run) and len(self.d.get(f"/v1/runs/{run}/events")["events"])
+        for path in ("/v1/runs?session=%ff", "/v1/runs/%ff", "/v1/events?after=%80", f"/v1/runs/{run}/events?output=-1", f"/v1/runs/{run}/events?output=2",
+                     f"/v1/runs/{run}/events?after={seq + 1}", "/v1/events?after=99999999"):
+            self.assert_refused(422, "GET", path)
+        self.assert_refused(422, "POST", "/api/agent/run?session_id=s&query=%ff")
+        self.assert_refused(422, "POST", f"/api/agent/run?session_id={'s' * 513}&query=x")
+        self.assert_refused(422, "POST", "/api/agent/run?session_id=s&query=x", b"", {"Idempotency-Key": "k" * 513})
+        stream = {"Accept": "text/event-stream"}
+        for path, last in ((f"/v1/runs/{run}/events", str(seq + 1)), ("/v1/events", "99999999")):
+            self.assert_refused(422, "GET", path, b"", {**stream, "Last-Event-ID": last})
+        self.assertEqual(self.raw("GET", f"/v1/runs/{run}/events", b"", {**stream, "Last-Event-ID": str(seq)})[0], 204)
+
+
+class Memory(serve_test.Case):
+    """What a client can make the daemon keep in memory is bounded, whether it has a token or not."""
+
+    def test_without_a_token_no_body_is_taken(self):
+        d = self.serve()
+        for request in ("POST /healthz", "GET /healthz", "PUT /readyz"):
+            with socket.create_connection((d.host, int(d.port)), 30) as client:
+                client.sendall(f"{request} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000000\r\n\r\n".encode())
+                self.assertTrue(client.recv(100).startswith(b"HTTP/1.1 401 "), request)  # before any of it has come
+
+    def test_a_page_of_runs_does_not_bring_their_prompts(self):
+        d = self.serve()
+        big = "x" * 3_000_000
+        d.submit("quick")
+        peak = lambda: int(re.search(r"VmHWM:\s+(\d+)", read(f"/proc/{d.process.pid}/status")).group(1))
+        for _ in range(30):
+            d.ask("POST", "/v1/runs", {"prompt": big, "delay_ms": 3600_000})
+        before = peak()
+        for _ in range(3):
+            page = d.get("/v1/runs?limit=1000")["runs"]
+        self.assertEqual(len(page), 31)
+        self.assertEqual(page[0]["title"], "x" * 77 + "…")
+        self.assertLess(peak() - before, 80_000, "kB")  # with a sanitizer; without it is a few MiB
+
+
+class Waits(serve_test.Case):
+    """A client that waits for the end of its run, in all the ways in which clients do that."""
+
+    def test_a_client_that_half_closes_gets_the_end_of_its_run(self):
+        d = self.serve()
+        body = json.dumps({"agent": "slow", "args": {"seconds": "1"}, "wait": True}).encode()
+        head = f"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {d.token}\r\nContent-Length: {len(body)}\r\n\r\n"
+        with socket.create_connection((d.host, int(d.port)), 30) as client:
+            client.sendall(head.encode() + body)
+            client.shutdown(socket.SHUT_WR)
+            said = b"".join(iter(lambda: client.recv(65536), b""))
+        final = said[said.rindex(b"HTTP/1.1 "):]
+        self.assertTrue(final.startswith(b"HTTP/1.1 200 "), said)
+        self.assertEqual(json.loads(final.partition(b"\r\n\r\n")[2])["state"], "succeeded")
+
+
+class Crowd(serve_test.Case):
+    """However many clients there are, the operator gets in and runs go on."""
+
+    def test_neither_followers_nor_half_sent_heads_lock_the_operator_out(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        d = self.serve()
+        stream = f"GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {d.token}\r\nAccept: text/event-stream\r\n\r\n".encode()
+        for bytes_sent, places in ((b"GET /healthz HTTP/1.1\r\nHost: lo", 1100), (stream, 1024)):
+            with contextlib.ExitStack() as closing:
+                for _ in range(places):
+                    closing.enter_context(socket.create_connection((d.host, int(d.port)), 30)).sendall(bytes_sent)
+                if bytes_sent is stream:
+                    wait_for(lambda: "\nstint_http_streams 1024\n" in d.ask("GET", "/metrics")[1], 60, "all to follow")
+                    for ask in (("GET", "/v1/events", None, {"Accept": "text/event-stream"}), ("POST", "/v1/runs", {"agent": "quick", "wait": True})):
+                        status, _, headers = d.ask(*ask)
+                        self.assertEqual((status, "Retry-After" in headers), (503, True), ask)
+                self.assertEqual(d.ask("GET", "/healthz")[0], 200)
+                run = d.submit("slow")
+                wait_for(lambda: d.run(run)["state"] == "running", 20, "it to run")
+                self.assertEqual(d.ask("POST", f"/v1/runs/{run}/cancel")[1]["state"], "cancelled")
+                self.assertEqual(d.ask("PUT", "/v1/pool", {"workers": 3})[0], 200)
+            wait_for(lambda: "\nstint_http_streams 0\n" in d.ask("GET", "/metrics")[1], 60, "them to go")
+
+
+if __name__ == "__main__":
+    serve_test.STINT = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)

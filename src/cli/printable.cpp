@@ -2,6 +2,9 @@
 
 #include "agent/text.hpp"
 
+#include <algorithm>
+#include <array>
+#include <span>
 #include <utility>
 
 namespace stint::cli {
@@ -14,33 +17,77 @@ std::size_t size_of(std::string_view text) noexcept {
   return agent::utf8_error(text.substr(0, size)) || size > text.size() ? 0 : size;
 }
 
-bool is_harmful(std::string_view character) noexcept {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
-  if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
-  const bool arabic_mark = character == "\xD8\x9C";                                                // U+061C
-  const bool tag = character.size() == 4 && character.starts_with("\xF3\xA0") && byte(2) <= 0x81;  // U+E0000 to U+E007F
-  if (arabic_mark || tag) return true;
-  if (character.size() == 2) return byte(0) == 0xC2 && byte(1) < 0xA0;  // U+0080 to U+009F: controls of 8-bit terminals
-  if (character.size() != 3 || byte(0) != 0xE2) return false;
-  const bool line_or_bidi = byte(1) == 0x80 && byte(2) >= 0xA8 && byte(2) <= 0xAE;  // U+2028 to U+202E
-  const bool mark = byte(1) == 0x80 && (byte(2) == 0x8E || byte(2) == 0x8F);        // U+200E, U+200F
-  const bool isolate = byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9;       // U+2066 to U+2069
-  return line_or_bidi || mark || isolate;
+/// The character of a whole sequence of UTF-8.
+char32_t decoded(std::string_view character) noexcept {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return first;
+  char32_t out = first & (0x7FU >> character.size());
+  for (const char c : character.substr(1)) out = (out << 6U) | (static_cast<unsigned char>(c) & 0x3FU);
+  return out;
+}
+
+struct Range {
+  char32_t first, last;
+};
+bool contains(std::span<const Range> ranges, char32_t c) noexcept {
+  return std::ranges::any_of(ranges, [c](const Range& range) { return c >= range.first && c <= range.last; });
+}
+
+/// Controls, line separators, and what Unicode calls default-ignorable: a terminal shows nothing of it, and some of it
+/// turns the reading direction round. Two texts that look the same would differ, or one would hold hidden words.
+constexpr std::array kHarmful{
+    Range{0x0000, 0x001F},   Range{0x007F, 0x009F},    // controls; the second half is that of 8-bit terminals
+    Range{0x00AD, 0x00AD},   Range{0x034F, 0x034F},    // soft hyphen, grapheme joiner
+    Range{0x061C, 0x061C},   Range{0x115F, 0x1160},    // Arabic mark, Hangul fillers
+    Range{0x17B4, 0x17B5},   Range{0x180B, 0x180F},    // Khmer vowels without a form, Mongolian selectors
+    Range{0x200B, 0x200F},   Range{0x2028, 0x202E},    // zero width, marks; line separators, overrides
+    Range{0x2060, 0x206F},   Range{0x3164, 0x3164},    // joiners, invisible operators, isolates; Hangul filler
+    Range{0xFE00, 0xFE0F},   Range{0xFEFF, 0xFEFF},    // variation selectors, byte order mark
+    Range{0xFFA0, 0xFFA0},   Range{0xFFF0, 0xFFFB},    // Hangul filler, annotations
+    Range{0x1BCA0, 0x1BCA3}, Range{0x1D173, 0x1D17A},  // controls of shorthand and music
+    Range{0xE0000, 0xE0FFF}};                          // tags, more variation selectors
+/// Symbols that may be an emoji.
+constexpr std::array kSymbols{Range{0x00A9, 0x00A9}, Range{0x00AE, 0x00AE},  Range{0x203C, 0x203C},
+                              Range{0x2049, 0x2049}, Range{0x2122, 0x2122},  Range{0x2139, 0x2139},
+                              Range{0x2190, 0x2BFF}, Range{0x3030, 0x3030},  Range{0x303D, 0x303D},
+                              Range{0x3297, 0x3299}, Range{0x1F000, 0x1FAFF}};
+/// Scripts whose spelling needs the joiners: Arabic and its kin, those of India, Myanmar and Khmer.
+constexpr std::array kJoiningScripts{Range{0x0620, 0x08FF}, Range{0x0900, 0x0DFF}, Range{0x1000, 0x109F},
+                                     Range{0x1780, 0x17D3}};
+constexpr char32_t kNonJoiner = 0x200C, kJoiner = 0x200D, kTextStyle = 0xFE0E, kEmojiStyle = 0xFE0F;
+
+/// Whether a terminal may get it. A joiner or a selector may follow what it was made for, once: emoji sequences and
+/// words of the scripts above stay whole.
+bool is_harmful(char32_t c, char32_t previous) noexcept {
+  if (!contains(kHarmful, c)) return false;
+  const bool after_symbol = contains(kSymbols, previous);
+  const bool after_letter = contains(kJoiningScripts, previous);
+  switch (c) {
+    case kTextStyle:
+    case kEmojiStyle: return !after_symbol;
+    case kJoiner: return !after_symbol && !after_letter && previous != kEmojiStyle;
+    case kNonJoiner: return !after_letter;
+    default: return true;
+  }
 }
 
 }  // namespace
 
 std::string printable(std::string_view text) {
   std::string out;
+  char32_t previous = 0;
   while (!text.empty()) {
     const std::size_t size = size_of(text);
     const std::string_view character = text.substr(0, size);
+    const char32_t code = size == 0 ? 0 : decoded(character);
     if (size == 1 && (text[0] == '\n' || text[0] == '\t')) {
       out += ' ';
-    } else if (size == 0 || is_harmful(character)) {
+    } else if (is_harmful(code, previous)) {
       out += '?';
+      previous = 0;
     } else {
       out += character;
+      previous = code;
     }
     text.remove_prefix(size == 0 ? 1 : size);
   }
@@ -99,6 +146,7 @@ std::size_t CleanText::take_escape(std::string_view text, bool last, std::string
 /// How many bytes it has dealt with; 0: more have to come.
 std::size_t CleanText::take(std::string_view text, bool last, std::string& out) {
   const bool after_return = std::exchange(after_return_, false);
+  const char32_t previous = std::exchange(previous_, 0);
   if (text[0] == kEscape) {
     if (after_return) out += '\n';
     return take_escape(text, last, out);
@@ -117,11 +165,17 @@ std::size_t CleanText::take(std::string_view text, bool last, std::string& out) 
   if (size == 0) {
     const auto first = static_cast<unsigned char>(text[0]);
     const std::size_t wanted = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC0 ? 2 : 1;
-    if (!last && text.size() < wanted) return 0;
+    if (!last && text.size() < wanted) {
+      previous_ = previous;
+      return 0;
+    }
     out += '?';
     return 1;
   }
-  if (!is_harmful(text.substr(0, size))) out += text.substr(0, size);
+  const char32_t code = decoded(text.substr(0, size));
+  if (is_harmful(code, previous)) return size;
+  previous_ = code;
+  out += text.substr(0, size);
   return size;
 }
 

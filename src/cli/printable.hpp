@@ -7,12 +7,13 @@
 
 namespace stint::cli {
 
-/// Each control character, each invisible one that moves text, and each byte that is no UTF-8 becomes `?`; line breaks
-/// and tabs become a space.
+/// Each control character, each invisible one and each byte that is no UTF-8 becomes `?`; line breaks and tabs become a
+/// space. A joiner or a variation selector stays after what needs it: an emoji, a letter of Arabic or Indic scripts.
 [[nodiscard]] std::string printable(std::string_view text);
 
 /// The words of an agent or a program, as they come, made safe for a terminal: lines, tabs and (if it is wanted) colour
-/// stay; every other control sequence and control character is left out, a carriage return begins a new line. What a
+/// stay; every other control sequence, control character and invisible character is left out (joiners and selectors as
+/// above), a carriage return begins a new line. What a
 /// piece cuts in two is kept for the next one, up to `kHeldMax`.
 class CleanText {
  public:
@@ -32,6 +33,7 @@ class CleanText {
   std::string held_;
   bool coloured_ = false;
   bool after_return_ = false;
+  char32_t previous_ = 0;  // the character before, if it was shown
 };
 [[nodiscard]] std::string clean_text(std::string_view text, bool colour);
 

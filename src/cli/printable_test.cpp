@@ -29,6 +29,46 @@ TEST(Printable, takes_out_what_moves_a_terminal) {
   EXPECT_EQ(printable(std::string("a\0b", 3)), "a?b");
 }
 
+/// UTF-8 of a character above U+007F.
+std::string utf8(char32_t c) {
+  const auto tail = [c](unsigned shift) { return static_cast<char>(0x80U | ((c >> shift) & 0x3FU)); };
+  if (c < 0x800) return {static_cast<char>(0xC0U | (c >> 6U)), tail(0)};
+  if (c < 0x10000) return {static_cast<char>(0xE0U | (c >> 12U)), tail(6), tail(0)};
+  return {static_cast<char>(0xF0U | (c >> 18U)), tail(12), tail(6), tail(0)};
+}
+
+TEST(Printable, takes_out_what_nothing_shows) {
+  for (const char32_t c :
+       {0xADU,   0x34FU,  0x61CU,  0x115FU,  0x1160U,  0x17B4U,  0x180BU,  0x180EU,  0x200BU,  0x200CU, 0x200DU,
+        0x200EU, 0x200FU, 0x2060U, 0x2062U,  0x2064U,  0x206FU,  0x3164U,  0xFE00U,  0xFE0EU,  0xFE0FU, 0xFEFFU,
+        0xFFA0U, 0xFFF9U, 0xFFFBU, 0x1D173U, 0x1BCA0U, 0xE0001U, 0xE0041U, 0xE0100U, 0xE01EFU, 0xE0FFFU}) {
+    EXPECT_EQ(printable("a" + utf8(c) + "b"), "a?b") << std::hex << static_cast<unsigned>(c);
+    EXPECT_EQ(clean_text("a" + utf8(c) + "b", true), "ab") << std::hex << static_cast<unsigned>(c);
+  }
+}
+
+TEST(Printable, leaves_joiners_and_selectors_where_they_belong) {
+  const std::string technician = utf8(0x1F469) + utf8(0x1F3FD) + utf8(0x200D) + utf8(0x1F4BB);
+  const std::string fire = utf8(0x2764) + utf8(0xFE0F) + utf8(0x200D) + utf8(0x1F525);
+  const std::string persian = utf8(0x0645) + utf8(0x06CC) + utf8(0x200C) + utf8(0x062E);
+  const std::string sinhala = utf8(0x0DC1) + utf8(0x0DCA) + utf8(0x200D) + utf8(0x0DBB);
+  for (const std::string& text : {technician, fire, persian, sinhala}) {
+    EXPECT_EQ(printable(text), text);
+    for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+      CleanText clean(true);
+      std::string out = clean.add(text.substr(0, cut));
+      out += clean.add(text.substr(cut));
+      EXPECT_EQ(out + clean.finish(), text) << cut;
+    }
+  }
+  // Once: more of them hide something.
+  EXPECT_EQ(printable(utf8(0x2764) + utf8(0xFE0F) + utf8(0xFE0F)), utf8(0x2764) + utf8(0xFE0F) + "?");
+  EXPECT_EQ(printable(utf8(0x1F469) + utf8(0x200D) + utf8(0x200D)), utf8(0x1F469) + utf8(0x200D) + "?");
+  EXPECT_EQ(printable("a" + utf8(0xFE0F) + utf8(0x200D)), "a??");
+  EXPECT_EQ(printable("1" + utf8(0xFE0F) + utf8(0x20E3)), "1?" + utf8(0x20E3));
+  EXPECT_EQ(clean_text(utf8(0x2764) + "\033[0m" + utf8(0xFE0F), false), utf8(0x2764));
+}
+
 TEST(Printable, bytes_that_are_no_text_are_marked_one_by_one) {
   EXPECT_EQ(printable("a\xff\xfe"
                       "b"),

@@ -22,7 +22,9 @@ from host_support import write
 
 # Each is recognised in what a terminal gets, and none of it is anything that Stint itself would send.
 PIECES = {"escape": "\x1b[31337J", "title": "\x1b]0;EVIL\x07", "8-bit escape": "\x9b31337J", "return": "\rEVIL", "backspace": "\bEVIL", "bell": "\x07EVIL",
-          "right to left": "\u202eEVIL", "isolate": "\u2066EVIL", "mark": "\u200fEVIL", "arabic mark": "\u061cEVIL", "line separator": "\u2028EVIL", "tag": "\U000e0041EVIL"}
+          "right to left": "\u202eEVIL", "isolate": "\u2066EVIL", "mark": "\u200fEVIL", "arabic mark": "\u061cEVIL", "line separator": "\u2028EVIL", "tag": "\U000e0041EVIL",
+          "zero width space": "\u200bEVIL", "joiner": "\u200dEVIL", "word joiner": "\u2060EVIL", "byte order mark": "\ufeffEVIL", "soft hyphen": "\u00adEVIL", "filler": "\u3164EVIL",
+          "selector": "\ufe0fEVIL", "selector 17": "\U000e0100EVIL"}
 HOSTILE = "".join(PIECES.values()) + " end"
 TOML = "".join(c if " " <= c <= "~" and c not in '"\\' else f"\\U{ord(c):08x}" for c in HOSTILE)
 YAML = TOML  # both know these escapes

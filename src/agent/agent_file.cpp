@@ -36,6 +36,11 @@ std::optional<YamlNode> parse_settings(const Frontmatter& parts, Dialect dialect
 }
 
 void check_name(const Agent& agent, ProblemList& problems) {
+  if (agent.name == domain::kPromptAgent) {
+    problems.error({}, "name", fmt::format("'{}' is reserved for runs without a file (`stint run -p`)", agent.name),
+                   "give the file another name, such as ask.md");
+    return;
+  }
   if (domain::is_agent_name(agent.name)) return;
   std::string better;
   for (const char c : snake_case(agent.name)) {

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace stint::agent {
 namespace {
 
@@ -288,6 +290,22 @@ TEST(Problems, of_one_file_are_bounded) {
   EXPECT_EQ(file.problems.size(), ProblemList::kProblemsMax + 1);
   EXPECT_EQ(file.problems.back().message, "and 150 problems more");
   EXPECT_TRUE(file.agent);
+}
+
+TEST(AgentFile, the_name_of_runs_without_a_file_is_reserved) {
+  for (const auto& [stem, dialect, text] :
+       {std::tuple{"prompt", domain::Dialect::stint, "---\ndescription: d\n---\nx"},
+        std::tuple{"prompt", domain::Dialect::coven, "---\ndescription: d\n---\nx"},
+        std::tuple{"other", domain::Dialect::claude, "---\nname: prompt\ndescription: d\n---\nx"},
+        std::tuple{"other", domain::Dialect::claude, "---\nname: Prompt\ndescription: d\n---\nx"},
+        std::tuple{"prompt", domain::Dialect::github, "---\ndescription: d\n---\nx"}}) {
+    const AgentFile file = parse_agent(text, {"x.md", stem, dialect});
+    EXPECT_FALSE(file.agent) << text;
+    std::string said;
+    for (const Problem& problem : file.problems) said += describe(problem);
+    EXPECT_NE(said.find("reserved"), std::string::npos) << said;
+    EXPECT_NE(said.find("ask.md"), std::string::npos) << said;
+  }
 }
 
 }  // namespace

@@ -96,7 +96,9 @@ class Check {
     check_agent("default_agent", settings_.default_agent);
     check_agent("entry_agent", settings_.entry_agent);
     for (const auto& [name, limit] : settings_.limits) {
-      if (!name.starts_with(kAgentPrefix) || exists(name.substr(kAgentPrefix.size()))) continue;
+      if (!name.starts_with(kAgentPrefix)) continue;
+      const std::string_view agent = std::string_view(name).substr(kAgentPrefix.size());
+      if (agent == domain::kPromptAgent || exists(agent)) continue;
       report(Severity::warning, limit.origin.where, limit.origin.line, "limits",
              fmt::format("'{}' limits no agent that there is", name));
     }

@@ -85,12 +85,11 @@ Result<std::string> blocking_read_open_file(const Descriptor& file, const fs::pa
   return fail(Errc::invalid, fmt::format("{} is longer than {} bytes", path.string(), bytes_max));
 }
 
-/// Whether `path` is `root` or below it; both are real.
+}  // namespace
+
 bool is_within(const fs::path& root, const fs::path& path) {
   return std::ranges::mismatch(root, path).in1 == root.end();
 }
-
-}  // namespace
 
 Result<std::string> blocking_read_file(const fs::path& path, std::size_t bytes_max) {
   return blocking_read_open_file(Descriptor(open_to_read(path)), path, bytes_max);

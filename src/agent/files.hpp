@@ -20,6 +20,9 @@ namespace stint::agent {
 [[nodiscard]] Result<std::string> blocking_read_file_within(const std::filesystem::path& root,
                                                             const std::filesystem::path& path, std::size_t bytes_max);
 
+/// Whether `path` is `root` or below it; both are real paths.
+[[nodiscard]] bool is_within(const std::filesystem::path& root, const std::filesystem::path& path);
+
 /// Makes it, with the folders above it. `Errc::conflict` if something of that name exists, a dangling link too: then
 /// nothing is changed.
 [[nodiscard]] Result<> blocking_create_file(const std::filesystem::path& path, std::string_view text);

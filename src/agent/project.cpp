@@ -1,7 +1,6 @@
 #include "agent/project.hpp"
 
-#include "agent/files.hpp"
-#include "agent/text.hpp"
+#include "agent/git_files.hpp"
 
 #include <fmt/format.h>
 
@@ -13,47 +12,19 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kFoldersUpMax = 256;
-constexpr std::size_t kPathMax = 16 * 1024;  // git's files that hold one path
 
 bool is_there(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error);
 }
 
-/// The path that a one-line file of git holds, relative to `base`.
-Result<fs::path> blocking_read_path(const fs::path& file, const fs::path& base, std::string_view prefix) {
-  STINT_TRY(const std::string text, blocking_read_file(file, kPathMax));
-  std::string_view line = trimmed(text);
-  if (!line.starts_with(prefix))
-    return fail(Errc::invalid, fmt::format("{} does not begin with '{}'", file.string(), prefix));
-  line = trimmed(line.substr(prefix.size()));
-  std::error_code error;
-  const fs::path path = fs::canonical(base / line, error);
-  if (error) {
-    return fail(Errc::invalid, fmt::format("{} leads to {}: {}; `git worktree repair` may mend it", file.string(), line,
-                                           error.message()));
-  }
-  return path;
-}
-
 /// Fills in git's folders if `root` is a checkout; false if it is none.
 Result<bool> blocking_enter_checkout(const fs::path& root, Project& project) {
-  const fs::path dot_git = root / ".git";
-  std::error_code error;
-  const fs::file_status status = fs::status(dot_git, error);
-  if (fs::is_directory(status)) {
-    if (!is_there(dot_git / "HEAD")) return false;  // somebody's empty folder; git passes over it, too
-    project.git_dir = fs::canonical(dot_git, error);
-  } else if (fs::is_regular_file(status)) {
-    STINT_TRY(project.git_dir, blocking_read_path(dot_git, root, "gitdir:"));
-  } else {
-    return false;
-  }
+  STINT_TRY(const std::optional<GitFolders> git, blocking_find_git(root));
+  if (!git) return false;
   project.root = root;
-  project.common_dir = project.git_dir;
-  if (is_there(*project.git_dir / "commondir")) {
-    STINT_TRY(project.common_dir, blocking_read_path(*project.git_dir / "commondir", *project.git_dir, ""));
-  }
+  project.git_dir = git->git_dir;
+  project.common_dir = git->common_dir;
   return true;
 }
 

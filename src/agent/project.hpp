@@ -1,5 +1,6 @@
 /// Where a project begins, and where the places of a user are. Found by looking, without running git: a checkout is a
-/// folder with `.git`; in a worktree of it that is a file which leads to the repository.
+/// folder with `.git`; in a worktree of it that is a file which leads to the repository, and the repository names the
+/// worktree back (`git_files.hpp`).
 #pragma once
 
 #include "stint/error.hpp"
@@ -25,7 +26,8 @@ struct Project {
 };
 
 /// From `from` upwards: the first checkout; if there is none, the first folder with `.stint` or `stint.toml`; else
-/// `from` itself. All paths are real. Fails if `from` can't be entered, or a `.git` file leads nowhere.
+/// `from` itself. All paths are real. Fails if `from` can't be entered, if a `.git` file leads nowhere, or if it names
+/// a repository that does not name its folder back.
 [[nodiscard]] Result<Project> blocking_find_project(const std::filesystem::path& from);
 
 /// A user's places: `$XDG_CONFIG_HOME/stint` and `$XDG_STATE_HOME/stint`, else below `$HOME`. Fails without `HOME`.

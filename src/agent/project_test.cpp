@@ -25,6 +25,7 @@ TEST(Project, a_worktree_shares_the_repository_but_not_the_checkout) {
   folder.write("repo/.git/HEAD", "ref: refs/heads/main\n");
   folder.write("repo/.git/worktrees/wt/HEAD", "ref: refs/heads/x\n");
   folder.write("repo/.git/worktrees/wt/commondir", "../..\n");
+  folder.write("repo/.git/worktrees/wt/gitdir", (folder / "wt/.git").string() + "\n");
   folder.write("wt/.git", "gitdir: " + (folder / "repo/.git/worktrees/wt").string() + "\n");
   const Project project = blocking_find_project(folder / "wt").value();
   EXPECT_EQ(project.root, folder / "wt");
@@ -38,6 +39,7 @@ TEST(Project, a_submodule_is_a_project_of_its_own) {
   const TestFolder folder;
   folder.write("repo/.git/HEAD", "x");
   folder.write("repo/.git/modules/sub/HEAD", "x");
+  folder.write("repo/.git/modules/sub/config", "[core]\n\tworktree = ../../../sub\n");
   folder.write("repo/sub/.git", "gitdir: ../.git/modules/sub\n");
   const Project project = blocking_find_project(folder / "repo/sub").value();
   EXPECT_EQ(project.root, folder / "repo/sub");

@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kRecordMax = 16 * 1024;  // bytes; one path
 constexpr std::string_view kFolder = "trust";
 constexpr std::string_view kPrograms = "programs";
+constexpr std::string_view kFolders = "folders";
 
 /// What a CLI reads of the folder that it is started in.
 struct CliSetting {
@@ -118,17 +119,30 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Result<bool> blocking_is_trusted(const fs::path& state, const Project& project) {
-  const Result<Record> record = blocking_read_record(state / kFolder / record_name(project.identity()));
+namespace {
+
+/// Whether `records` has one of this very folder.
+Result<bool> blocking_is_recorded(const fs::path& records, const fs::path& folder) {
+  const Result<Record> record = blocking_read_record(records / record_name(folder));
   if (!record && record.error() == Errc::unavailable) return false;
   if (!record) return std::unexpected(record.error());
-  return record->identity == project.identity() && holds(*record);
+  return record->identity == folder && holds(*record);
+}
+
+Result<> blocking_record(const fs::path& records, const fs::path& folder) {
+  STINT_TRY(const FolderIdentity identity, blocking_identify(folder));
+  return blocking_replace_private_file(records / record_name(folder),
+                                       fmt::format("{} {} {}", identity.inode, identity.born, folder.string()));
+}
+
+}  // namespace
+
+Result<bool> blocking_is_trusted(const fs::path& state, const Project& project) {
+  return blocking_is_recorded(state / kFolder, project.identity());
 }
 
 Result<> blocking_trust(const fs::path& state, const Project& project) {
-  STINT_TRY(const FolderIdentity folder, blocking_identify(project.identity()));
-  return blocking_replace_private_file(state / kFolder / record_name(project.identity()),
-                                       fmt::format("{} {} {}", folder.inode, folder.born, project.identity().string()));
+  return blocking_record(state / kFolder, project.identity());
 }
 
 Result<> blocking_check_owner(const fs::path& state, const Project& project, const Environment& environment) {
@@ -165,6 +179,29 @@ Result<> blocking_allow_program(const fs::path& state, const std::string& progra
 bool blocking_is_program_allowed(const fs::path& state, const std::string& program) {
   const Result<std::string> named = blocking_read_file(state / kPrograms / record_name(program), kRecordMax);
   return named && *named == program;
+}
+
+Result<> blocking_allow_folder(const fs::path& state, const fs::path& folder) {
+  const auto known = blocking_is_folder_allowed(state, folder);
+  if (known && *known) return {};  // mostly: saves the write
+  const auto entries = blocking_list_folder(state / kFolders, kFolderRecordsMax);
+  if (entries && entries->more) {  // those of folders that are gone
+    for (const std::string& name : entries->names) {
+      const Result<Record> record = blocking_read_record(state / kFolders / name);
+      std::error_code ignored;
+      if (!record || !holds(*record)) fs::remove(state / kFolders / name, ignored);
+    }
+  }
+  return blocking_record(state / kFolders, folder);
+}
+
+Result<bool> blocking_is_folder_allowed(const fs::path& state, const fs::path& folder) {
+  return blocking_is_recorded(state / kFolders, folder);
+}
+
+Result<fs::path> blocking_find_homes_of_agents(const fs::path& state, const Project& project) {
+  STINT_TRY(const FolderIdentity folder, blocking_identify(project.identity()));
+  return state / "homes" / fmt::format("{}.{}.{}", record_name(project.identity()), folder.inode, folder.born);
 }
 
 Result<bool> blocking_revoke_trust(const fs::path& state, const Project& project) {
@@ -219,8 +256,7 @@ std::vector<TrustedThing> things_that_need_trust(const domain::Agent& agent, dom
   }
   if (agent.home == domain::AgentHome::slot && driver != domain::DriverKind::command) {
     out.push_back(
-        {fmt::format("{} with home: slot, so that its own settings are read from a folder of this project", cli),
-         where});
+        {fmt::format("{} with home: slot, which leaves out what your own settings of it forbid", cli), where});
   }
   if (always_reads_checkout(driver)) {
     out.push_back({fmt::format("{}, which starts the hooks and MCP servers that this checkout names", cli), where});

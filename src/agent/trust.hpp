@@ -21,6 +21,8 @@
 namespace stint::agent {
 
 inline constexpr std::size_t kTrustRecordsMax = 10'000;
+/// Above this, records of folders that are gone are removed: scripts may use a new folder for each run.
+inline constexpr std::size_t kFolderRecordsMax = 1'000;
 
 /// `Errc::denied` if a checkout, or a folder with settings, belongs to another user, as git refuses it: that user's
 /// files would decide what runs here. `stint trust` is a person's word that this is meant.
@@ -34,6 +36,17 @@ inline constexpr std::size_t kTrustRecordsMax = 10'000;
 /// user (`stint run --program`).
 [[nodiscard]] Result<> blocking_allow_program(const std::filesystem::path& state, const std::string& program);
 [[nodiscard]] bool blocking_is_program_allowed(const std::filesystem::path& state, const std::string& program);
+
+/// The same of the folder in which a run works: outside a repository all folders share a store, and a run whose process
+/// was lost goes on in its own folder. `folder` is a real path; one that was deleted and made anew is another.
+[[nodiscard]] Result<> blocking_allow_folder(const std::filesystem::path& state, const std::filesystem::path& folder);
+[[nodiscard]] Result<bool> blocking_is_folder_allowed(const std::filesystem::path& state,
+                                                      const std::filesystem::path& folder);
+
+/// Where the homes of agents with `home: slot` are: below the user's state, so that a checkout can't bring them filled.
+/// A repository that is made anew has others.
+[[nodiscard]] Result<std::filesystem::path> blocking_find_homes_of_agents(const std::filesystem::path& state,
+                                                                          const Project& project);
 
 /// `state` is the user's folder, see `user_places`. Fails if the record can't be believed: then nothing may run,
 /// either.

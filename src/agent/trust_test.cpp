@@ -15,6 +15,7 @@ class Trust : public ::testing::Test {
     folder_.write("repo/.git/HEAD", "x");
     folder_.write("repo/.git/worktrees/wt/HEAD", "x");
     folder_.write("repo/.git/worktrees/wt/commondir", "../..");
+    folder_.write("repo/.git/worktrees/wt/gitdir", (folder_ / "wt/.git").string());
     folder_.write("wt/.git", "gitdir: " + (folder_ / "repo/.git/worktrees/wt").string());
     folder_.write("other/.git/HEAD", "x");
   }
@@ -73,6 +74,39 @@ TEST_F(Trust, a_program_is_allowed_by_its_whole_name) {
   EXPECT_TRUE(blocking_is_program_allowed(state_, "/bin/x"));
   EXPECT_FALSE(blocking_is_program_allowed(state_, "/bin/x2"));
   EXPECT_FALSE(blocking_is_program_allowed(state_, ""));
+}
+
+TEST_F(Trust, a_folder_is_allowed_until_it_is_made_anew) {
+  EXPECT_FALSE(blocking_is_folder_allowed(state_, folder_ / "other").value());
+  ASSERT_TRUE(blocking_allow_folder(state_, folder_ / "other"));
+  ASSERT_TRUE(blocking_allow_folder(state_, folder_ / "other"));
+  EXPECT_TRUE(blocking_is_folder_allowed(state_, folder_ / "other").value());
+  EXPECT_FALSE(blocking_is_folder_allowed(state_, folder_ / "repo").value());
+  EXPECT_FALSE(trusted("other")) << "to run something there is not to trust it";
+  fs::rename(folder_ / "other", folder_ / "moved");
+  fs::create_directories(folder_ / "other");
+  EXPECT_FALSE(blocking_is_folder_allowed(state_, folder_ / "other").value());
+}
+
+TEST_F(Trust, records_of_folders_that_are_gone_do_not_pile_up) {
+  fs::create_directories(folder_ / "kept");
+  ASSERT_TRUE(blocking_allow_folder(state_, folder_ / "kept"));
+  for (std::size_t i = 0; i <= kFolderRecordsMax; ++i) folder_.write("state/folders/" + std::to_string(i), "1 1 /gone");
+  ASSERT_TRUE(blocking_allow_folder(state_, folder_ / "repo"));
+  EXPECT_TRUE(blocking_is_folder_allowed(state_, folder_ / "repo").value());
+  EXPECT_LT(std::distance(fs::directory_iterator(state_ / "folders"), {}), 10);
+  // At most so many are looked at, in no particular order; what is still there stays.
+  EXPECT_TRUE(blocking_is_folder_allowed(state_, folder_ / "kept").value());
+}
+
+TEST_F(Trust, homes_of_agents_lie_below_the_users_state_and_belong_to_one_repository) {
+  const fs::path first = blocking_find_homes_of_agents(state_, project("repo")).value();
+  EXPECT_EQ(first.parent_path(), state_ / "homes");
+  EXPECT_EQ(blocking_find_homes_of_agents(state_, project("wt")).value(), first);
+  EXPECT_NE(blocking_find_homes_of_agents(state_, project("other")).value(), first);
+  fs::rename(folder_ / "repo", folder_ / "moved");
+  folder_.write("repo/.git/HEAD", "x");
+  EXPECT_NE(blocking_find_homes_of_agents(state_, project("repo")).value(), first);
 }
 
 TEST_F(Trust, a_record_that_others_may_write_is_not_believed) {

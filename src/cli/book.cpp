@@ -154,7 +154,7 @@ Result<std::shared_ptr<const Reading>> blocking_read_project(const Surroundings&
   domain::Agent prompt;  // of runs without a file
   prompt.name = engine::kPromptAgent;
   prompt.description = "A prompt without an agent's file";
-  if (!reading->book.contains(prompt.name)) reader.read(prompt);
+  reader.read(prompt);  // no file has its name
   if (before == nullptr) return reading;
   std::size_t gone = 0;
   for (const auto& [name, spec] : before->book) {

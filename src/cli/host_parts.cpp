@@ -1,6 +1,7 @@
 #include "cli/host_parts.hpp"
 
 #include "agent/agent_file.hpp"
+#include "agent/files.hpp"
 #include "agent/template.hpp"
 #include "agent/trust.hpp"
 #include "domain/run_id.hpp"
@@ -176,14 +177,39 @@ class ProcessWork final : public domain::Work {
 /// A place of its own for a CLI's login and conversations, one for each permit of the agent.
 Result<std::string> home_variable(const Reading& reading, const domain::Agent& agent, const std::string& driver,
                                   std::uint32_t slot) {
-  const auto homes = std::filesystem::path(reading.place.homes.agents).parent_path() / "homes" / agent.name;
-  const std::string home = (homes / std::to_string(slot)).string();
+  STINT_TRY(const auto homes, agent::blocking_find_homes_of_agents(reading.state, reading.place.project));
+  const std::string home = (homes / agent.name / std::to_string(slot)).string();
   std::error_code error;
   std::filesystem::create_directories(home, error);
+  if (!error) std::filesystem::permissions(homes, std::filesystem::perms::owner_all, error);
+  if (!error) std::filesystem::permissions(home, std::filesystem::perms::owner_all, error);
   if (error) return fail(Errc::failed, "cannot make " + home + ": " + error.message());
-  std::filesystem::permissions(home, std::filesystem::perms::owner_all, error);
   const std::string variable = driver == "claude" ? "CLAUDE_CONFIG_DIR" : driver == "codex" ? "CODEX_HOME" : "HOME";
   return variable + "=" + home;
+}
+
+/// The folder that a run works in, as a real path. What a store says is data: it may name a folder of the checkout that
+/// is served, or of one of its worktrees, or one that this user ran something in.
+Result<std::string> blocking_find_folder(const Reading& reading, const std::string& stored) {
+  const agent::Project& own = reading.place.project;
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(own.root / stored, error);
+  if (error || !std::filesystem::is_directory(real, error)) {
+    return fail(Errc::invalid,
+                fmt::format("the folder of this run, {}, does not exist any more: the checkout was deleted "
+                            "or moved. `stint run` or `stint submit` begins it anew",
+                            (own.root / stored).string()));
+  }
+  if (agent::is_within(own.root, real)) return real.string();
+  const auto there = agent::blocking_find_project(real);
+  if (there && own.is_repository() && there->identity() == own.identity()) return real.string();
+  STINT_TRY(const bool allowed, agent::blocking_is_folder_allowed(reading.state, real));
+  if (allowed) return real.string();
+  return fail(Errc::denied,
+              fmt::format("the folder of this run, {}, is not a part of {} or one of its worktrees, and this user ran "
+                          "nothing there: a store does not decide where an agent works. `stint run` in that folder, or "
+                          "`stint submit` here, begins it anew",
+                          real.string(), own.root.string()));
 }
 
 /// Whether the folder of a run may have its own files decide what is started there. A run out of the store may name any
@@ -324,11 +350,7 @@ Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder ord
   options.cgroup = os::cgroup_path(os::delegated_cgroup(), options.run);
   options.memory_bytes_max = spec.agent.memory_bytes_max.value_or(0);
   options.slots = order.descriptors;
-  options.directory = order.input.directory.empty() ? reading->place.project.root.string() : order.input.directory;
-  if (std::error_code error; !std::filesystem::is_directory(options.directory, error)) {
-    return fail(Errc::invalid, "the folder of this run, " + options.directory +
-                                   ", does not exist any more: the checkout was deleted or moved");
-  }
+  STINT_TRY(options.directory, blocking_find_folder(*reading, order.input.directory));
   STINT_TRY(const bool trusted_there, blocking_check_order(*reading, spec, order, options.directory, options_.program));
   const bool reads_checkout = reading->trusted && trusted_there;
   attempt.reads_checkout = reads_checkout;

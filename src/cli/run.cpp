@@ -394,6 +394,15 @@ Task<Result<>> carry_here(Reactor& reactor, const domain::Ambient& ambient, std:
   co_return co_await own.carry(std::move(wish));
 }
 
+/// Records what this command line names for the process that takes the run up if this one is lost: it starts no program
+/// and enters no folder outside its checkout because a store says so. `lasting`: the run's folder is stored.
+Result<> blocking_allow_rescue(const engine::Submission& wish, const Reading& reading, bool lasting) {
+  if (!wish.program.empty()) STINT_CHECK(agent::blocking_allow_program(reading.state, wish.program));
+  const agent::Project& project = reading.place.project;
+  if (!lasting || project.is_repository()) return {};  // worktrees of a repository know each other
+  return agent::blocking_allow_folder(reading.state, project.root);
+}
+
 }  // namespace
 
 RunCommand::RunCommand(CLI::App& app)
@@ -464,10 +473,10 @@ int RunCommand::run(const domain::Ambient& ambient) {
   // program of our own choice is nothing to ask of others.
   const bool nested = !os::environment(os::kMarkVariable).empty();
   const bool here = !*daemon || elsewhere || ((nested || !options_.program.empty()) && !memory && !place.withheld);
-  // For who takes the run up if this process is lost. An agent's word is good for this process alone.
-  if (!wish->program.empty() && !nested) {
-    const Result<> allowed = agent::blocking_allow_program((*reading)->state, wish->program);
-    if (!allowed) return complain(allowed.error());
+  if (!nested) {  // an agent's word is good for this process alone
+    const bool lasting = here && !memory && !cluster;
+    if (const auto allowed = blocking_allow_rescue(*wish, **reading, lasting); !allowed)
+      return complain(allowed.error());
   }
   auto mask = driver::SecretMask::of_environment(around.environment);
   mask.add_password_of(settings->settings.store);

@@ -17,6 +17,8 @@ namespace stint::domain {
 /// Above this a capacity or a weight is a mistake: every permit of a host is a lock file.
 inline constexpr std::uint32_t kPermitsMax = 10'000;
 inline constexpr std::size_t kAgentNameMax = 64;
+/// The name of runs without an agent's file (`stint run -p`). Reserved: a file of that name would decide for them.
+inline constexpr std::string_view kPromptAgent = "prompt";
 
 enum class DriverKind : std::uint8_t { claude, codex, gemini, command, llm };
 enum class Permissions : std::uint8_t { read, edit, full };

@@ -11,7 +11,7 @@
 
 namespace stint::engine {
 
-inline constexpr std::string_view kPromptAgent = "prompt";  // of runs without a file
+using domain::kPromptAgent;
 
 struct AgentSpec {
   domain::Agent agent;

@@ -101,6 +101,10 @@ Result<store::NewRun> LocalFleet::prepare(Submission&& wish, BudgetsAbove above)
   const Book& book = parts_.book();
   domain::RunInput input;
   if (!wish.key.empty()) input.asked = asked(wish);
+  if (wish.agent == kPromptAgent) {
+    return fail(Errc::invalid,
+                "'" + wish.agent + "' is reserved for runs without an agent: name none, and give a prompt (-p)");
+  }
   std::string name = wish.agent.empty() ? std::string(kPromptAgent) : std::move(wish.agent);
   const auto found = book.find(name);
   if (found == book.end() || found->second.gone) {

@@ -1,0 +1,121 @@
+#include "agent/git_files.hpp"
+
+#include "agent/test_folder.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stint::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+class GitFiles : public ::testing::Test {
+ protected:
+  GitFiles() {
+    folder_.write("repo/.git/HEAD", "x");
+    folder_.write("repo/.git/config", "[core]\n\tbare = false\n");
+    folder_.write("repo/.git/worktrees/wt/HEAD", "x");
+    folder_.write("repo/.git/worktrees/wt/commondir", "../..\n");
+    folder_.write("repo/.git/worktrees/wt/gitdir", (folder_ / "wt/.git").string() + "\n");
+    folder_.write("wt/.git", "gitdir: " + (folder_ / "repo/.git/worktrees/wt").string() + "\n");
+    fs::create_directories(folder_ / "evil");
+  }
+  Result<std::optional<GitFolders>> find(std::string_view name) const { return blocking_find_git(folder_ / name); }
+  /// The words of the refusal; empty: it is a checkout, or none.
+  std::string refusal(std::string_view name) const {
+    const auto found = find(name);
+    if (found) return {};
+    EXPECT_EQ(found.error(), Errc::denied) << found.error().what();
+    return std::string(found.error().what());
+  }
+
+  TestFolder folder_;
+};
+
+TEST_F(GitFiles, a_worktree_is_one_if_both_ends_name_each_other) {
+  EXPECT_EQ(find("wt").value()->common_dir, folder_ / "repo/.git");
+  folder_.write("repo/.git/worktrees/wt/gitdir", "../../../../wt/.git\n");  // worktree.useRelativePaths
+  folder_.write("wt/.git", "gitdir: ../repo/.git/worktrees/wt\n");
+  EXPECT_EQ(find("wt").value()->git_dir, folder_ / "repo/.git/worktrees/wt");
+  for (const std::string& named : {(folder_ / "evil/.git").string(), (folder_ / "wt/other").string(), std::string()}) {
+    folder_.write("repo/.git/worktrees/wt/gitdir", named + "\n");
+    EXPECT_NE(refusal("wt").find("git worktree repair"), std::string::npos) << named;
+  }
+  fs::remove(folder_ / "repo/.git/worktrees/wt/gitdir");
+  EXPECT_NE(refusal("wt"), "");
+}
+
+TEST_F(GitFiles, a_repository_is_not_borrowed) {
+  for (const std::string_view named : {"repo/.git", "repo/.git/worktrees/wt"}) {
+    folder_.write("evil/.git", "gitdir: " + (folder_ / named).string() + "\n");
+    EXPECT_NE(refusal("evil"), "") << named;
+    folder_.write("evil/.git", "gitdir: ../" + std::string(named) + "\n");
+    EXPECT_NE(refusal("evil"), "") << named;
+  }
+  // An entry of the folder's own making, which names both.
+  folder_.write("evil/x/worktrees/wt/HEAD", "x");
+  folder_.write("evil/x/worktrees/wt/gitdir", (folder_ / "evil/.git").string());
+  folder_.write("evil/x/worktrees/wt/commondir", (folder_ / "repo/.git").string());
+  folder_.write("evil/.git", "gitdir: x/worktrees/wt\n");
+  EXPECT_NE(refusal("evil").find("commondir"), std::string::npos);
+}
+
+TEST_F(GitFiles, a_link_is_refused) {
+  for (const std::string_view target : {"repo/.git", "wt/.git", "nowhere"}) {
+    fs::create_symlink(folder_ / target, folder_ / "evil/.git");
+    EXPECT_NE(refusal("evil").find("symbolic link"), std::string::npos) << target;
+    fs::remove(folder_ / "evil/.git");
+  }
+}
+
+TEST_F(GitFiles, a_folder_has_no_commondir) {
+  folder_.write("evil/.git/HEAD", "x");
+  EXPECT_EQ(refusal("evil"), "");
+  folder_.write("evil/.git/commondir", (folder_ / "repo/.git").string());
+  EXPECT_NE(refusal("evil").find("commondir"), std::string::npos);
+}
+
+TEST_F(GitFiles, a_separate_git_directory_names_its_folder) {
+  folder_.write("repo/.git/modules/sub/HEAD", "x");
+  folder_.write("repo/sub/.git", "gitdir: ../.git/modules/sub\n");
+  folder_.write("evil/.git", "gitdir: " + (folder_ / "repo/.git/modules/sub").string());
+  EXPECT_NE(refusal("repo/sub").find("core.worktree"), std::string::npos);
+  for (const char* const file : {"config", "config.worktree"}) {
+    const std::string path = std::string("repo/.git/modules/sub/") + file;
+    folder_.write(path, "[core]\n\tworktree = ../../../sub\n");
+    EXPECT_EQ(find("repo/sub").value()->common_dir, folder_ / "repo/.git/modules/sub");
+    EXPECT_NE(refusal("evil").find("core.worktree"), std::string::npos);
+    fs::remove(folder_ / path);
+  }
+}
+
+TEST_F(GitFiles, a_bare_repository_may_lie_in_the_folder_of_its_worktrees) {
+  folder_.write("all/.bare/HEAD", "x");
+  folder_.write("all/.bare/config", "[core]\n\tbare = true\n");
+  folder_.write("all/.git", "gitdir: ./.bare\n");
+  EXPECT_EQ(find("all").value()->common_dir, folder_ / "all/.bare");
+  folder_.write("evil/.git", "gitdir: ../all/.bare\n");
+  EXPECT_NE(refusal("evil"), "");
+  // A checkout in a folder is not the folder's, whatever it says.
+  folder_.write("outer/inner/.git/HEAD", "x");
+  folder_.write("outer/inner/.git/config", "[core]\n\tbare = true\n");
+  folder_.write("outer/.git", "gitdir: inner/.git\n");
+  EXPECT_NE(refusal("outer"), "");
+}
+
+TEST(CoreSetting, is_read_as_git_reads_it) {
+  const auto worktree = [](std::string_view text) { return core_setting(text, "worktree").value_or("(none)"); };
+  EXPECT_EQ(worktree(""), "(none)");
+  EXPECT_EQ(worktree("[core]\n\tworktree = ../a b  # why\n"), "../a b");
+  EXPECT_EQ(worktree("[CORE]\nWorkTree=\"/a;b \\\"x\\\" \" ; c"), "/a;b \"x\" ");
+  EXPECT_EQ(worktree("[core] bare = true\nworktree = a\\\nb\n[core]\nworktree = c\\tq"), "c\tq");
+  EXPECT_EQ(worktree("[core \"x\"]\nworktree = a\n[other]\nworktree = b\n"), "(none)");
+  EXPECT_EQ(worktree("# [core]\n;\n[core]\n; worktree = a\n#worktree = b"), "(none)");
+  EXPECT_EQ(worktree("[core]\nworktree = a\r\n"), "a");
+  EXPECT_EQ(worktree("[core"), "(none)");
+  EXPECT_EQ(core_setting("[core]\nbare\n", "bare"), "true");
+  EXPECT_EQ(core_setting("[core]\nfilemode = true\nbare = false", "bare"), "false");
+}
+
+}  // namespace
+}  // namespace stint::agent

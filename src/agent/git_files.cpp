@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <system_error>
 
 namespace stint::agent {
@@ -158,31 +159,140 @@ std::string lower_case(std::string_view text) {
   return out;
 }
 
+/// The head of a section, after its `[`: `core]`, `filter "a]b"]`, or the old form `filter.a]`.
+bool take_section(std::string_view& rest, GitSetting& out) {
+  const std::size_t end = rest.find_first_of(" \t\"]\n");
+  if (end == std::string_view::npos) return false;
+  std::string name = lower_case(rest.substr(0, end));
+  const std::size_t dot = name.find('.');
+  out.section = name.substr(0, dot);
+  out.subsection = dot == std::string::npos ? "" : name.substr(dot + 1);
+  rest.remove_prefix(end);
+  rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+  if (rest.starts_with('"')) {
+    rest.remove_prefix(1);
+    out.subsection.clear();
+    while (!rest.empty() && rest[0] != '"' && rest[0] != '\n') {
+      if (rest[0] == '\\') rest.remove_prefix(1);
+      if (rest.empty()) return false;
+      out.subsection += rest[0];
+      rest.remove_prefix(1);
+    }
+    if (!rest.starts_with('"')) return false;
+    rest.remove_prefix(1);
+  }
+  if (!rest.starts_with(']')) return false;
+  rest.remove_prefix(1);
+  return true;
+}
+
+bool is_key(std::string_view text) {
+  return !text.empty() &&
+         std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+}
+
+/// `section.key` of what names a program, whatever the subsection.
+constexpr std::array<std::string_view, 32> kPrograms{"core.sshcommand",
+                                                     "core.gitproxy",
+                                                     "core.askpass",
+                                                     "core.editor",
+                                                     "core.pager",
+                                                     "core.alternaterefscommand",
+                                                     "filter.clean",
+                                                     "filter.smudge",
+                                                     "filter.process",
+                                                     "diff.external",
+                                                     "diff.command",
+                                                     "diff.textconv",
+                                                     "merge.driver",
+                                                     "credential.helper",
+                                                     "gpg.program",
+                                                     "gpg.defaultkeycommand",
+                                                     "sequence.editor",
+                                                     "remote.uploadpack",
+                                                     "remote.receivepack",
+                                                     "remote.vcs",
+                                                     "include.path",
+                                                     "includeif.path",
+                                                     "interactive.difffilter",
+                                                     "uploadpack.packobjectshook",
+                                                     "trailer.command",
+                                                     "trailer.cmd",
+                                                     "difftool.cmd",
+                                                     "difftool.path",
+                                                     "mergetool.cmd",
+                                                     "mergetool.path",
+                                                     "hook.command",
+                                                     "protocol.allow"};
+constexpr std::array<std::string_view, 3> kLfs{"git-lfs clean -- %f", "git-lfs smudge -- %f", "git-lfs filter-process"};
+
+bool names_program(const GitSetting& setting) {
+  if (setting.section == "alias") return setting.value.starts_with('!');
+  if (setting.section == "submodule" && setting.key == "update") return setting.value.starts_with('!');
+  if (setting.section == "pager") return setting.value != "true" && setting.value != "false";
+  if (setting.section == "filter" && std::ranges::find(kLfs, setting.value) != kLfs.end()) return false;
+  return std::ranges::find(kPrograms, setting.section + "." + setting.key) != kPrograms.end();
+}
+
 }  // namespace
+
+std::string GitSetting::name() const { return section + (subsection.empty() ? "." : "." + subsection + ".") + key; }
+
+Result<std::vector<GitSetting>> parse_git_config(std::string_view text) {
+  std::vector<GitSetting> out;
+  GitSetting setting;
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+    if (text.empty()) return out;
+    if (text[0] == '#' || text[0] == ';') {
+      text.remove_prefix(std::min(text.find('\n'), text.size()));
+      continue;
+    }
+    if (text[0] == '[') {
+      text.remove_prefix(1);
+      if (!take_section(text, setting)) return fail(Errc::invalid, "a section without an end");
+      continue;
+    }
+    const std::size_t end = std::min(text.find_first_of("=\n#;"), text.size());
+    setting.key = lower_case(trimmed(text.substr(0, end)));
+    if (setting.section.empty() || !is_key(setting.key)) return fail(Errc::invalid, "a line that is no setting");
+    const bool has_value = end < text.size() && text[end] == '=';
+    text.remove_prefix(has_value ? end + 1 : end);
+    if (has_value) text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    setting.value = take_value(text);
+    if (!has_value) setting.value = "true";  // a key alone means true
+    out.push_back(setting);
+  }
+}
 
 std::optional<std::string> core_setting(std::string_view config, std::string_view key) {
   std::optional<std::string> found;
-  bool in_core = false;
-  while (!config.empty()) {
-    const std::size_t begin = config.find_first_not_of(" \t\r\n");
-    if (begin == std::string_view::npos) break;
-    config.remove_prefix(begin);
-    if (config[0] == '[') {
-      const std::size_t end = std::min(config.find_first_of("]\n"), config.size() - 1);
-      in_core = lower_case(config.substr(0, end + 1)) == "[core]";
-      config.remove_prefix(end + 1);
-      continue;
-    }
-    const std::size_t end = std::min(config.find_first_of("=\n#;"), config.size());
-    const std::string name = lower_case(trimmed(config.substr(0, end)));
-    const bool has_value = end < config.size() && config[end] == '=';
-    config.remove_prefix(has_value ? end + 1 : end);
-    if (has_value) config.remove_prefix(std::min(config.find_first_not_of(" \t"), config.size()));
-    std::string value = take_value(config);
-    if (!in_core || name != key) continue;
-    found = has_value ? std::move(value) : "true";  // a key alone means true
+  const auto settings = parse_git_config(config);
+  if (!settings) return found;
+  for (const GitSetting& setting : *settings) {
+    if (setting.section == "core" && setting.subsection.empty() && setting.key == key) found = setting.value;
   }
   return found;
+}
+
+std::vector<std::string> blocking_find_git_programs(const fs::path& git_dir, const fs::path& common_dir) {
+  std::vector<std::string> out;
+  for (const fs::path& file : {common_dir / "config", common_dir / "config.worktree", git_dir / "config.worktree"}) {
+    const auto text = blocking_read_file(file, kConfigMax);
+    if (!text && text.error() == Errc::unavailable) continue;
+    const auto settings = text ? parse_git_config(*text) : fail(text.error());
+    if (!settings) {
+      out.push_back(fmt::format("{}, which can't be read: {}", file.string(), settings.error().what()));
+      continue;
+    }
+    for (const GitSetting& setting : *settings) {
+      if (names_program(setting)) out.push_back(fmt::format("git with {} = {}", setting.name(), setting.value));
+    }
+  }
+  std::ranges::sort(out);
+  out.erase(std::ranges::unique(out).begin(), out.end());
+  return out;
 }
 
 }  // namespace stint::agent

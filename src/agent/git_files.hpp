@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stint::agent {
 
@@ -23,8 +24,21 @@ struct GitFolders {
 /// nowhere.
 [[nodiscard]] Result<std::optional<GitFolders>> blocking_find_git(const std::filesystem::path& root);
 
-/// A value of the section `[core]` in the text of a git configuration file; the last one counts. Includes are not
-/// followed. `key` is in lower case.
+/// One line of a git configuration file: `[section "subsection"] key = value`. Section and key are in lower case.
+struct GitSetting {
+  std::string section, subsection, key, value;
+
+  [[nodiscard]] std::string name() const;  ///< `section.subsection.key`
+};
+/// Includes are not followed. `Errc::invalid` if it is not as git writes it.
+[[nodiscard]] Result<std::vector<GitSetting>> parse_git_config(std::string_view text);
+/// A value of the section `[core]`; the last one counts.
 [[nodiscard]] std::optional<std::string> core_setting(std::string_view config, std::string_view key);
+
+/// Settings in a repository's own configuration with which git starts programs while it only shows something: filters,
+/// external diffs, includes of further files. A clone has none of them, an unpacked folder may. Two kinds are left out,
+/// because they can be overridden by the environment: `core.fsmonitor` and `core.hooksPath`. Git LFS is known.
+[[nodiscard]] std::vector<std::string> blocking_find_git_programs(const std::filesystem::path& git_dir,
+                                                                  const std::filesystem::path& common_dir);
 
 }  // namespace stint::agent

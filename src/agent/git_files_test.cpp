@@ -113,8 +113,40 @@ TEST(CoreSetting, is_read_as_git_reads_it) {
   EXPECT_EQ(worktree("# [core]\n;\n[core]\n; worktree = a\n#worktree = b"), "(none)");
   EXPECT_EQ(worktree("[core]\nworktree = a\r\n"), "a");
   EXPECT_EQ(worktree("[core"), "(none)");
+  EXPECT_EQ(worktree("\xEF\xBB\xBF[core]worktree=a"), "a");
   EXPECT_EQ(core_setting("[core]\nbare\n", "bare"), "true");
   EXPECT_EQ(core_setting("[core]\nfilemode = true\nbare = false", "bare"), "false");
+}
+
+TEST(GitConfig, has_sections_with_names) {
+  const auto settings = parse_git_config("[Filter \"a]b\\\"\"] Clean = x\n[diff.Old]\n\tTextConv = y # z\n").value();
+  ASSERT_EQ(settings.size(), 2U);
+  EXPECT_EQ(settings[0].name() + "=" + settings[0].value, "filter.a]b\".clean=x");
+  EXPECT_EQ(settings[1].name() + "=" + settings[1].value, "diff.old.textconv=y");
+  for (const char* const wrong : {"x = 1", "[a", "[a \"b]\nx = 1", "[a]\nb c = 1", "[a]\n= 1"}) {
+    EXPECT_FALSE(parse_git_config(wrong)) << wrong;
+  }
+}
+
+TEST_F(GitFiles, programs_of_a_repository_are_found) {
+  const fs::path git = folder_ / "repo/.git";
+  EXPECT_TRUE(blocking_find_git_programs(git, git).empty());
+  folder_.write("repo/.git/config",
+                "[core]\n\tfsmonitor = evil\n\thooksPath = .husky\n[remote \"origin\"]\n\turl = x\n[filter \"lfs\"]\n\t"
+                "clean = git-lfs clean -- %f\n[alias]\n\tst = status\n[pager]\n\tlog = false\n");
+  EXPECT_TRUE(blocking_find_git_programs(git, git).empty()) << "a usual one";
+  for (const char* const text :
+       {"[filter \"x\"]\nclean = evil", "[filter \"lfs\"]\nclean = \"git-lfs clean -- %f; evil\"",
+        "[diff]\nexternal=evil", "[DIFF \"x\"] TextConv=evil", "[include]\npath = /x",
+        "[includeIf \"gitdir:/\"]\npath = x", "[alias]\nst = !evil", "[core]\nsshCommand = evil", "[pager]\nlog = evil",
+        "[submodule \"x\"]\nupdate = !evil", "not a config"}) {
+    folder_.write("repo/.git/config", text);
+    EXPECT_EQ(blocking_find_git_programs(git, git).size(), 1U) << text;
+    folder_.write("repo/.git/config", "");
+    folder_.write("repo/.git/worktrees/wt/config.worktree", text);
+    EXPECT_EQ(blocking_find_git_programs(git / "worktrees/wt", git).size(), 1U) << text;
+    fs::remove(git / "worktrees/wt/config.worktree");
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "agent/discovery.hpp"
 #include "agent/files.hpp"
+#include "agent/git_files.hpp"
 #include "agent/text.hpp"
 
 #include <fmt/format.h>
@@ -24,6 +25,8 @@ constexpr std::size_t kRecordMax = 16 * 1024;  // bytes; one path
 constexpr std::string_view kFolder = "trust";
 constexpr std::string_view kPrograms = "programs";
 constexpr std::string_view kFolders = "folders";
+constexpr std::string_view kStores = "stores";
+constexpr std::string_view kTokens = "tokens";
 
 /// What a CLI reads of the folder that it is started in.
 struct CliSetting {
@@ -199,6 +202,33 @@ Result<bool> blocking_is_folder_allowed(const fs::path& state, const fs::path& f
   return blocking_is_recorded(state / kFolders, folder);
 }
 
+Result<> blocking_note_own(const fs::path& state, OwnFile which, const fs::path& common_dir) {
+  return blocking_record(state / (which == OwnFile::store ? kStores : kTokens), common_dir);
+}
+
+bool blocking_is_own(const fs::path& state, OwnFile which, const fs::path& common_dir) {
+  return blocking_is_recorded(state / (which == OwnFile::store ? kStores : kTokens), common_dir).value_or(false);
+}
+
+Result<> blocking_check_links(const fs::path& state, const Project& project) {
+  std::vector<fs::path> paths{project.root / ".stint" / "semaphores"};
+  if (project.is_repository()) {
+    const fs::path folder = *project.common_dir / "stint";
+    paths = {folder, folder / "stint.db", folder / "semaphores", folder / "daemons", folder / "stint.db.workers"};
+  }
+  for (const fs::path& path : paths) {
+    std::error_code error;
+    if (!fs::is_symlink(fs::symlink_status(path, error))) continue;
+    STINT_TRY(const bool trusted, blocking_is_trusted(state, project));
+    if (trusted) return {};
+    return fail(Errc::denied,
+                fmt::format("{} is a symbolic link: Stint would keep its files elsewhere. Remove it, or say "
+                            "`stint trust` there if that is meant",
+                            path.string()));
+  }
+  return {};
+}
+
 Result<fs::path> blocking_find_homes_of_agents(const fs::path& state, const Project& project) {
   STINT_TRY(const FolderIdentity folder, blocking_identify(project.identity()));
   return state / "homes" / fmt::format("{}.{}.{}", record_name(project.identity()), folder.inode, folder.born);
@@ -234,6 +264,15 @@ std::vector<TrustedThing> blocking_find_cli_settings(const fs::path& root, std::
     if ((driver && *driver != cli) || ::lstat((root / file).c_str(), &status) != 0) continue;
     out.push_back({fmt::format("what {} reads there: settings, hooks, MCP servers, instructions", to_string(cli)),
                    std::string(file)});
+  }
+  return out;
+}
+
+std::vector<TrustedThing> blocking_find_git_things(const Project& project) {
+  std::vector<TrustedThing> out;
+  if (!project.is_repository()) return out;
+  for (std::string& program : blocking_find_git_programs(*project.git_dir, *project.common_dir)) {
+    out.push_back({std::move(program), ".git/config"});
   }
   return out;
 }

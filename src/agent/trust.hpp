@@ -43,6 +43,19 @@ inline constexpr std::size_t kFolderRecordsMax = 1'000;
 [[nodiscard]] Result<bool> blocking_is_folder_allowed(const std::filesystem::path& state,
                                                       const std::filesystem::path& folder);
 
+/// Files in a repository's folder that a daemon believes: the store, whose runs it begins, and its token. An unpacked
+/// folder may bring its own, so it is noted that Stint is about to make one; before it is made, so that a second
+/// process never sees a file without its note.
+enum class OwnFile : std::uint8_t { store, token };
+[[nodiscard]] Result<> blocking_note_own(const std::filesystem::path& state, OwnFile which,
+                                         const std::filesystem::path& common_dir);
+[[nodiscard]] bool blocking_is_own(const std::filesystem::path& state, OwnFile which,
+                                   const std::filesystem::path& common_dir);
+
+/// `Errc::denied` if the places where Stint keeps its files in a checkout are symbolic links, and it is not trusted:
+/// they would be written elsewhere.
+[[nodiscard]] Result<> blocking_check_links(const std::filesystem::path& state, const Project& project);
+
 /// Where the homes of agents with `home: slot` are: below the user's state, so that a checkout can't bring them filled.
 /// A repository that is made anew has others.
 [[nodiscard]] Result<std::filesystem::path> blocking_find_homes_of_agents(const std::filesystem::path& state,
@@ -79,6 +92,10 @@ struct TrustedThing {
 /// CLI, or of all.
 [[nodiscard]] std::vector<TrustedThing> blocking_find_cli_settings(const std::filesystem::path& root,
                                                                    std::optional<domain::DriverKind> driver = {});
+
+/// What git would start by itself in this checkout, by its own configuration: see `blocking_find_git_programs`. Agent
+/// CLIs call git when they start.
+[[nodiscard]] std::vector<TrustedThing> blocking_find_git_things(const Project& project);
 
 /// The first setting of the checkout that would decide where data goes: the store's address, the folder of limits.
 [[nodiscard]] std::optional<TrustedThing> setting_that_needs_trust(const Settings& settings);

@@ -1,5 +1,6 @@
 #include "app/daemon_files.hpp"
 
+#include "agent/trust.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "http/guard.hpp"
@@ -59,7 +60,12 @@ Result<DaemonFiles> blocking_daemon_files(const cli::Surroundings& around, const
   return files;
 }
 
-Result<std::string> blocking_token(const std::filesystem::path& file, const domain::Ambient& ambient) {
+Result<std::string> blocking_token(const std::filesystem::path& file, const domain::Ambient& ambient,
+                                   const cli::Reading* repository) {
+  const auto is_own = [repository] {
+    return repository == nullptr ||
+           agent::blocking_is_own(repository->state, agent::OwnFile::token, *repository->place.project.common_dir);
+  };
   struct stat found{};
   if (::lstat(file.c_str(), &found) == 0) {
     if (const std::string owner = os::foreign_owner(file.string()); !owner.empty()) {
@@ -72,9 +78,13 @@ Result<std::string> blocking_token(const std::filesystem::path& file, const doma
     }
     std::string text = os::read_small_file(file.string());
     while (text.ends_with('\n')) text.pop_back();
-    if (text.size() >= 32) return text;
+    if (text.size() >= 32 && is_own()) return text;
   }
   std::string token = random_text(ambient);
+  if (repository != nullptr) {
+    STINT_CHECK(
+        agent::blocking_note_own(repository->state, agent::OwnFile::token, *repository->place.project.common_dir));
+  }
   STINT_CHECK(blocking_write_private(file, token + "\n"));
   return token;
 }

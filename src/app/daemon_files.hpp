@@ -23,8 +23,10 @@ struct DaemonFiles {
 };
 [[nodiscard]] Result<DaemonFiles> blocking_daemon_files(const cli::Surroundings& around, const agent::Project& project);
 
-/// The token, made if there is none. `denied` if others could read the file.
-[[nodiscard]] Result<std::string> blocking_token(const std::filesystem::path& file, const domain::Ambient& ambient);
+/// The token, made if there is none. `denied` if others could read the file. `repository`: the file lies in its folder,
+/// and one that was not made here is replaced, since a stranger may know it; null: in the user's own.
+[[nodiscard]] Result<std::string> blocking_token(const std::filesystem::path& file, const domain::Ambient& ambient,
+                                                 const cli::Reading* repository = nullptr);
 
 /// Says where this daemon is as long as it lives, and tidies up after those that died.
 [[nodiscard]] Result<os::LivingFile> blocking_say_where(const DaemonFiles& files, const std::string& url);

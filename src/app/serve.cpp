@@ -85,11 +85,13 @@ int ServeCommand::run(const domain::Ambient& ambient) {
   const bool cluster = !memory && place.path.empty();
   auto reading = cli::blocking_read_project(around, cluster);
   if (!reading) return cli::complain(reading.error());
+  if (const auto own = cli::blocking_check_store_is_own(place, (*reading)->trusted); !own)
+    return cli::complain(own.error());
   const auto files = blocking_daemon_files(around, settings->project);
   if (!files) return cli::complain(files.error());
   std::string token;
   if (!no_token_) {
-    auto made = blocking_token(files->token, ambient);
+    auto made = blocking_token(files->token, ambient, settings->project.is_repository() ? reading->get() : nullptr);
     if (!made) return cli::complain(made.error());
     token = std::move(*made);
   }

@@ -34,7 +34,11 @@ std::string account_of(const domain::Agent& agent, DriverKind driver, const agen
 /// Fills in one agent.
 class AgentReader {
  public:
-  AgentReader(Reading& reading, bool cluster, bool trusted) : reading_(reading), cluster_(cluster), trusted_(trusted) {}
+  AgentReader(Reading& reading, bool cluster, bool trusted)
+      : reading_(reading),
+        cluster_(cluster),
+        trusted_(trusted),
+        git_things_(agent::blocking_find_git_things(reading.place.project)) {}
 
   void read(const domain::Agent& agent, bool gone = false) {
     engine::AgentSpec spec;
@@ -98,9 +102,12 @@ class AgentReader {
       return Error(Errc::invalid, agent.file + ": the driver '" + std::string(to_string(*agent.driver)) +
                                       "' can't restrict tools as this file says");
     }
+    if (trusted_) return std::nullopt;
     const auto things = agent::things_that_need_trust(agent, *agent.driver);
-    if (trusted_ || things.empty()) return std::nullopt;
-    return agent::untrusted(reading_.place.project, things.front());
+    const auto& project = reading_.place.project;
+    if (!things.empty()) return agent::untrusted(project, things.front());
+    if (!git_things_.empty()) return agent::untrusted(project, git_things_.front());
+    return std::nullopt;
   }
   static void add_to_store(engine::AgentSpec& spec, const std::string& limit, std::uint32_t weight) {
     const auto known = std::ranges::find(spec.entry.limits, limit, &store::LimitUse::limit);
@@ -136,6 +143,7 @@ class AgentReader {
 
   Reading& reading_;
   const bool cluster_, trusted_;
+  const std::vector<agent::TrustedThing> git_things_;
   std::vector<limit::HostRequest> requests_;
 };
 

@@ -13,6 +13,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <charconv>
 #include <filesystem>
 
 namespace stint::cli {
@@ -233,15 +235,17 @@ Result<bool> blocking_check_order(const Reading& reading, const engine::AgentSpe
   }
   const domain::DriverKind driver = driver_of(spec.agent, order.input.driver);
   STINT_TRY(const bool trusted, blocking_is_trusted_there(reading, directory));
-  const auto things = agent::things_that_need_trust(spec.agent, driver);
-  if (trusted || things.empty()) return trusted;
+  if (trusted) return true;
   STINT_TRY(const agent::Project there, agent::blocking_find_project(directory));
+  auto things = agent::things_that_need_trust(spec.agent, driver);
+  for (auto& thing : agent::blocking_find_git_things(there)) things.push_back(std::move(thing));
+  if (things.empty()) return false;
   return fail(agent::untrusted(there, things.front()));
 }
 
 /// What an agent can't know because its checkout is not trusted; empty: nothing that would be missed.
-std::string blocking_what_is_left_out(const std::string& directory, domain::DriverKind driver) {
-  std::string files;
+std::string blocking_what_is_left_out(const std::string& directory, domain::DriverKind driver, bool system_file) {
+  std::string files = system_file ? "system.md" : "";
   for (const agent::TrustedThing& thing : agent::blocking_find_cli_settings(directory, driver)) {
     files += (files.empty() ? "" : ", ") + thing.where;
   }
@@ -261,7 +265,9 @@ Result<driver::Attempt> attempt_of(const Reading& reading, const domain::Agent& 
   attempt.program = order.input.program;
   attempt.driver_args = agent.driver_args;
   attempt.permissions = agent.permissions.value_or(domain::Permissions::edit);
-  attempt.system_prompt = reading.catalogue.system_prompt;
+  // A person's own prompt is not the place for a stranger's instructions.
+  const bool own_prompt = agent.name == engine::kPromptAgent;
+  if (reading.trusted || !own_prompt) attempt.system_prompt = reading.catalogue.system_prompt;
   if (!agent.system_prompt.empty()) {
     if (!attempt.system_prompt.empty()) attempt.system_prompt += "\n\n";
     attempt.system_prompt += agent.system_prompt;
@@ -297,6 +303,34 @@ std::vector<std::string> secrets_to_withhold(const agent::Environment& environme
   const std::string address = value("STINT_STORE");
   if (agent::without_password(address) != address) changes.push_back("STINT_STORE=" + agent::without_password(address));
   if (store.find("://") != std::string::npos) changes.emplace_back("PGPASSWORD");
+  return changes;
+}
+
+std::vector<std::string> untrusted_environment(const agent::Environment& environment) {
+  const auto value = [&](const std::string& name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? std::string() : found->second;
+  };
+  std::vector<std::string> changes;
+  std::string path;
+  const std::string given = value("PATH");
+  for (std::size_t from = 0; from <= given.size();) {
+    const std::size_t to = std::min(given.find(':', from), given.size());
+    const std::string entry = given.substr(from, to - from);
+    from = to + 1;
+    if (entry.starts_with('/')) path += (path.empty() ? "" : ":") + entry;
+  }
+  if (path != given) changes.push_back("PATH=" + path);
+  constexpr std::array<std::pair<const char*, const char*>, 3> kGit{
+      {{"core.fsmonitor", "false"}, {"core.hooksPath", "/dev/null"}, {"diff.ignoreSubmodules", "all"}}};
+  std::size_t count = 0;
+  const std::string before = value("GIT_CONFIG_COUNT");
+  std::from_chars(before.data(), before.data() + before.size(), count);
+  for (const auto& [key, text] : kGit) {
+    changes.push_back(fmt::format("GIT_CONFIG_KEY_{}={}", count, key));
+    changes.push_back(fmt::format("GIT_CONFIG_VALUE_{}={}", count++, text));
+  }
+  changes.push_back(fmt::format("GIT_CONFIG_COUNT={}", count));
   return changes;
 }
 
@@ -357,7 +391,11 @@ Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder ord
   const std::string directory = options.directory;
   options.idle_timeout = spec.agent.idle_timeout.value_or(options.idle_timeout);
   options.grace = options_.grace;
-  options.environment = secrets_to_withhold(os::environment_variables(), reading->place.settings.store);
+  const auto environment = os::environment_variables();
+  options.environment = secrets_to_withhold(environment, reading->place.settings.store);
+  if (!reads_checkout) {
+    for (std::string& each : untrusted_environment(environment)) options.environment.push_back(std::move(each));
+  }
   if (options_.environment) {
     for (std::string& each : options_.environment(order)) options.environment.push_back(std::move(each));
   }
@@ -375,7 +413,8 @@ Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder ord
   auto work = std::make_unique<ProcessWork>(wardens_, std::move(dialect), std::move(options), std::move(attempt),
                                             std::move(before), works_, options_.mask, std::move(own_mask),
                                             options_.heard, std::move(listener));
-  if (!reads_checkout) work->begin_with(blocking_what_is_left_out(directory, driver_of(spec.agent, driver)));
+  const bool left_out = spec.agent.name == engine::kPromptAgent && !reading->catalogue.system_prompt.empty();
+  if (!reads_checkout) work->begin_with(blocking_what_is_left_out(directory, driver_of(spec.agent, driver), left_out));
   if (held_) work->hold(true);
   return work;
 }

@@ -22,6 +22,11 @@ namespace stint::cli {
 [[nodiscard]] std::vector<std::string> secrets_to_withhold(const agent::Environment& environment,
                                                            const std::string& store);
 
+/// Changes for runs in a checkout that is not trusted: no relative entries of PATH, which would find programs in it;
+/// and git, which agent CLIs call when they start, uses neither hooks nor a file system monitor of the repository, and
+/// looks into no submodule.
+[[nodiscard]] std::vector<std::string> untrusted_environment(const agent::Environment& environment);
+
 /// The reading that counts now.
 using CurrentReading = std::function<std::shared_ptr<const Reading>()>;
 

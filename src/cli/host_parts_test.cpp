@@ -1,5 +1,7 @@
 #include "cli/host_parts.hpp"
 
+#include "agent/test_folder.hpp"
+
 #include <gtest/gtest.h>
 
 namespace stint::cli {
@@ -17,6 +19,37 @@ TEST(SecretsToWithhold, are_the_users_token_and_the_password_of_the_store) {
 
 TEST(SecretsToWithhold, leave_a_run_its_own_token) {
   EXPECT_EQ(secrets_to_withhold({{"STINT_RUN", "a:1"}, {"STINT_TOKEN", "of the run"}}, "sqlite"), Changes{});
+}
+
+TEST(UntrustedEnvironment, finds_no_program_in_the_checkout_and_lets_git_start_none) {
+  const Changes git{"GIT_CONFIG_KEY_0=core.fsmonitor",
+                    "GIT_CONFIG_VALUE_0=false",
+                    "GIT_CONFIG_KEY_1=core.hooksPath",
+                    "GIT_CONFIG_VALUE_1=/dev/null",
+                    "GIT_CONFIG_KEY_2=diff.ignoreSubmodules",
+                    "GIT_CONFIG_VALUE_2=all",
+                    "GIT_CONFIG_COUNT=3"};
+  EXPECT_EQ(untrusted_environment({{"PATH", "/bin:/usr/bin"}}), git);
+  EXPECT_EQ(untrusted_environment({{"PATH", "./node_modules/.bin:/bin::bin:.:/usr/bin:"}})[0], "PATH=/bin:/usr/bin");
+  const Changes further = untrusted_environment({{"PATH", "/bin"}, {"GIT_CONFIG_COUNT", "2"}});
+  EXPECT_EQ(further.front(), "GIT_CONFIG_KEY_2=core.fsmonitor");
+  EXPECT_EQ(further.back(), "GIT_CONFIG_COUNT=5");
+}
+
+TEST(OwnSettings, a_folder_outside_a_repository_does_not_decide_when_runs_of_others_are_forgotten) {
+  const agent::TestFolder folder;
+  folder.write("plain/stint.toml", "[retention]\nruns = \"1s\"\n");
+  folder.write("repo/.git/HEAD", "x");
+  folder.write("repo/stint.toml", "[retention]\nruns = \"1s\"\n");
+  Surroundings around;
+  around.environment = {{"HOME", folder.path().string()}};
+  around.folder = folder / "plain";
+  EXPECT_EQ(blocking_find_settings(around).value().settings.retention, std::chrono::days(30));
+  around.folder = folder / "repo";
+  EXPECT_EQ(blocking_find_settings(around).value().settings.retention, std::chrono::seconds(1));
+  around.folder = folder / "plain";
+  folder.write(".config/stint/config.toml", "[retention]\nruns = \"7d\"\n");
+  EXPECT_EQ(blocking_find_settings(around).value().settings.retention, std::chrono::days(7));
 }
 
 }  // namespace

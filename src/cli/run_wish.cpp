@@ -80,6 +80,7 @@ std::string trust_question(const agent::Project& project, const agent::Catalogue
   };
   for (const auto& thing : agent::things_that_need_trust(catalogue, settings)) add(thing);
   for (const auto& thing : agent::blocking_find_cli_settings(project.root)) add(thing);
+  for (const auto& thing : agent::blocking_find_git_things(project)) add(thing);
   return text + "Trust this checkout with what its files say, now and later? [y/N] ";
 }
 
@@ -103,7 +104,8 @@ Result<bool> blocking_ask_trust(const engine::Submission& wish, const Reading& r
   const auto found = reading.book.find(wish.agent.empty() ? engine::kPromptAgent : std::string_view(wish.agent));
   if (found == reading.book.end() || reading.trusted) return false;
   const domain::Agent& agent = found->second.agent;
-  const auto things = agent::things_that_need_trust(agent, driver_of(agent, wish.driver));
+  auto things = agent::things_that_need_trust(agent, driver_of(agent, wish.driver));
+  for (auto& thing : agent::blocking_find_git_things(reading.place.project)) things.push_back(std::move(thing));
   if (things.empty()) return false;
   const agent::Project& project = reading.place.project;
   const std::string question = trust_question(project, reading.catalogue, reading.place.settings);

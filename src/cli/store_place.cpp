@@ -1,5 +1,6 @@
 #include "cli/store_place.hpp"
 
+#include "agent/trust.hpp"
 #include "store/postgres_store.hpp"
 #include "store/sqlite_store.hpp"
 
@@ -32,6 +33,8 @@ Result<StorePlace> blocking_find_store(const Surroundings& around) {
   }
   if (found.project.is_repository()) {
     place.path = (*found.project.common_dir / "stint" / "stint.db").string();
+    place.common_dir = *found.project.common_dir;
+    if (const auto places = agent::user_places(around.environment)) place.state = places->state;
   } else {
     STINT_TRY(const agent::UserPlaces places, agent::user_places(around.environment));
     place.path = (places.state / "stint.db").string();
@@ -40,9 +43,21 @@ Result<StorePlace> blocking_find_store(const Surroundings& around) {
   return place;
 }
 
+Result<> blocking_check_store_is_own(const StorePlace& place, bool trusted) {
+  if (trusted || place.state.empty() || !place.exists()) return {};
+  if (agent::blocking_is_own(place.state, agent::OwnFile::store, place.common_dir)) return {};
+  return fail(Errc::denied,
+              fmt::format("{} was not made here by this user, and a daemon would begin the runs in it. If "
+                          "they are yours, say `stint trust` there; else remove it",
+                          place.path));
+}
+
 Task<Result<std::unique_ptr<store::Store>>> open_store(Reactor& reactor, StorePlace place,
                                                        const domain::Ambient& ambient) {
   if (!place.path.empty()) {
+    if (!place.state.empty() && !place.exists()) {
+      STINT_CO_CHECK(agent::blocking_note_own(place.state, agent::OwnFile::store, place.common_dir));
+    }
     STINT_CO_TRY(auto opened, store::SqliteStore::blocking_open(std::move(place.path), ambient));
     co_return std::unique_ptr<store::Store>(std::move(opened));
   }

@@ -7,6 +7,7 @@
 #include "stint/asio.hpp"
 #include "store/store.hpp"
 
+#include <filesystem>
 #include <memory>
 
 namespace stint::cli {
@@ -14,13 +15,18 @@ namespace stint::cli {
 struct StorePlace {
   std::string path;  ///< of a SQLite file; empty: PostgreSQL
   std::string url;
-  std::string shown;      ///< for people: without a password
+  std::string shown;                        ///< for people: without a password
+  std::filesystem::path state, common_dir;  ///< the user's folder, and the repository in which the file lies, if any
   bool withheld = false;  ///< this is a run, which does not get the store's password: only its daemon opens it
 
   [[nodiscard]] bool exists() const;  ///< false: a file that is not there yet
 };
 /// Fails if a setting is wrong, or the store is memory: nothing of it is there for another process.
 [[nodiscard]] Result<StorePlace> blocking_find_store(const Surroundings& around);
+
+/// `Errc::denied` if the store lies in an untrusted checkout and was not made there by this user: a daemon would begin
+/// what an unpacked folder has put into it.
+[[nodiscard]] Result<> blocking_check_store_is_own(const StorePlace& place, bool trusted);
 
 /// Makes it if it is not there, and brings its tables up to date.
 Task<Result<std::unique_ptr<store::Store>>> open_store(Reactor& reactor, StorePlace place,

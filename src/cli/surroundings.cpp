@@ -37,6 +37,7 @@ Result<agent::Project> blocking_find_own_project(const Surroundings& around) {
   STINT_TRY(agent::Project project, agent::blocking_find_project(around.folder));
   const auto places = agent::user_places(around.environment);  // without them nothing was ever trusted
   STINT_CHECK(agent::blocking_check_owner(places ? places->state : "", project, around.environment));
+  STINT_CHECK(agent::blocking_check_links(places ? places->state : "", project));
   return project;
 }
 
@@ -45,6 +46,12 @@ Result<ProjectSettings> blocking_find_settings(const Surroundings& around) {
   agent::LoadedSettings loaded = agent::blocking_load_settings(project.root, around.environment);
   for (const agent::Problem& problem : loaded.problems) {
     if (problem.severity == agent::Severity::error) return fail(Errc::invalid, describe(problem));
+  }
+  const agent::Setting* const retention = loaded.settings.find("retention.runs");
+  if (!project.is_repository() && retention != nullptr && retention->origin.kind == agent::OriginKind::project) {
+    // The store is the user's, with the runs of all such folders: none of them decides when those of others go.
+    STINT_TRY(const agent::UserPlaces places, agent::user_places(around.environment));
+    loaded.settings.retention = agent::blocking_load_settings(places.state, around.environment).settings.retention;
   }
   if (const auto thing = agent::setting_that_needs_trust(loaded.settings)) {
     STINT_TRY(const agent::UserPlaces places, agent::user_places(around.environment));

@@ -57,6 +57,7 @@ int TrustCommand::run() {
   wire::TrustAnswer answer{*project, !revoke_,
                            agent::things_that_need_trust(agent::blocking_discover(project->root), loaded.settings)};
   for (auto& thing : agent::blocking_find_cli_settings(project->root)) answer.things.push_back(std::move(thing));
+  for (auto& thing : agent::blocking_find_git_things(*project)) answer.things.push_back(std::move(thing));
   bool changed = true;
   if (revoke_) {
     const auto revoked = agent::blocking_revoke_trust(places->state, *project);

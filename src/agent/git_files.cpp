@@ -15,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kPathMax = 16 * 1024;      // git's files that hold one path
+constexpr std::size_t kSubmodulesMax = 500;      // each takes two variables of the environment
 constexpr std::size_t kConfigMax = 1024 * 1024;  // a configuration file; a larger one is refused
 
 bool is_there(const fs::path& path) {
@@ -276,22 +277,32 @@ std::optional<std::string> core_setting(std::string_view config, std::string_vie
   return found;
 }
 
-std::vector<std::string> blocking_find_git_programs(const fs::path& git_dir, const fs::path& common_dir) {
-  std::vector<std::string> out;
-  for (const fs::path& file : {common_dir / "config", common_dir / "config.worktree", git_dir / "config.worktree"}) {
+GitPrograms blocking_find_git_programs(const fs::path& root, const GitFolders& folders) {
+  GitPrograms out;
+  const fs::path modules = root / ".gitmodules";
+  for (const fs::path& file : {folders.common_dir / "config", folders.common_dir / "config.worktree",
+                               folders.git_dir / "config.worktree", modules}) {
     const auto text = blocking_read_file(file, kConfigMax);
     if (!text && text.error() == Errc::unavailable) continue;
     const auto settings = text ? parse_git_config(*text) : fail(text.error());
     if (!settings) {
-      out.push_back(fmt::format("{}, which can't be read: {}", file.string(), settings.error().what()));
+      out.found.push_back(fmt::format("{}, which can't be read: {}", file.string(), settings.error().what()));
       continue;
     }
     for (const GitSetting& setting : *settings) {
-      if (names_program(setting)) out.push_back(fmt::format("git with {} = {}", setting.name(), setting.value));
+      if (setting.section == "submodule") out.submodules.push_back(setting.subsection);
+      if (file == modules || !names_program(setting)) continue;  // git takes no program from .gitmodules
+      out.found.push_back(fmt::format("git with {} = {}", setting.name(), setting.value));
     }
   }
-  std::ranges::sort(out);
-  out.erase(std::ranges::unique(out).begin(), out.end());
+  for (std::vector<std::string>* const list : {&out.found, &out.submodules}) {
+    std::ranges::sort(*list);
+    list->erase(std::ranges::unique(*list).begin(), list->end());
+  }
+  if (out.submodules.size() > kSubmodulesMax) {
+    out.found.push_back(fmt::format("git with more than {} submodules", kSubmodulesMax));
+    out.submodules.resize(kSubmodulesMax);
+  }
   return out;
 }
 

@@ -37,8 +37,13 @@ struct GitSetting {
 
 /// Settings in a repository's own configuration with which git starts programs while it only shows something: filters,
 /// external diffs, includes of further files. A clone has none of them, an unpacked folder may. Two kinds are left out,
-/// because they can be overridden by the environment: `core.fsmonitor` and `core.hooksPath`. Git LFS is known.
-[[nodiscard]] std::vector<std::string> blocking_find_git_programs(const std::filesystem::path& git_dir,
-                                                                  const std::filesystem::path& common_dir);
+/// because they can be overridden by the environment: `core.fsmonitor` and `core.hooksPath`. Git LFS is known. A file
+/// that can't be understood counts as one.
+struct GitPrograms {
+  std::vector<std::string> found;
+  std::vector<std::string>
+      submodules;  ///< by name; git looks into them, with their own configuration, unless told not to
+};
+[[nodiscard]] GitPrograms blocking_find_git_programs(const std::filesystem::path& root, const GitFolders& folders);
 
 }  // namespace stint::agent

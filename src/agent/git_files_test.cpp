@@ -130,23 +130,34 @@ TEST(GitConfig, has_sections_with_names) {
 
 TEST_F(GitFiles, programs_of_a_repository_are_found) {
   const fs::path git = folder_ / "repo/.git";
-  EXPECT_TRUE(blocking_find_git_programs(git, git).empty());
+  EXPECT_TRUE(blocking_find_git_programs(folder_ / "repo", {git, git}).found.empty());
   folder_.write("repo/.git/config",
                 "[core]\n\tfsmonitor = evil\n\thooksPath = .husky\n[remote \"origin\"]\n\turl = x\n[filter \"lfs\"]\n\t"
                 "clean = git-lfs clean -- %f\n[alias]\n\tst = status\n[pager]\n\tlog = false\n");
-  EXPECT_TRUE(blocking_find_git_programs(git, git).empty()) << "a usual one";
+  EXPECT_TRUE(blocking_find_git_programs(folder_ / "repo", {git, git}).found.empty()) << "a usual one";
   for (const char* const text :
        {"[filter \"x\"]\nclean = evil", "[filter \"lfs\"]\nclean = \"git-lfs clean -- %f; evil\"",
         "[diff]\nexternal=evil", "[DIFF \"x\"] TextConv=evil", "[include]\npath = /x",
         "[includeIf \"gitdir:/\"]\npath = x", "[alias]\nst = !evil", "[core]\nsshCommand = evil", "[pager]\nlog = evil",
         "[submodule \"x\"]\nupdate = !evil", "not a config"}) {
     folder_.write("repo/.git/config", text);
-    EXPECT_EQ(blocking_find_git_programs(git, git).size(), 1U) << text;
+    EXPECT_EQ(blocking_find_git_programs(folder_ / "repo", {git, git}).found.size(), 1U) << text;
     folder_.write("repo/.git/config", "");
     folder_.write("repo/.git/worktrees/wt/config.worktree", text);
-    EXPECT_EQ(blocking_find_git_programs(git / "worktrees/wt", git).size(), 1U) << text;
+    EXPECT_EQ(blocking_find_git_programs(folder_ / "wt", {git / "worktrees/wt", git}).found.size(), 1U) << text;
     fs::remove(git / "worktrees/wt/config.worktree");
   }
+}
+
+TEST_F(GitFiles, submodules_are_found_by_name) {
+  const fs::path git = folder_ / "repo/.git";
+  folder_.write("repo/.git/config", "[submodule \"A\"]\n\tactive = true\n");
+  folder_.write("repo/.gitmodules", "[submodule \"b/c\"]\n\tpath = c\n\tignore = none\n[alias]\n\tx = !y\n");
+  const GitPrograms programs = blocking_find_git_programs(folder_ / "repo", {git, git});
+  EXPECT_TRUE(programs.found.empty());
+  EXPECT_EQ(programs.submodules, (std::vector<std::string>{"A", "b/c"}));
+  folder_.write("repo/.gitmodules", "nonsense");
+  EXPECT_EQ(blocking_find_git_programs(folder_ / "repo", {git, git}).found.size(), 1U);
 }
 
 }  // namespace

@@ -140,12 +140,31 @@ Result<> blocking_record(const fs::path& records, const fs::path& folder) {
 
 }  // namespace
 
+namespace {
+
+/// Whether the repository names this worktree, but it is not the one that git made for that entry: both ends are born
+/// with `git worktree add`. One that was copied, or unpacked where a deleted worktree has left its entry, needs a trust
+/// of its own. False where a file system keeps no birth times.
+bool is_successor(const Project& project) {
+  constexpr std::uint64_t kApartMax = 2'000'000'000;  // nanoseconds; git needs milliseconds
+  if (!project.is_worktree()) return false;
+  const auto entry = blocking_identify(*project.git_dir), folder = blocking_identify(project.root / ".git");
+  if (!entry || !folder || entry->born == 0 || folder->born == 0) return false;
+  return std::max(entry->born, folder->born) - std::min(entry->born, folder->born) > kApartMax;
+}
+
+}  // namespace
+
 Result<bool> blocking_is_trusted(const fs::path& state, const Project& project) {
-  return blocking_is_recorded(state / kFolder, project.identity());
+  STINT_TRY(const bool trusted, blocking_is_recorded(state / kFolder, project.identity()));
+  if (!trusted || !is_successor(project)) return trusted;
+  return blocking_is_recorded(state / kFolder, project.root);
 }
 
 Result<> blocking_trust(const fs::path& state, const Project& project) {
-  return blocking_record(state / kFolder, project.identity());
+  STINT_CHECK(blocking_record(state / kFolder, project.identity()));
+  if (!is_successor(project)) return {};
+  return blocking_record(state / kFolder, project.root);
 }
 
 Result<> blocking_check_owner(const fs::path& state, const Project& project, const Environment& environment) {
@@ -237,6 +256,7 @@ Result<fs::path> blocking_find_homes_of_agents(const fs::path& state, const Proj
 Result<bool> blocking_revoke_trust(const fs::path& state, const Project& project) {
   const fs::path file = state / kFolder / record_name(project.identity());
   std::error_code error;
+  if (project.is_worktree()) fs::remove(state / kFolder / record_name(project.root), error);
   const bool removed = fs::remove(file, error);
   if (error) return fail(Errc::failed, fmt::format("can't remove {}: {}", file.string(), error.message()));
   return removed;
@@ -271,10 +291,15 @@ std::vector<TrustedThing> blocking_find_cli_settings(const fs::path& root, std::
 std::vector<TrustedThing> blocking_find_git_things(const Project& project) {
   std::vector<TrustedThing> out;
   if (!project.is_repository()) return out;
-  for (std::string& program : blocking_find_git_programs(*project.git_dir, *project.common_dir)) {
+  for (std::string& program : blocking_find_git_programs(project.root, {*project.git_dir, *project.common_dir}).found) {
     out.push_back({std::move(program), ".git/config"});
   }
   return out;
+}
+
+std::vector<std::string> blocking_find_submodules(const Project& project) {
+  if (!project.is_repository()) return {};
+  return blocking_find_git_programs(project.root, {*project.git_dir, *project.common_dir}).submodules;
 }
 
 std::vector<TrustedThing> things_that_need_trust(const domain::Agent& agent, domain::DriverKind driver) {

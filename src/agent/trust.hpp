@@ -96,6 +96,8 @@ struct TrustedThing {
 /// What git would start by itself in this checkout, by its own configuration: see `blocking_find_git_programs`. Agent
 /// CLIs call git when they start.
 [[nodiscard]] std::vector<TrustedThing> blocking_find_git_things(const Project& project);
+/// The names of its submodules, each of which has a configuration of its own.
+[[nodiscard]] std::vector<std::string> blocking_find_submodules(const Project& project);
 
 /// The first setting of the checkout that would decide where data goes: the store's address, the folder of limits.
 [[nodiscard]] std::optional<TrustedThing> setting_that_needs_trust(const Settings& settings);

@@ -13,7 +13,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <charconv>
 #include <filesystem>
 
@@ -220,7 +219,6 @@ Result<bool> blocking_is_trusted_there(const Reading& reading, const std::string
   const agent::Project& own = reading.place.project;
   if (directory == own.root) return reading.trusted;  // mostly
   STINT_TRY(const agent::Project there, agent::blocking_find_project(directory));
-  if (there.identity() == own.identity()) return reading.trusted;
   return agent::blocking_is_trusted(reading.state, there);
 }
 
@@ -306,7 +304,8 @@ std::vector<std::string> secrets_to_withhold(const agent::Environment& environme
   return changes;
 }
 
-std::vector<std::string> untrusted_environment(const agent::Environment& environment) {
+std::vector<std::string> untrusted_environment(const agent::Environment& environment,
+                                               const std::vector<std::string>& submodules) {
   const auto value = [&](const std::string& name) {
     const auto found = environment.find(name);
     return found == environment.end() ? std::string() : found->second;
@@ -321,12 +320,15 @@ std::vector<std::string> untrusted_environment(const agent::Environment& environ
     if (entry.starts_with('/')) path += (path.empty() ? "" : ":") + entry;
   }
   if (path != given) changes.push_back("PATH=" + path);
-  constexpr std::array<std::pair<const char*, const char*>, 3> kGit{
-      {{"core.fsmonitor", "false"}, {"core.hooksPath", "/dev/null"}, {"diff.ignoreSubmodules", "all"}}};
+  std::vector<std::pair<std::string, std::string>> git{
+      {"core.fsmonitor", "false"}, {"core.hooksPath", "/dev/null"}, {"diff.ignoreSubmodules", "all"}};
+  for (const std::string& name : submodules) {
+    if (!name.empty() && !name.contains('\0')) git.emplace_back("submodule." + name + ".ignore", "all");
+  }
   std::size_t count = 0;
   const std::string before = value("GIT_CONFIG_COUNT");
   std::from_chars(before.data(), before.data() + before.size(), count);
-  for (const auto& [key, text] : kGit) {
+  for (const auto& [key, text] : git) {
     changes.push_back(fmt::format("GIT_CONFIG_KEY_{}={}", count, key));
     changes.push_back(fmt::format("GIT_CONFIG_VALUE_{}={}", count++, text));
   }
@@ -394,7 +396,10 @@ Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder ord
   const auto environment = os::environment_variables();
   options.environment = secrets_to_withhold(environment, reading->place.settings.store);
   if (!reads_checkout) {
-    for (std::string& each : untrusted_environment(environment)) options.environment.push_back(std::move(each));
+    const auto there = agent::blocking_find_project(directory);
+    const auto submodules = there ? agent::blocking_find_submodules(*there) : std::vector<std::string>();
+    for (std::string& each : untrusted_environment(environment, submodules))
+      options.environment.push_back(std::move(each));
   }
   if (options_.environment) {
     for (std::string& each : options_.environment(order)) options.environment.push_back(std::move(each));

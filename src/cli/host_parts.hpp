@@ -24,8 +24,9 @@ namespace stint::cli {
 
 /// Changes for runs in a checkout that is not trusted: no relative entries of PATH, which would find programs in it;
 /// and git, which agent CLIs call when they start, uses neither hooks nor a file system monitor of the repository, and
-/// looks into no submodule.
-[[nodiscard]] std::vector<std::string> untrusted_environment(const agent::Environment& environment);
+/// looks into no submodule, those of these names included, whose own settings would say otherwise.
+[[nodiscard]] std::vector<std::string> untrusted_environment(const agent::Environment& environment,
+                                                             const std::vector<std::string>& submodules = {});
 
 /// The reading that counts now.
 using CurrentReading = std::function<std::shared_ptr<const Reading>()>;

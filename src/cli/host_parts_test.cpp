@@ -34,6 +34,8 @@ TEST(UntrustedEnvironment, finds_no_program_in_the_checkout_and_lets_git_start_n
   const Changes further = untrusted_environment({{"PATH", "/bin"}, {"GIT_CONFIG_COUNT", "2"}});
   EXPECT_EQ(further.front(), "GIT_CONFIG_KEY_2=core.fsmonitor");
   EXPECT_EQ(further.back(), "GIT_CONFIG_COUNT=5");
+  const Changes modules = untrusted_environment({{"PATH", "/bin"}}, {"a/b"});
+  EXPECT_EQ(modules.at(6), "GIT_CONFIG_KEY_3=submodule.a/b.ignore");
 }
 
 TEST(OwnSettings, a_folder_outside_a_repository_does_not_decide_when_runs_of_others_are_forgotten) {

@@ -11,6 +11,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 import unittest
 
 import run_test
@@ -105,6 +106,26 @@ class Borrowed(Case):
         self.b.folder = f"{self.b.home}/moved"
         self.assertEqual(self.b.run("run", "touch").returncode, 0)
         self.assertEqual(self.sprung(), ["own"])
+
+    def test_a_folder_in_the_place_of_a_deleted_worktree_needs_its_own_trust(self):
+        tree = f"{self.b.home}/tree"
+        born = os.stat(f"{tree}/.git").st_mtime
+        shutil.rmtree(tree)  # without `git worktree prune`
+        wait_for(lambda: time.time() - born > 3, 10, "time to pass: the trap is of another age")
+        shutil.copytree(self.evil, tree)
+        os.remove(f"{tree}/stint.toml")
+        write(f"{tree}/.git", f"gitdir: {self.common}/worktrees/tree\n")
+        if subprocess.run(["stat", "-c", "%W", tree], check=True, capture_output=True, text=True).stdout.strip() in ("0", "-"):
+            self.skipTest("this file system keeps no birth times")
+        self.assertIn("stint trust", self.refused_in(tree, "run", "touch"))
+        self.b.folder = tree
+        self.trust()
+        self.assertEqual(self.b.run("run", "touch").returncode, 0)
+        self.assertEqual(self.sprung(), ["evil"])
+        self.assertEqual(self.b.run("trust", "--revoke").returncode, 0)
+        self.b.folder = self.project
+        self.trust()
+        self.refused_in(tree, "run", "touch")
 
     def test_a_submodule_has_a_trust_of_its_own(self):
         os.rename(self.evil, f"{self.b.home}/theirs")
@@ -247,6 +268,24 @@ class Unpacked(Case):
                 self.assertGreater(len(self.sprung()), 1, "a trap that can not go off proves nothing")
                 self.assertEqual(self.b.run("trust", "--revoke").returncode, 0)
                 self.git("config", "--unset", key)
+
+    def test_git_looks_into_no_submodule(self):
+        theirs = f"{self.b.home}/theirs"
+        subprocess.run(["git", "init", "-q", theirs], check=True)
+        write(f"{theirs}/a", "a")
+        write(f"{theirs}/.gitattributes", "a filter=evil\n")
+        for words in (["add", "-A"], ["-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "x"]):
+            subprocess.run(["git", "-C", theirs, *words], check=True)
+        self.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", theirs, "sub")
+        self.git("config", "-f", f"{self.project}/.gitmodules", "submodule.sub.ignore", "none")
+        self.claude_that_asks_git()
+        self.git("-C", "sub", "config", "filter.evil.clean", self.trap("clean") + "; cat")
+        for trusted in (False, True):
+            if trusted:
+                self.trust()
+            write(f"{self.project}/sub/a", "b")  # of the same length: git has to look at what is in it
+            self.b.run("run", "-p", "hello")
+            self.assertEqual(self.sprung(), ["claude", "clean"] if trusted else ["claude"])
 
     def test_no_program_of_the_checkout_is_found_by_a_relative_path(self):
         self.plant("node_modules/.bin/claude", "#!/bin/sh\n" + self.trap("planted") + "\n")

@@ -379,7 +379,7 @@ class Fleet(Repository):
     def test_who_follows_what_nobody_carries_is_told(self):
         run = self.submit("review", "1")
         following = self.start("logs", "-f", run)
-        self.assertIn("no process carries runs here", following.stderr.readline() + following.stderr.readline())
+        self.assertIn("no daemon runs here", following.stderr.readline() + following.stderr.readline())
         self.stint("cancel", run)
         self.assertEqual(following.wait(30), 5)
 

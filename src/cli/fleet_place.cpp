@@ -12,12 +12,15 @@
 #include "engine/local_fleet.hpp"
 #include "engine/rescue.hpp"
 #include "net/http_text.hpp"
+#include "os/process.hpp"
+#include "os/terminal.hpp"
 #include "stint/asio.hpp"
 #include "store/memory_store.hpp"
 #include "wire/scribe.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 
@@ -95,7 +98,8 @@ class Road {
             .ambient = ambient_,
             .daemon = daemon_.has_value(),
             .where = daemon_ ? net::shown_url(daemon_->url) : place_.shown,
-            .elsewhere = daemon_ ? daemon_->elsewhere : std::string()};
+            .elsewhere = daemon_ ? daemon_->elsewhere : std::string(),
+            .store = store_.get()};
   }
 
  private:
@@ -159,8 +163,17 @@ Task<Result<engine::RunView>> find_run(engine::Fleet& fleet, std::string id) {
 
 Task<Result<bool>> is_carried(const FleetAccess& access) {
   if (access.daemon) co_return true;
-  STINT_CO_TRY(const engine::FleetStatus status, co_await access.fleet.status());
-  co_return status.stats.workers > 0;
+  STINT_CO_TRY(const std::vector<store::WorkerState> workers, co_await access.store->workers());
+  co_return std::ranges::any_of(workers, store::claims_any);
+}
+
+Task<std::string> running_parent(engine::Fleet& fleet) {
+  const std::vector<std::string> parts = os::mark_parts(os::environment(os::kMarkVariable));
+  if (parts.empty()) co_return {};
+  const std::string id = parts.back().substr(0, parts.back().find(':'));
+  const auto found = co_await fleet.find(id);
+  const bool runs = found && *found && (*found)->run.id == id && (*found)->run.state == domain::RunState::running;
+  co_return runs ? id : std::string();
 }
 
 std::vector<Candidate> blocking_run_names(const domain::Ambient& ambient) {

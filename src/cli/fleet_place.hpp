@@ -27,9 +27,10 @@ struct FleetAccess {
   const Executor& clock;  ///< the same
   const Surroundings& around;
   const domain::Ambient& ambient;
-  bool daemon = false;      ///< another process answers, and carries runs
-  std::string where;        ///< its address, or the store, for people
-  std::string elsewhere{};  ///< the checkout that it serves, if that is another than ours
+  bool daemon = false;            ///< another process answers, and carries runs
+  std::string where;              ///< its address, or the store, for people
+  std::string elsewhere{};        ///< the checkout that it serves, if that is another than ours
+  store::Store* store = nullptr;  ///< without a daemon
 };
 
 struct FleetNeeds {
@@ -44,9 +45,12 @@ int run_on_fleet(const domain::Ambient& ambient, const FleetNeeds& needs, const 
 
 /// The id of the run that is meant by an id or the beginning of one. `invalid`: none, or several.
 Task<Result<engine::RunView>> find_run(engine::Fleet& fleet, std::string id);
-/// Whether any process carries runs now.
+/// Whether any process takes runs now that others submit. `stint run` carries its own alone.
 Task<Result<bool>> is_carried(const FleetAccess& access);
-inline constexpr char kNobodyCarries[] = "no process carries runs here; `stint serve` starts one that does";
+/// The run of this fleet in whose process this command was called; empty: none that runs now. A child of it ends with
+/// it.
+Task<std::string> running_parent(engine::Fleet& fleet);
+inline constexpr char kNoDaemonHere[] = "no daemon runs here: `stint serve` starts one";
 
 /// The newest runs, for completion. Never fails: none if anything is wrong.
 [[nodiscard]] std::vector<Candidate> blocking_run_names(const domain::Ambient& ambient);

@@ -19,7 +19,10 @@ engine::LimitView view_of(const limit::Listing& listing, WallTime now) {
   view.home = "host";
   view.capacity = listing.capacity;
   view.held = static_cast<std::int64_t>(listing.holders.size());
+  view.holder_runs.emplace();
   for (const limit::Slots::Holder& holder : listing.holders) {
+    const std::string mark = holder.record ? holder.record->run : std::string();
+    view.holder_runs->push_back(mark.substr(0, mark.find(':')));
     view.holders.push_back(holder.record ? owner(*holder.record, now) : "another tool, by flock");
   }
   for (const os::SlotRecord& waiter : listing.waiters) view.waiters.push_back(owner(waiter, now));

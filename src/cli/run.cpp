@@ -4,6 +4,7 @@
 #include "cli/daemon_place.hpp"
 #include "cli/end_signals.hpp"
 #include "cli/exit_status.hpp"
+#include "cli/fleet_place.hpp"
 #include "cli/follow.hpp"
 #include "cli/host_parts.hpp"
 #include "cli/remote_fleet.hpp"
@@ -280,7 +281,7 @@ class OwnRun {
     // Whoever has to take it up may serve another checkout; on another host there may be no such folder.
     if (lasting_lease_) wish.directory = reading_->place.project.root.string();
     wish.kept = true;  // a daemon that took it would wait for the permits of the run that we are a part of
-    wish.parent = co_await running_parent();
+    wish.parent = co_await running_parent(*fleet_);
     const auto submitted = co_await submit(std::move(wish));
     if (!submitted) {
       (void)co_await store_.leave(*engine_->owner());
@@ -307,7 +308,7 @@ class OwnRun {
   }
   void make_engine(const std::string& agent, const std::string& id) {
     engine::EngineOptions options;
-    options.label = fmt::format("{}:{} run", os::host_name(), ::getpid());
+    options.label = fmt::format("{}:{}{}", os::host_name(), ::getpid(), store::kOneRunLabel);
     options.pool.workers = 1;
     options.only = id;
     options.only_agent = agent;
@@ -339,16 +340,6 @@ class OwnRun {
     co_return co_await store_.configure(std::move(capacities), {});
   }
 
-  /// The run that this process is a part of, if it is one of this store: its cancel reaches us.
-  Task<std::string> running_parent() {
-    const auto marks = os::mark_parts(os::environment(os::kMarkVariable));
-    if (marks.empty()) co_return {};
-    const std::string id = marks.back().substr(0, marks.back().find(':'));
-    const auto parent = co_await store_.find(id);
-    const bool runs = parent && *parent && (*parent)->id == id && (*parent)->state == RunState::running;
-    co_return runs ? id : std::string();
-  }
-
   Task<> serve() {
     const auto ended = co_await engine_->run();
     if (!ended) follower_.say(ended.error().describe());
@@ -371,6 +362,8 @@ class OwnRun {
 Task<Result<>> follow_daemon(Reactor& reactor, const domain::Ambient& ambient, const Surroundings& around,
                              const DaemonPlace& daemon, engine::Submission wish, Follower& follower) {
   RemoteFleet fleet(reactor, daemon, ambient, find_again_in(around));
+  wish.parent = co_await running_parent(fleet);
+  wish.parent_waits = !wish.parent.empty();
   std::vector<engine::Submission> wishes;
   wishes.push_back(std::move(wish));
   STINT_CO_TRY(auto submitted, co_await fleet.submit(std::move(wishes)));

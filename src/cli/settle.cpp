@@ -22,7 +22,7 @@ Task<Result<int>> retry(FleetAccess& access, const std::string& id, bool json) {
   STINT_CO_TRY(const engine::Submitted submitted, co_await access.fleet.retry(before.run.id));
   print_out("{}\n", json ? wire::to_json(submitted, RunState::queued) : printable(submitted.id));
   STINT_CO_TRY(const bool carried, co_await is_carried(access));
-  if (!carried) print_error("stint: it waits in the store: {}\n", kNobodyCarries);
+  if (!carried) print_error("stint: it waits in the store: {}\n", kNoDaemonHere);
   co_return kExitDone;
 }
 

@@ -11,7 +11,6 @@
 #include "cli/printable.hpp"
 #include "cli/submit_each.hpp"
 #include "domain/trace.hpp"
-#include "engine/awaited_child.hpp"
 #include "os/process.hpp"
 #include "os/terminal.hpp"
 #include "wire/fleet.hpp"
@@ -123,18 +122,6 @@ Task<Result<int>> submit_one(FleetAccess& access, const SubmitOptions& options, 
   co_return kExitDone;
 }
 
-/// The run in whose process this is called: what cancels it reaches the new one, too. A daemon knows it by the token.
-Task<std::string> running_parent(FleetAccess& access) {
-  const auto mark = access.around.environment.find(os::kMarkVariable);
-  if (mark == access.around.environment.end()) co_return {};
-  const std::vector<std::string> parts = os::mark_parts(mark->second);
-  if (parts.empty()) co_return {};
-  const std::string id = parts.back().substr(0, parts.back().find(':'));
-  const auto found = co_await access.fleet.find(id);
-  const bool runs = found && *found && (*found)->run.id == id && (*found)->run.state == domain::RunState::running;
-  co_return runs ? id : std::string();
-}
-
 /// What is wrong with the settings and the agent's file here: a daemon says it in its log only.
 void blocking_print_problems(const std::string& agent, const Surroundings& around) {
   const auto found = blocking_find_settings(around);
@@ -146,8 +133,8 @@ Task<Result<int>> submit(FleetAccess& access, const SubmitOptions& options, engi
   STINT_CO_TRY(const bool carried, co_await is_carried(access));
   if (options.wait && !carried) {
     print_error(
-        "stint: nothing was submitted, for it would be waited for in vain: {}. `stint run` carries its run itself\n",
-        kNobodyCarries);
+        "stint: not submitted: `--wait` needs a running daemon (`stint serve`), and none takes runs here. `stint run` "
+        "carries its run itself\n");
     co_return kExitRefused;
   }
   if (!access.elsewhere.empty()) {
@@ -155,20 +142,15 @@ Task<Result<int>> submit(FleetAccess& access, const SubmitOptions& options, engi
                 printable(access.elsewhere));
   }
   if (access.elsewhere.empty()) blocking_print_problems(wish.agent, access.around);
-  const std::string parent = co_await running_parent(access);
-  if (!access.daemon) wish.parent = parent;
-  if (options.wait) {
-    const auto may_wait = co_await engine::check_awaited(access.fleet, parent, wish.agent);
-    // The token of a run does not reach what the check looks at: then nothing is known against it.
-    if (!may_wait && may_wait.error() != Errc::denied) co_return fail(may_wait.error());
-  }
+  wish.parent = co_await running_parent(access.fleet);
+  wish.parent_waits = options.wait && !wish.parent.empty();
   int exit = kExitDone;
   if (options.each.empty()) {
     STINT_CO_TRY(exit, co_await submit_one(access, options, std::move(wish)));
   } else {
     STINT_CO_TRY(exit, co_await submit_each(access, options, std::move(wish)));
   }
-  if (!carried && exit == kExitDone) print_error("stint: it waits in the store: {}\n", kNobodyCarries);
+  if (!carried && exit == kExitDone) print_error("stint: it waits in the store: {}\n", kNoDaemonHere);
   co_return exit;
 }
 

@@ -1,59 +1,84 @@
 #include "engine/awaited_child.hpp"
 
+#include "engine/local_fleet.hpp"
+
 #include <algorithm>
-#include <map>
 
 namespace stint::engine {
 namespace {
 
-constexpr int kDepthMax = 64;  // runs above one another; deeper ones are not looked at
 constexpr std::string_view kHostLimit = "host";
+constexpr int kDepthMax = 64;  // runs above one another; those further up are not counted
 
-using Needs = std::map<std::string, std::uint64_t>;  // units by limit
-
-/// Every run takes one of `host`, if there is such a limit.
-Needs needs_of(const AgentView* agent) {
-  Needs needs{{std::string(kHostLimit), 1}};
-  if (agent == nullptr) return needs;
-  if (agent->max_concurrency) needs[domain::agent_limit(agent->name)] += 1;
-  for (const store::LimitUse& use : agent->limits) needs[use.limit] += use.weight;
-  return needs;
+/// Units of the limit that the runs above hold. The files of a host limit name the run of each unit. A store that
+/// counts gives each run what its agent needs; one that shares takes nothing that a run above it holds.
+std::uint64_t held_by(const std::vector<RunAbove>& above, const LimitView& limit) {
+  std::uint64_t units = 0;
+  if (limit.holder_runs) {
+    for (const RunAbove& run : above) {
+      units += static_cast<std::uint64_t>(std::ranges::count(*limit.holder_runs, run.id));
+    }
+    return units;
+  }
+  for (auto run = above.rbegin(); run != above.rend(); ++run) {
+    const auto need = run->needs.find(limit.name);
+    if (need != run->needs.end() && !(run->shares && units > 0)) units += need->second;
+  }
+  // The agent's file may ask for more by now than the run was given.
+  return std::min(units, static_cast<std::uint64_t>(std::max<std::int64_t>(0, limit.held)));
 }
 
 }  // namespace
 
-Task<Result<>> check_awaited(Fleet& fleet, std::string parent, std::string agent) {
-  if (parent.empty()) co_return Result<>();
-  STINT_CO_TRY(const std::vector<AgentView> agents, co_await fleet.agents());
-  const auto view_of = [&](const std::string& name) {
-    const auto found = std::ranges::find(agents, name, &AgentView::name);
-    return found == agents.end() ? nullptr : &*found;
+LimitNeeds needs_of(const domain::Agent& agent) {
+  LimitNeeds needs{{std::string(kHostLimit), 1}};
+  if (agent.max_concurrency) needs[domain::agent_limit(agent.name)] += 1;
+  for (const domain::LimitRequest& limit : agent.limits) needs[limit.name] += limit.weight;
+  return needs;
+}
+
+Result<> check_awaited(const std::string& agent, const LimitNeeds& needs, const std::vector<RunAbove>& above,
+                       const std::vector<LimitView>& limits) {
+  for (const auto& [name, units] : needs) {
+    const auto limit = std::ranges::find(limits, name, &LimitView::name);
+    if (limit == limits.end() || !limit->capacity) continue;
+    const std::uint64_t held = held_by(above, *limit);
+    if (held == 0 || held + units <= *limit->capacity) continue;
+    const bool alone = above.size() == 1;
+    return fail(Errc::conflict, "not submitted: run '" + above.front().id + "' waits for it, and " +
+                                    (alone ? "holds " : "with the runs above it holds ") + std::to_string(held) +
+                                    " of " + std::to_string(*limit->capacity) + " of " + name + "; it needs " +
+                                    std::to_string(units) + " to begin. `stint run " +
+                                    (agent.empty() ? std::string("-p …") : agent) +
+                                    "` runs it under the permits of this run; or do not wait for it, or raise " +
+                                    (name.starts_with("agent:") ? "max_concurrency of the agent" : "the limit"));
+  }
+  return {};
+}
+
+Task<Result<>> LocalFleet::check_parent_waits(const Submission& wish) {
+  const Book& book = parts_.book();
+  const auto needs = [&](const std::string& agent) {
+    const auto found = book.find(agent.empty() ? std::string(kPromptAgent) : agent);
+    return needs_of(found == book.end() ? domain::Agent() : found->second.agent);
   };
-  Needs above;
-  std::string id = parent;
+  std::vector<RunAbove> above;
+  STINT_CO_TRY(const std::vector<store::WorkerState> workers, co_await parts_.store.workers());
+  std::string id = wish.parent;
   for (int depth = 0; depth < kDepthMax && !id.empty(); ++depth) {
-    STINT_CO_TRY(const std::optional<RunView> run, co_await fleet.find(id));
-    if (!run || run->run.state != domain::RunState::running) break;
-    for (const auto& [limit, units] : needs_of(view_of(run->run.agent))) above[limit] += units;
-    id = run->run.parent;
+    STINT_CO_TRY(const std::optional<store::Run> run, co_await parts_.store.find(id));
+    if (!run || run->state != domain::RunState::running) break;
+    const auto worker = std::ranges::find(workers, run->worker.value_or(0), &store::WorkerState::number);
+    above.push_back({run->id, needs(run->agent), worker != workers.end() && store::carries_one_run(*worker)});
+    id = run->parent;
   }
   if (above.empty()) co_return Result<>();
-  STINT_CO_TRY(const std::vector<LimitView> limits, co_await fleet.limits());
-  for (const auto& [name, units] : needs_of(view_of(agent))) {
-    const auto limit = std::ranges::find(limits, name, &LimitView::name);
-    if (limit == limits.end() || !limit->capacity || !above.contains(name)) continue;
-    // A run that `stint run` carries within another shares what that one holds: what is held bounds the sum.
-    const std::uint64_t held =
-        std::min(above.at(name), static_cast<std::uint64_t>(std::max<std::int64_t>(0, limit->held)));
-    if (held == 0 || held + units <= *limit->capacity) continue;
-    const std::string what = agent.empty() ? std::string("-p …") : agent;
-    co_return fail(Errc::conflict, "not submitted: run '" + parent + "' would wait for it, and holds " +
-                                       std::to_string(held) + " of " + std::to_string(*limit->capacity) + " of " +
-                                       name + ", which it needs to begin. `stint run " + what +
-                                       "` runs it under the permits of this run; or do not wait for it, or raise " +
-                                       (name.starts_with("agent:") ? "max_concurrency of the agent" : "the limit"));
-  }
-  co_return Result<>();
+  STINT_CO_TRY(const std::vector<LimitView> known, co_await limits());
+  Result<> checked = check_awaited(wish.agent, needs(wish.agent), above, known);
+  if (checked || wish.key.empty()) co_return checked;
+  // The key may name a run that is there already: waiting for that one needs no new permits.
+  STINT_CO_TRY(const std::optional<std::string> same, co_await find_by_key(wish));
+  co_return same ? Result<>() : checked;
 }
 
 }  // namespace stint::engine

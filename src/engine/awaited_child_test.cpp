@@ -22,24 +22,48 @@ class AwaitedChild : public EngineTest {
       return script;
     };
   }
-  void limit(const std::string& name, std::uint32_t capacity, std::int64_t held) {
+  /// A limit of the host, whose files name the run of each unit.
+  void limit(const std::string& name, std::uint32_t capacity, std::vector<std::string> runs) {
     LimitView& view = limits_.emplace_back();
     view.name = name;
     view.home = "host";
     view.capacity = capacity;
-    view.held = held;
+    view.held = static_cast<std::int64_t>(runs.size());
+    view.holder_runs = std::move(runs);
   }
-  std::string check(const std::string& parent, const std::string& agent) {
+  Result<std::string> submit_below(const std::string& parent, const std::string& agent, bool waits,
+                                   const std::string& key = {}) {
     LocalFleet::Options options;
     options.host_limits = [this] { return limits_; };
     LocalFleet fleet(
         {sim_, store_, scribe_, ambient_, [this]() -> const Book& { return book_; }, engine_.get(), nullptr},
         std::move(options));
-    std::optional<Result<>> done;
-    auto body = [&]() -> Task<> { done = co_await check_awaited(fleet, parent, agent); };
+    std::vector<Submission> wishes(1);
+    wishes[0].agent = agent;
+    if (agent.empty()) wishes[0].prompt = "do";
+    wishes[0].parent = parent;
+    wishes[0].parent_waits = waits;
+    wishes[0].key = key;
+    std::optional<Result<std::vector<Result<Submitted>>>> done;
+    auto body = [&]() -> Task<> { done = co_await fleet.submit(std::move(wishes)); };
     scope_.spawn(body());
     EXPECT_TRUE(sim_.run_until([&] { return done.has_value(); }));
-    return !done ? "no answer" : *done ? std::string() : std::string(done->error().what());
+    if (!done) return fail(Errc::failed, "no answer");
+    if (!*done) return fail(done->error());
+    const Result<Submitted>& first = (*done)->front();
+    return first ? Result<std::string>(first->id) : fail(first.error());
+  }
+  /// Why it is refused; empty: it is not.
+  std::string check(const std::string& parent, const std::string& agent) {
+    const auto done = submit_below(parent, agent, true);
+    return done ? std::string() : std::string(done.error().what());
+  }
+  /// A child that has begun, whatever it needs.
+  std::string begin_below(const std::string& parent, const std::string& agent) {
+    const auto child = submit_below(parent, agent, false);
+    EXPECT_TRUE(child) << child.error().what();
+    sim_.advance(1s);
+    return child.value_or("");
   }
   std::vector<LimitView> limits_;
 };
@@ -49,21 +73,56 @@ TEST_F(AwaitedChild, that_needs_what_its_parent_holds_is_refused_with_the_remedy
   start();
   const std::string parent = submit("a");
   sim_.advance(1s);
-  limit("agent:a", 1, 1);
+  limit("agent:a", 1, {parent});
   const std::string said = check(parent, "a");
   EXPECT_NE(said.find("holds 1 of 1 of agent:a"), std::string::npos) << said;
   EXPECT_NE(said.find("`stint run a`"), std::string::npos) << said;
   EXPECT_EQ(check(parent, "b"), "") << "it needs nothing of that";
   EXPECT_EQ(check("", "a"), "") << "no run waits for it";
+  EXPECT_TRUE(submit_below(parent, "a", false)) << "the parent does not wait for it";
 }
 
 TEST_F(AwaitedChild, that_finds_room_beside_its_parent_may_be_waited_for) {
   book_["a"].agent.max_concurrency = 2;
   start();
+  const std::string parent = submit("a"), stranger = submit("a");
+  sim_.advance(1s);
+  limit("agent:a", 2, {parent, stranger});
+  EXPECT_EQ(check(parent, "a"), "") << "the other one will end";
+}
+
+TEST_F(AwaitedChild, that_needs_what_a_run_further_up_holds_is_refused_at_any_depth) {
+  book_["a"].agent.max_concurrency = 1;
+  start();
+  const std::string top = submit("a");
+  sim_.advance(1s);
+  limit("agent:a", 1, {top});
+  std::string parent = top;
+  for (int depth = 0; depth < 4; ++depth) {
+    parent = begin_below(parent, "b");
+    EXPECT_NE(check(parent, "a").find("with the runs above it holds 1 of 1 of agent:a"), std::string::npos) << depth;
+  }
+}
+
+TEST_F(AwaitedChild, that_needs_what_strangers_hold_may_be_waited_for) {
+  book_["a"].agent.max_concurrency = 2;
+  start();
+  const std::string top = submit("a");
+  sim_.advance(1s);
+  const std::string parent = begin_below(top, "a");  // as `stint run` does: under the permit of `top`
+  limit("agent:a", 2, {top, "a-run-of-another", ""});
+  EXPECT_EQ(check(parent, "a"), "") << "one unit of two is held by a run above: the strangers will end";
+}
+
+TEST_F(AwaitedChild, by_a_key_that_names_a_run_is_waited_for) {
+  book_["a"].agent.max_concurrency = 1;
+  start();
   const std::string parent = submit("a");
   sim_.advance(1s);
-  limit("agent:a", 2, 2);  // the other one is held by a run that does not wait for it
-  EXPECT_EQ(check(parent, "a"), "");
+  const auto first = submit_below(parent, "a", false, "key");
+  limit("agent:a", 1, {parent});
+  EXPECT_EQ(submit_below(parent, "a", true, "key").value_or("refused"), first.value_or("-"));
+  EXPECT_FALSE(submit_below(parent, "a", true, "other"));
 }
 
 TEST_F(AwaitedChild, counts_weights_and_the_limit_of_the_host) {
@@ -71,11 +130,33 @@ TEST_F(AwaitedChild, counts_weights_and_the_limit_of_the_host) {
   start();
   const std::string parent = submit("a");
   sim_.advance(1s);
-  limit("gpu", 3, 2);
+  limit("gpu", 3, {parent, parent});
   EXPECT_NE(check(parent, "b").find("holds 2 of 3 of gpu"), std::string::npos);
   limits_.clear();
-  limit("host", 1, 1);
-  EXPECT_NE(check(parent, "").find("holds 1 of 1 of host"), std::string::npos);
+  limit("host", 1, {parent});
+  EXPECT_NE(check(parent, "a").find("holds 1 of 1 of host"), std::string::npos);
+}
+
+/// A limit that a store counts: it tells how many units are held, and not by which runs.
+TEST(CheckAwaited, counts_what_the_runs_above_hold_in_a_store) {
+  LimitView limit;
+  limit.name = "gpu";
+  limit.capacity = 4;
+  const auto refused = [&](std::int64_t held, std::uint64_t units, const std::vector<RunAbove>& above) {
+    limit.held = held;
+    return !check_awaited("a", {{"gpu", units}}, above, {limit});
+  };
+  const RunAbove two{"two", {{"gpu", 2}}, false}, none{"none", {{"cpu", 9}}, false},
+      shared{"shared", {{"gpu", 2}}, true};
+  EXPECT_FALSE(refused(2, 2, {two}));
+  EXPECT_TRUE(refused(2, 3, {two}));
+  EXPECT_TRUE(refused(4, 1, {two, two}));
+  EXPECT_TRUE(refused(2, 3, {none, none, two}));
+  EXPECT_FALSE(refused(4, 2, {shared, two})) << "the other two units are a stranger's: it will end";
+  EXPECT_TRUE(refused(4, 3, {shared, two}));
+  EXPECT_TRUE(refused(4, 1, {two, shared})) << "a run that shares takes its own where no run above it holds any";
+  EXPECT_FALSE(refused(4, 4, {none})) << "only strangers hold it";
+  EXPECT_FALSE(refused(0, 4, {two})) << "the agent's file changed: nothing is held";
 }
 
 TEST(SubmissionText, bytes_that_are_no_text_are_refused_by_name) {

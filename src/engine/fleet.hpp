@@ -37,6 +37,7 @@ struct Submission {
   std::string trace;                                         ///< empty: a new one
   bool kept = false;                                         ///< only this process may carry it, as long as it lives
   bool awaited = false;                                      ///< who submits it will ask for its end, by ended()
+  bool parent_waits = false;  ///< `parent` keeps its permits until this run has ended: refused if it needs those
 };
 struct Submitted {
   std::string id;
@@ -79,6 +80,8 @@ struct LimitView {
   std::vector<std::string> holders, waiters;  ///< in words
   bool paused = false;
   std::optional<WallTime> paused_until;
+  /// The run that holds each unit; empty: another tool. None: only their number is known. Not sent by the API.
+  std::optional<std::vector<std::string>> holder_runs{};
 };
 
 /// The pool of a daemon, and the queues before it. Sizes count all that is queued, as the bounds do, due or not.

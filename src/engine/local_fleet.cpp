@@ -1,6 +1,8 @@
 #include "engine/local_fleet.hpp"
 
 #include "agent/arguments.hpp"
+#include "agent/text.hpp"
+#include "domain/bounds.hpp"
 #include "engine/rescue.hpp"
 #include "pool/persist.hpp"
 
@@ -23,7 +25,7 @@ constexpr std::uint32_t kListTextMax = 8 << 10;  // a page of 1,000 runs has 16 
 constexpr std::size_t kHoldersNamed = 3;
 
 Error no_such_run(const std::string& id) {
-  return {Errc::invalid, "there is no run '" + id + "'. `stint ls` lists them"};
+  return {Errc::invalid, "there is no run '" + agent::excerpt(id) + "'. `stint ls` lists them"};
 }
 
 Error sent_away(const std::string& run) {
@@ -359,7 +361,8 @@ Task<Result<store::LimitState>> LocalFleet::must_know(const std::string& limit) 
   STINT_CO_TRY(const auto known, co_await parts_.store.limits());
   const auto found = std::ranges::find(known, limit, &store::LimitState::name);
   if (found != known.end()) co_return *found;
-  co_return fail(Errc::invalid, "there is no limit '" + limit + "' in the store. `stint limits` lists them");
+  co_return fail(Errc::invalid, "there is no limit '" + agent::excerpt(limit, domain::kShownNameBytesMax) +
+                                    "' in the store. `stint limits` lists them");
 }
 
 /// An agent that has never run is unknown to the store, and its limits with it.
@@ -372,7 +375,8 @@ Task<Result<>> LocalFleet::make_known(const std::string& limit) {
     if (uses) entries.push_back(spec.entry);
   }
   if (entries.empty()) {
-    co_return fail(Errc::invalid, "no agent here takes the limit '" + limit +
+    co_return fail(Errc::invalid, "no agent here takes the limit '" +
+                                      agent::excerpt(limit, domain::kShownNameBytesMax) +
                                       "', and a pause holds back runs of agents only. `stint agents` lists them");
   }
   co_return co_await parts_.store.define(std::move(entries));

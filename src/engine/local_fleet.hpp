@@ -66,6 +66,7 @@ class LocalFleet final : public Fleet {
   Result<> may_submit() const;
   /// It will not begin or go on here.
   [[nodiscard]] bool is_leaving(const std::string& run) const;
+  Task<Result<>> check_parent_waits(const Submission& wish);
   Task<Result<BudgetsAbove>> bound_by_parent(Submission& wish);
   Task<Result<>> bound_by(Submission& wish, const BudgetsAbove& above);
   [[nodiscard]] BudgetsAbove budgets_of(const RunView& parent) const;

@@ -23,8 +23,8 @@ constexpr Duration kComeAgain = 2s;
 constexpr std::size_t kPromptTitleMax = 80;  // bytes, of one that is made from a prompt
 
 Error key_is_used(const std::string& key, const std::string& run) {
-  return {Errc::conflict, "idempotency key '" + key + "' was already used by run '" + run +
-                              "' with a different request. Use another key"};
+  return {Errc::conflict, "idempotency key '" + agent::excerpt(key, domain::kShownNameBytesMax) +
+                              "' was already used by run '" + run + "' with a different request. Use another key"};
 }
 
 /// What does not fit is cut off between two characters.
@@ -45,7 +45,8 @@ Result<> check_driver(const std::string& driver, const domain::Agent& agent) {
   constexpr std::array kKnown = {DriverKind::claude, DriverKind::codex, DriverKind::gemini, DriverKind::command};
   const auto known = std::ranges::find(kKnown, driver, [](DriverKind kind) { return domain::to_string(kind); });
   if (known == kKnown.end()) {
-    return fail(Errc::invalid, "there is no driver '" + driver + "': 'driver' is claude, codex, gemini or command");
+    return fail(Errc::invalid,
+                "there is no driver '" + agent::excerpt(driver) + "': 'driver' is claude, codex, gemini or command");
   }
   if (*known == DriverKind::command && agent.command.empty()) {
     return fail(Errc::invalid, "'driver' is command, but the file of '" + agent.name + "' has no command");
@@ -69,9 +70,9 @@ Result<> check_command(const std::vector<std::string>& command, const domain::Ar
     name = each;
     size = bytes;
   }
-  return fail(Errc::invalid, "the argument '" + name + "' makes a word of " + std::to_string(longest->size()) +
-                                 " bytes in the command, which can have " + std::to_string(kWordMax) +
-                                 ". Give it the name of a file");
+  return fail(Errc::invalid, "the argument '" + agent::excerpt(name) + "' makes a word of " +
+                                 std::to_string(longest->size()) + " bytes in the command, which can have " +
+                                 std::to_string(kWordMax) + ". Give it the name of a file");
 }
 
 /// Fails if a template can't be filled, or not so that it can be started.
@@ -108,7 +109,8 @@ Result<store::NewRun> LocalFleet::prepare(Submission&& wish, BudgetsAbove above)
   std::string name = wish.agent.empty() ? std::string(kPromptAgent) : std::move(wish.agent);
   const auto found = book.find(name);
   if (found == book.end() || found->second.gone) {
-    return fail(Errc::invalid, "there is no agent '" + name + "'. `stint agents` lists them");
+    return fail(Errc::invalid, "there is no agent '" + agent::excerpt(name, domain::kShownNameBytesMax) +
+                                   "'. `stint agents` lists them");
   }
   const AgentSpec& spec = found->second;
   if (spec.refused) return fail(*spec.refused);
@@ -223,6 +225,12 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
     if (Result<> checked = check_text(wish); !checked) {
       answers.push_back(fail(std::move(checked).error()));
       continue;
+    }
+    if (wish.parent_waits && !wish.parent.empty()) {
+      if (Result<> checked = co_await check_parent_waits(wish); !checked) {
+        answers.push_back(fail(std::move(checked).error()));
+        continue;
+      }
     }
     Result<BudgetsAbove> above = wish.budgets_above;
     if (!wish.parent.empty()) above = co_await bound_by_parent(wish);

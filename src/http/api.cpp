@@ -1,7 +1,8 @@
 #include "http/api.hpp"
 
+#include "agent/text.hpp"
+#include "domain/bounds.hpp"
 #include "domain/trace.hpp"
-#include "engine/awaited_child.hpp"
 #include "engine/submission_text.hpp"
 #include "http/event_stream.hpp"
 #include "http/negotiate.hpp"
@@ -22,8 +23,10 @@ using namespace std::chrono_literals;
 constexpr std::uint32_t kPage = 100, kPageMax = 1000, kStreamPage = 200;
 constexpr std::int64_t kNumberMax = std::numeric_limits<std::int64_t>::max();
 constexpr std::string_view kLastEventId = "Last-Event-ID";
-constexpr int kLevelsMax = 64;    // of runs within runs
-constexpr Duration kFollow = 1s;  // what other processes do is looked for so often
+constexpr std::size_t kCursorBytesMax = 128;   // more than any store gives
+constexpr std::string_view kListed = "state";  // the one parameter of which there may be several
+constexpr int kLevelsMax = 64;                 // of runs within runs
+constexpr Duration kFollow = 1s;               // what other processes do is looked for so often
 constexpr std::string_view kCapacity = "Agent pool at capacity. Retry later.";
 
 Response json(std::string body, unsigned status = 200) {
@@ -78,10 +81,14 @@ template <class Number>
 Result<Number> checked_number(std::string_view name, std::string_view text, Number least, Number most) {
   const auto value = parse_number<Number>(text);
   if (!value || *value < least || *value > most) {
-    return fail(Errc::invalid, fmt::format("'{}' is no whole number from {} to {}: '{}'", name, least, most, text));
+    return fail(Errc::invalid,
+                fmt::format("'{}' is no whole number from {} to {}: '{}'", name, least, most, agent::excerpt(text)));
   }
   return *value;
 }
+
+/// A name from a request, for a message.
+std::string shown(std::string_view name) { return agent::excerpt(name, domain::kShownNameBytesMax); }
 
 std::string text(std::optional<std::string_view> value) { return std::string(value.value_or("")); }
 
@@ -118,10 +125,11 @@ enum class ForRuns : std::uint8_t {
 
 struct Api::Route {
   static constexpr std::size_t kPartsMax = 4;
+  enum class Body : std::uint8_t { none, members };  // none: empty, or an object without members
 
   Route(std::string_view of_method, std::string_view of_path, Task<Response> (Api::*by)(Call),
-        ForRuns may = ForRuns::never)
-      : method(of_method), path(of_path), handler(by), for_runs(may) {
+        ForRuns may = ForRuns::never, Body body = Body::none)
+      : method(of_method), path(of_path), handler(by), for_runs(may), has_members(body == Body::members) {
     for (std::size_t begin = 1; begin < path.size(); ++count) {
       STINT_ASSERT(count < kPartsMax);
       const std::size_t end = std::min(path.find('/', begin), path.size());
@@ -146,33 +154,35 @@ struct Api::Route {
   std::string_view method, path;  // {id} stands for one segment
   Task<Response> (Api::*handler)(Call);
   ForRuns for_runs;
+  bool has_members;                                 // of its body, which its handler reads
   std::array<std::string_view, kPartsMax> parts{};  // of the path; empty: any segment
   std::size_t count = 0;
 };
 
 const std::vector<Api::Route>& Api::table() {
+  constexpr auto kMembers = Route::Body::members;
   static const std::vector<Route> routes = {
-      {"POST", "/v1/runs", &Api::submit, ForRuns::always},
+      {"POST", "/v1/runs", &Api::submit, ForRuns::always, kMembers},
       {"GET", "/v1/runs", &Api::list, ForRuns::always},
       {"GET", "/v1/runs/{id}", &Api::show, ForRuns::below},
       {"POST", "/v1/runs/{id}/cancel", &Api::cancel, ForRuns::strict},
       {"POST", "/v1/runs/{id}/retry", &Api::retry},
-      {"POST", "/v1/runs/{id}/resolve", &Api::resolve},
+      {"POST", "/v1/runs/{id}/resolve", &Api::resolve, ForRuns::never, kMembers},
       {"POST", "/v1/runs/{id}/answer", &Api::go_on},
       {"GET", "/v1/runs/{id}/events", &Api::run_events, ForRuns::below},
       {"GET", "/v1/runs/{id}/why", &Api::why, ForRuns::below},
       {"GET", "/v1/runs/{id}/output", &Api::output, ForRuns::below},
       {"GET", "/v1/events", &Api::all_events},
       {"GET", "/v1/agents", &Api::agents, ForRuns::always},
-      {"GET", "/v1/limits", &Api::limits, ForRuns::always},
-      {"PUT", "/v1/limits/{name}", &Api::resize_limit},
-      {"POST", "/v1/limits/{name}/pause", &Api::pause_limit},
+      {"GET", "/v1/limits", &Api::limits},
+      {"PUT", "/v1/limits/{name}", &Api::resize_limit, ForRuns::never, kMembers},
+      {"POST", "/v1/limits/{name}/pause", &Api::pause_limit, ForRuns::never, kMembers},
       {"POST", "/v1/limits/{name}/resume", &Api::resume_limit},
-      {"POST", "/v1/pause", &Api::pause_limit},
+      {"POST", "/v1/pause", &Api::pause_limit, ForRuns::never, kMembers},
       {"POST", "/v1/resume", &Api::resume_limit},
       {"GET", "/v1/pool", &Api::pool},
-      {"PUT", "/v1/pool", &Api::scale},
-      {"POST", "/v1/pool/drain", &Api::drain},
+      {"PUT", "/v1/pool", &Api::scale, ForRuns::never, kMembers},
+      {"POST", "/v1/pool/drain", &Api::drain, ForRuns::never, kMembers},
       {"GET", "/v1/status", &Api::status},
       {"POST", "/api/agent/run", &Api::short_run},
       {"GET", "/api/agent/health", &Api::pool},
@@ -233,29 +243,48 @@ namespace {
 
 Task<Response> at_once(Response response) { co_return response; }
 
+/// A parameter of the query that is there more than once, if only one would be read; empty: none.
+std::string_view given_twice(const Request& request) {
+  const auto& query = request.parts.query;
+  for (auto field = query.begin(); field != query.end(); ++field) {
+    if (field->name == kListed) continue;
+    if (std::find_if(query.begin(), field, [&](const net::Field& other) { return other.name == field->name; }) != field)
+      return field->name;
+  }
+  return {};
+}
+
 }  // namespace
 
 /// No coroutine: a request that waits has a frame less.
 Task<Response> Api::answer(const Request& request, Exchange& exchange) {
   if (const auto encoding = request.header("Content-Encoding"); encoding && *encoding != "identity") {
-    return at_once(problem_response(415, fmt::format("a body is sent as it is, not as '{}'", *encoding)));
+    return at_once(
+        problem_response(415, fmt::format("a body is sent as it is, not as '{}'", agent::excerpt(*encoding))));
   }
   if (!sends_json(request)) {
     return at_once(problem_response(415, "the body is no JSON by its Content-Type: send 'application/json'"));
   }
   if (const std::string wrong = wrong_text(request); !wrong.empty()) return at_once(problem_response(422, wrong));
+  if (const std::string_view twice = given_twice(request); !twice.empty()) {
+    return at_once(problem_response(422, fmt::format("the parameter '{}' is there twice: send it once", shown(twice))));
+  }
   const Found found = find(request);
   if (found.route != nullptr) {
+    if (!found.route->has_members) {
+      if (const auto read = wire::read_nothing(request.body); !read) return at_once(problem(read.error()));
+    }
     Call call{request, exchange, std::string(found.id), {}};
     if (options_.run_of_token && request.bearer()) call.caller = options_.run_of_token(*request.bearer());
     if (!call.caller.empty()) return answer_run(*found.route, std::move(call));
     return (this->*found.route->handler)(std::move(call));
   }
   if (found.allowed.empty()) {
-    const std::string_view path = request.path();
-    return at_once(problem_response(404, fmt::format("there is nothing at {}; /openapi.json lists what is", path)));
+    return at_once(problem_response(404, fmt::format("there is nothing at {}; /openapi.json lists what is",
+                                                     agent::excerpt(request.path(), domain::kShownNameBytesMax))));
   }
-  Response refusal = problem_response(405, fmt::format("{} can't be asked here", request.method));
+  Response refusal =
+      problem_response(405, fmt::format("method {} is not allowed here", agent::excerpt(request.method)));
   refusal.headers.emplace_back("Allow", found.allowed);
   return at_once(std::move(refusal));
 }
@@ -265,18 +294,30 @@ Task<Response> Api::answer_run(const Route& route, Call call) {
   co_return co_await (this->*route.handler)(std::move(call));
 }
 
-/// What a run may not ask. Up from the run in the path: its own token must be good for all below it.
+/// Whether the run is `ancestor` or below it.
+Task<Result<bool>> Api::is_below(std::string id, const std::string& ancestor) {
+  for (int level = 0; level < kLevelsMax && !id.empty(); ++level) {
+    STINT_CO_TRY(const auto found, co_await fleet_.find(std::move(id)));
+    if (!found) break;
+    if (found->run.id == ancestor) co_return true;
+    id = found->run.parent;
+  }
+  co_return false;
+}
+
+/// What a run may not ask: its own token is good for all below it.
 Task<std::optional<Response>> Api::refuse_run(const Route& route, const Call& call) {
   bool may = route.for_runs == ForRuns::always;
   if (route.for_runs == ForRuns::below || route.for_runs == ForRuns::strict) {
     std::string id = call.id;
-    for (int level = 0; level < kLevelsMax && !id.empty() && !may; ++level) {
-      const auto found = co_await fleet_.find(std::move(id));
+    if (route.for_runs == ForRuns::strict) {
+      const auto found = co_await fleet_.find(id);
       if (!found) co_return problem(found.error());
-      if (!*found) break;
-      may = (*found)->run.id == call.caller && (level > 0 || route.for_runs == ForRuns::below);
-      id = (*found)->run.parent;
+      id = *found ? (*found)->run.parent : std::string();
     }
+    const auto below = co_await is_below(std::move(id), call.caller);
+    if (!below) co_return problem(below.error());
+    may = *below;
   }
   if (may) co_return std::nullopt;
   co_return problem_response(403, "the token of a run is good for the runs below it, and for nothing else");
@@ -312,16 +353,16 @@ Task<Response> Api::submit(Call call) {
   engine::Submission& wish = request->wish;
   wish.key = text(call.request.header("Idempotency-Key"));
   if (!call.caller.empty()) {
-    wish.parent = call.caller;
+    wish.parent_waits |= request->wait;
+    // `stint run` within a run has the token of that run: a parent below the caller is taken as it is.
+    const auto below = co_await is_below(wish.parent, call.caller);
+    if (!below) co_return problem(below.error());
+    if (!*below) wish.parent = call.caller;
     if (!wish.key.empty()) wish.key = call.caller + "/" + wish.key;  // a run has keys of its own, and takes no other's
   }
   wish.trace = call.trace();
   const bool keep = !wish.key.empty();
   const std::string agent = wish.agent;
-  if (request->wait) {
-    const auto may_wait = co_await engine::check_awaited(fleet_, wish.parent, agent);
-    if (!may_wait) co_return problem(may_wait.error());
-  }
   std::vector<engine::Submission> wishes;
   wishes.push_back(std::move(wish));
   auto answers = co_await fleet_.submit(std::move(wishes));
@@ -331,7 +372,7 @@ Task<Response> Api::submit(Call call) {
     if (error != Errc::invalid || agent.empty()) co_return problem(error);  // a full queue refuses often, and at once
     const auto known = co_await fleet_.agents();
     const bool unknown = known && std::ranges::find(*known, agent, &engine::AgentView::name) == known->end();
-    if (unknown) co_return problem_response(404, "there is no agent '" + agent + "'; GET /v1/agents lists them");
+    if (unknown) co_return problem_response(404, "there is no agent '" + shown(agent) + "'; GET /v1/agents lists them");
     co_return problem(error);
   }
   const engine::Submitted submitted = *answers->front();
@@ -356,9 +397,9 @@ Task<Response> Api::submit(Call call) {
 Task<Response> Api::list(Call call) {
   store::Filter filter;
   for (const net::Field& field : call.request.parts.query) {
-    if (field.name == "state") {
+    if (field.name == kListed) {
       const auto state = domain::parse_run_state(field.value);
-      if (!state) co_return problem(Error(Errc::invalid, "there is no state '" + std::string(field.value) + "'"));
+      if (!state) co_return problem(Error(Errc::invalid, "there is no state '" + shown(field.value) + "'"));
       filter.states.push_back(*state);
     }
   }
@@ -383,7 +424,7 @@ namespace {
 Task<std::expected<engine::RunView, Response>> look_up(engine::Fleet& fleet, std::string id) {
   auto found = co_await fleet.find(id);
   if (!found) co_return std::unexpected(problem(found.error()));
-  if (!*found) co_return std::unexpected(problem_response(404, "there is no run '" + id + "'"));
+  if (!*found) co_return std::unexpected(problem_response(404, "there is no run '" + shown(id) + "'"));
   co_return std::move(**found);
 }
 
@@ -393,7 +434,7 @@ Task<Response> limit_problem(engine::Fleet& fleet, const std::string& name, Erro
   const auto known = co_await fleet.limits();
   if (!known) co_return problem(known.error());
   if (std::ranges::find(*known, name, &engine::LimitView::name) != known->end()) co_return problem(error);
-  co_return problem_response(404, "there is no limit '" + name + "'; GET /v1/limits lists them");
+  co_return problem_response(404, "there is no limit '" + shown(name) + "'; GET /v1/limits lists them");
 }
 
 }  // namespace
@@ -523,9 +564,12 @@ Task<> Api::tell_run(EventStream& events, std::string id, std::int64_t after, bo
 
 Task<Response> Api::all_events(Call call) {
   std::string cursor = text(call.request.parameter("after"));
+  if (const auto last = call.request.header(kLastEventId); last && call.wants_stream()) cursor = *last;
+  if (cursor.size() > kCursorBytesMax) {
+    co_return problem(Error(Errc::invalid, "'" + shown(cursor) + "' is no cursor: begin anew, without one"));
+  }
   if (call.wants_stream()) {
     if (call.exchange.reserved()) co_return no_place();
-    if (const auto last = call.request.header(kLastEventId)) cursor = *last;
     if (cursor.empty() && !call.request.parameter("after")) cursor = store::kFeedNow;
     const std::uint64_t seen = co_await fleet_.changed("", 0, Duration::zero());
     auto first = co_await fleet_.feed(std::move(cursor), kStreamPage);  // a wrong cursor is refused before it begins

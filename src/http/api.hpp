@@ -72,6 +72,7 @@ class Api final : public Handler {
 
   Task<Response> answer_run(const Route& route, Call call);
   Task<std::optional<Response>> refuse_run(const Route& route, const Call& call);
+  Task<Result<bool>> is_below(std::string id, const std::string& ancestor);
   template <class T>
   Task<Result<T>> wait_for(Task<Result<T>> end, std::string id, bool keep, Exchange& exchange);
   [[nodiscard]] bool has_stopped() const;

@@ -127,6 +127,13 @@ struct WorkerState {
   Duration last_beat_ago{};
   std::uint64_t runs = 0;  ///< that it owns
 };
+/// Ends the label of a worker that carries one run, its own, and claims no other: `stint run`.
+inline constexpr std::string_view kOneRunLabel = " run";
+[[nodiscard]] inline bool carries_one_run(const WorkerState& worker) { return worker.label.ends_with(kOneRunLabel); }
+/// It takes runs that others submit.
+[[nodiscard]] inline bool claims_any(const WorkerState& worker) {
+  return worker.state == "live" && !carries_one_run(worker);
+}
 struct StopAsked {
   RunNumber run = 0;
   std::int64_t fence = 0;

@@ -49,6 +49,8 @@ struct SubmitRequest {
 [[nodiscard]] Result<engine::Fleet::Scale> read_scale(std::string_view body);
 [[nodiscard]] Result<std::uint32_t> read_capacity(std::string_view body);
 [[nodiscard]] Result<engine::Fleet::Drain> read_drain(std::string_view body);
+/// Of a request that has no members: fails unless it is empty or `{}`.
+[[nodiscard]] Result<> read_nothing(std::string_view body);
 /// `{"for_ms": …}`, or nothing at all.
 [[nodiscard]] Result<std::optional<Duration>> read_length(std::string_view body, std::string_view name);
 

@@ -394,6 +394,7 @@ std::string submit_to_json(const engine::Submission& wish) {
   if (wish.deadline) object["deadline_ms"] = to_ms(*wish.deadline);
   if (wish.deadline_at) object["deadline"] = time_text(*wish.deadline_at);
   if (wish.delay > Duration::zero()) object["delay_ms"] = to_ms(wish.delay);
+  if (wish.parent_waits) object["parent_waits"] = true;
   return json::serialize(object);
 }
 

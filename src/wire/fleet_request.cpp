@@ -1,5 +1,6 @@
 // What clients ask of a fleet, read from the bodies of their requests. A member that is not known, is null or is of
 // another kind is refused by name: a client that misspells something must not get a run without it.
+#include "agent/text.hpp"
 #include "wire/fleet.hpp"
 #include "wire/strict_json.hpp"
 #include "wire/time_text.hpp"
@@ -55,7 +56,8 @@ Result<> only(const json::object& object, std::initializer_list<std::string_view
     if (std::ranges::find(names, std::string_view(member.key())) != names.end()) continue;
     std::string known;
     for (const std::string_view name : names) known += (known.empty() ? "" : ", ") + std::string(name);
-    return fail(Errc::invalid, "there is no field '" + std::string(member.key()) + "'; there are " + known);
+    return fail(Errc::invalid, "there is no field '" + agent::excerpt(member.key()) + "'; " +
+                                   (known.empty() ? "none is known here" : "there are " + known));
   }
   return {};
 }
@@ -116,7 +118,7 @@ Result<domain::ArgumentValues> read_arguments(std::string_view text) {
 Result<SubmitRequest> read_submit(std::string_view body) {
   STINT_TRY(const json::object object, parse_strictly(body, NumbersAsText::in_args));
   STINT_CHECK(only(object, {"agent", "args", "words", "prompt", "session", "parent", "priority", "budget", "deadline",
-                            "deadline_ms", "delay_ms", "driver", "model", "wait"}));
+                            "deadline_ms", "delay_ms", "driver", "model", "wait", "parent_waits"}));
   SubmitRequest request;
   engine::Submission& wish = request.wish;
   STINT_TRY(wish.agent, text_field(object, "agent"));
@@ -137,11 +139,18 @@ Result<SubmitRequest> read_submit(std::string_view body) {
   if (priority) wish.priority = static_cast<int>(*priority);
   STINT_CHECK(read_times_of(object, wish));
   STINT_TRY(request.wait, flag_field(object, "wait"));
+  STINT_TRY(wish.parent_waits, flag_field(object, "parent_waits"));
   if (wish.agent.empty() == wish.prompt.empty()) {
     return fail(Errc::invalid, wish.agent.empty() ? "'agent' is missing: name one, or send a 'prompt'"
                                                   : "a 'prompt' needs no 'agent': leave out one of them");
   }
   return request;
+}
+
+Result<> read_nothing(std::string_view body) {
+  if (body.empty()) return {};
+  STINT_TRY(const json::object object, parse_strictly(body));
+  return only(object, {});
 }
 
 Result<domain::Resolution> read_resolve(std::string_view body) {

@@ -154,6 +154,58 @@ class Parent(Case):
         run = daemon.wait(daemon.submit("outmost"), 20)
         self.assertEqual((run["state"], daemon.get(f"/v1/runs/{run['id']}/output")["head"]), ("succeeded", "inner\n"))
 
+    def test_a_permit_of_a_run_further_up_is_seen_at_any_depth(self):
+        """`top` holds the permit, and waits for `middle`, which waits for `inner`, which would wait for another `top`."""
+        self.agent("top", f"command: [sh, -c, '[ $0 = 1 ] && exec {STINT} submit --wait middle', '{{{{n}}}}']\nargs: [{{name: n, default: \"1\"}}]\nmax_concurrency: 1\n")
+        self.agent("middle", f"command: [sh, -c, '{STINT} submit --wait inner']\n")
+        self.agent("inner", f"command: [sh, -c, '{STINT} submit --wait top 0 2>&1; echo status $?']\n")
+        daemon = self.serve()
+        run = daemon.wait(daemon.submit("top"), 30)
+        said = daemon.get(f"/v1/runs/{run['id']}/output")["head"]
+        self.assertIn("with the runs above it holds 1 of 1 of agent:top", said)
+        self.assertIn("status 1", said)
+        self.assertEqual(len(daemon.states()), 3, "no fourth run was submitted")
+
+    def test_a_run_that_stint_run_carries_below_a_run_is_seen_too(self):
+        """Its processes have the token of the run above it: `here` holds what the child needs, `outer` holds nothing."""
+        self.agent("here", f"command: [sh, -c, '[ $0 = 1 ] || exit 0; {STINT} submit --wait here 0 2>&1; echo status $?', '{{{{n}}}}']\nargs: [{{name: n, default: \"1\"}}]\nmax_concurrency: 1\n")
+        self.agent("outer", f"command: [sh, -c, '{STINT} run -q here']\n")
+        daemon = self.serve()
+        run = daemon.wait(daemon.submit("outer"), 30)
+        said = daemon.get(f"/v1/runs/{run['id']}/output")["head"]
+        self.assertIn("holds 1 of 1 of agent:here", said)
+        self.assertEqual(len(daemon.states()), 2)
+
+    def test_units_that_strangers_hold_refuse_no_wait(self):
+        """Two units: one is the waiter's, one a stranger's. The stranger ends, and the child begins."""
+        self.agent("one", f"command: [sh, -c, 'case $0 in (outer) exec {STINT} submit --wait one inner;; (inner) echo inner;; (*) while [ ! -e end ]; do sleep 0.1; done;; esac', '{{{{n}}}}']\nargs: [{{name: n, required: true}}]\nmax_concurrency: 2\n")
+        daemon = self.serve()
+        stranger = daemon.submit("one", args={"n": "stranger"})
+        wait_for(lambda: daemon.get(f"/v1/runs/{stranger}")["state"] == "running", 20, "the stranger runs")
+        outer = daemon.submit("one", args={"n": "outer"})
+        wait_for(lambda: len(daemon.states()) == 3, 20, "the child was accepted")
+        write(f"{self.project}/end", "")
+        self.assertEqual(daemon.wait(outer, 20)["state"], "succeeded")
+
+    def test_without_a_daemon_no_wait_begins(self):
+        """`stint run` carries its own run alone: what a run of it submits would be waited for until the budget ends."""
+        self.agent("inner", "command: [echo, inner]\n")
+        self.agent("outer", f"command: [sh, -c, '{STINT} submit --wait inner; echo status $?']\n")
+        for words in (("submit", "--wait", "inner"), ("submit", "--wait", "-p", "x"), ("submit", "--wait", "--json", "inner")):
+            said = self.stint(*words, status=3).stderr
+            self.assertIn("not submitted: `--wait` needs a running daemon (`stint serve`)", said)
+        done = self.stint("run", "-q", "outer")
+        self.assertIn("status 3", done.stdout)
+        runs = json.loads(self.stint("ls", "--json").stdout)["runs"]
+        self.assertEqual([run["agent"] for run in runs], ["outer"], "nothing was submitted")
+
+    def test_a_runs_token_reads_no_limits(self):
+        self.agent("idle", "command: [sh, -c, 'echo $STINT_TOKEN > token.txt; sleep 60']\n")
+        daemon = self.serve()
+        daemon.submit("idle")
+        token = wait_for(lambda: os.path.exists(f"{self.project}/token.txt") and read(f"{self.project}/token.txt").strip(), 10, "the run's token")
+        self.assertEqual(daemon.ask("GET", "/v1/limits", None, {"Authorization": f"Bearer {token}"})[0], 403)
+
     def test_run_of_itself_goes_under_the_permits_of_the_parent(self):
         self.agent("self", f"command: [sh, -c, 'if [ $0 = 1 ]; then {STINT} run -q self 0; else echo inner; fi', '{{{{n}}}}']\nargs: [{{name: n, required: true}}]\nmax_concurrency: 1\n")
         daemon = self.serve()
@@ -371,6 +423,27 @@ class Limits(Case):
         self.assertFalse(os.path.exists(f"{self.project}/ran"))
         self.stint("limits", "foo=3")
         self.stint("with", "foo=3", "--", "true")
+
+    def test_a_refused_number_leaves_no_trace(self):
+        holder = self.b.hold("foo=2")
+        self.assertEqual(self.b.run("with", "foo=4", "--", "true").returncode, 125)
+        self.assertIn("1 of 2 held", self.stint("limits", "foo").stdout)
+        holder[0].terminate()
+        wait_for(lambda: "0 of 2 held" in self.stint("limits", "foo").stdout, 10, "the number that was accepted")
+
+    def test_reset_of_an_agents_limit_shows_the_number_of_its_file(self):
+        self.agent("capped", "command: [sleep, '60']\nmax_concurrency: 2\n")
+        daemon = self.serve()
+        self.stint("limits", "agent:capped=4")
+        runs = [daemon.submit("capped") for _ in range(4)]
+        wait_for(lambda: all(daemon.run(run)["state"] == "running" for run in runs), 20, "four at once")
+        self.assertIn("4 of 4 held", self.stint("limits", "agent:capped").stdout)
+        for words in (("limits", "agent:capped", "--reset"), ("limits", "agent:capped"), ("limits",)):
+            self.assertIn("agent:capped  4 of 2 held", self.stint(*words).stdout, words)
+        self.assertEqual(next(each for each in daemon.get("/v1/limits")["limits"] if each["name"] == "agent:capped")["capacity"], 2)
+        for run in runs:
+            self.stint("cancel", run)
+        self.assertIn("agent:capped  0 of 2 held", self.stint("limits").stdout)
 
     def test_a_host_limit_can_be_paused(self):
         self.agent("train", "command: [echo, done]\nlimits: [gpu]\n")

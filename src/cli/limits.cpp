@@ -49,6 +49,14 @@ void print_limit(const limit::Listing& limit, const Surroundings& around, WallTi
   }
 }
 
+/// N as the settings or, of `agent:NAME`, the agent's file say; nothing if they say nothing.
+std::optional<std::uint32_t> number_of(const HostPlace& place, const std::vector<domain::Agent>& agents,
+                                       const std::string& name) {
+  if (const auto configured = configured_capacity(place.settings, name)) return configured;
+  const auto agent = std::ranges::find(agents, name, [](const auto& each) { return domain::agent_limit(each.name); });
+  return agent == agents.end() ? std::nullopt : agent->max_concurrency;
+}
+
 /// A limit that was mistyped must not become one of its own.
 Result<> check_known(const HostPlace& place, const limit::HostLimit& wanted) {
   for (const limit::HostLimit& each : blocking_all_limits(place.homes, place.settings)) {
@@ -120,20 +128,25 @@ int LimitsCommand::run(const domain::Ambient& ambient) {
     }
     wanted.push_back(name.substr(0, name.find('=')));
   }
+  const std::vector<domain::Agent> agents = agent::blocking_discover(place->project.root).agents;
   std::vector<limit::HostLimit> limits = blocking_all_limits(place->homes, place->settings);
   std::vector<limit::Listing> listings;
   for (const std::string& name : wanted) {
-    auto limit = place->homes.find(name, configured_capacity(place->settings, name).value_or(1));
+    const auto number = number_of(*place, agents, name);
+    auto limit = place->homes.find(name, number.value_or(1));
     if (!limit) return complain(limit.error());
     if (const auto known = check_known(*place, *limit); !known) {
       complain(known.error());
       return kExitUsage;
     }
-    if (!configured_capacity(place->settings, name)) limit->capacity = 0;
+    if (!number) limit->capacity = 0;  // only its files know
     listings.push_back(limit::list(*limit));
   }
   if (wanted.empty()) {
-    for (const limit::HostLimit& limit : limits) listings.push_back(limit::list(limit));
+    for (limit::HostLimit& limit : limits) {
+      limit.capacity = number_of(*place, agents, limit.name).value_or(limit.capacity);
+      listings.push_back(limit::list(limit));
+    }
   }
   if (json_) {
     print_out("{}\n", wire::limits_to_json(listings, ambient.wall_now()));

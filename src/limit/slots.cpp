@@ -85,14 +85,33 @@ Result<> Slots::refresh(std::vector<std::string>& opened, bool thorough) {
     has_capacity_ = written.has_value();
     capacity_ = written.value_or(limit_.capacity);
   }
-  std::vector<std::uint32_t> wanted = same_ ? std::vector<std::uint32_t>() : existing();
-  for (std::uint32_t i = 0; i < capacity_; ++i) wanted.push_back(i);
-  for (const std::uint32_t index : wanted) {
+  const auto open_slot = [&](std::uint32_t index) -> Result<> {
     Slot& slot = slots_[index];
-    if (slot.fd) continue;
+    if (slot.fd) return {};
     const std::string path = limit_.slot_path(index);
     STINT_TRY(slot.fd, os::open_shared_file(path, limit_.file_mode()));
     opened.push_back(path);
+    return {};
+  };
+  const std::vector<std::uint32_t> present = same_ ? std::vector<std::uint32_t>() : existing();
+  for (const std::uint32_t index : present) STINT_CHECK(open_slot(index));
+  if (!present.empty()) STINT_CHECK(check_agreed_before_making());
+  for (std::uint32_t i = 0; i < capacity_; ++i) STINT_CHECK(open_slot(i));
+  return {};
+}
+
+/// A number that is refused leaves no files: they would be taken for the limit's size.
+Result<> Slots::check_agreed_before_making() const {
+  if (!limit_.asked || has_capacity_) return {};
+  bool makes = false;
+  for (std::uint32_t i = 0; i < capacity_ && !makes; ++i) {
+    const auto slot = slots_.find(i);
+    makes = slot == slots_.end() || !slot->second.fd;
+  }
+  if (!makes) return {};
+  for (const Holder& holder : holders()) {
+    const bool ours = holder.record && std::ranges::find(marks_, holder.record->run) != marks_.end();
+    if (holder.record && !ours) STINT_CHECK(check_same_number(*holder.record));
   }
   return {};
 }
@@ -135,16 +154,22 @@ Slots::Look Slots::lock(std::uint32_t index, Slot& slot) {
 }
 
 /// One limit, one number: two commands that count to different ones would both be wrong.
+Result<> Slots::check_same_number(const os::SlotRecord& record) const {
+  if (record.capacity == 0 || record.capacity == capacity_) return {};
+  return fail(Errc::invalid, limit_.name + "=" + std::to_string(capacity_) + ", but " +
+                                 (record.label.empty() ? "pid " + std::to_string(record.pid) : record.label) +
+                                 " holds it as " + limit_.name + "=" + std::to_string(record.capacity) +
+                                 ". Use the same number, or `stint limits " + limit_.name + "=" +
+                                 std::to_string(capacity_) + "` for all");
+}
+
 Result<> Slots::check_agreed(const Slot& slot, const std::vector<std::uint32_t>& locked) {
   if (!limit_.asked || has_capacity_) return {};
   const auto record = os::read_slot_record(slot.fd.get());
-  if (!record || record->capacity == 0 || record->capacity == capacity_) return {};
+  const Result<> agreed = record ? check_same_number(*record) : Result<>();
+  if (agreed) return {};
   for (const std::uint32_t index : locked) os::unlock_slot(slots_.at(index).fd.get());
-  return fail(Errc::invalid, limit_.name + "=" + std::to_string(capacity_) + ", but " +
-                                 (record->label.empty() ? "pid " + std::to_string(record->pid) : record->label) +
-                                 " holds it as " + limit_.name + "=" + std::to_string(record->capacity) +
-                                 ". Use the same number, or `stint limits " + limit_.name + "=" +
-                                 std::to_string(capacity_) + "` for all");
+  return agreed;
 }
 
 Result<Slots::Taken> Slots::take() {

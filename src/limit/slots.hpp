@@ -90,6 +90,8 @@ class Slots {
   Look lock(std::uint32_t index, Slot& slot);
   bool is_ours(const Slot& slot) const;
   Result<> check_agreed(const Slot& slot, const std::vector<std::uint32_t>& locked);
+  Result<> check_agreed_before_making() const;
+  Result<> check_same_number(const os::SlotRecord& record) const;
   bool is_named(std::uint32_t index, const Slot& slot) const;
 
   HostLimit limit_;

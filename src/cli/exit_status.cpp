@@ -20,7 +20,8 @@ int exit_status(const Error& error) noexcept {
   switch (error.code()) {
     case Errc::full:
     case Errc::closed: return kExitRefused;
-    case Errc::exhausted: return kExitExpired;
+    // A budget is used up for good; a disk that is full will have room again.
+    case Errc::exhausted: return error.retry() == Retry::never ? kExitExpired : kExitFailed;
     case Errc::cancelled: return kExitCancelled;
     default: return kExitFailed;
   }

@@ -80,7 +80,7 @@ std::string wrong_text(const net::Request& request) {
   for (const net::Field& field : request.parts.query) {
     if (is_wrong(field.name)) return "the query has a name that is no UTF-8 text without NUL characters";
     if (is_wrong(field.value)) {
-      return "the parameter '" + std::string(field.name) + "' is no UTF-8 text without NUL characters";
+      return "the parameter '" + agent::excerpt(field.name) + "' is no UTF-8 text without NUL characters";
     }
   }
   return {};

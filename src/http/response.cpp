@@ -1,9 +1,11 @@
 #include "http/response.hpp"
 
+#include "agent/text.hpp"
 #include "wire/object_text.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <ctime>
 
@@ -96,6 +98,33 @@ void append_headers(std::string& out, std::string_view content_type, const Heade
   }
 }
 
+constexpr std::size_t kDetailBytesMax = 1024;  // a message; what it quotes is cut before, so that its remedy stays
+
+/// How many bytes of the text, from its beginning, are a character that a reader can't see and a terminal obeys: a
+/// control character (C0, DEL, C1), a mark of zero width or one that turns the reading direction. 0: it is none.
+std::size_t hidden_bytes(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t i) -> unsigned {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+  };
+  if (byte(0) < 0x20 || byte(0) == 0x7F) return 1;
+  if (byte(0) == 0xC2 && byte(1) >= 0x80 && byte(1) <= 0x9F) return 2;
+  const bool general = byte(0) == 0xE2 && byte(1) == 0x80;  // U+2000 to U+203F
+  if (general && ((byte(2) >= 0x8B && byte(2) <= 0x8F) || (byte(2) >= 0xA8 && byte(2) <= 0xAE))) return 3;
+  if (byte(0) == 0xE2 && byte(1) == 0x81 && byte(2) >= 0xA0 && byte(2) <= 0xAF) return 3;
+  return byte(0) == 0xEF && byte(1) == 0xBB && byte(2) == 0xBF ? 3 : 0;
+}
+
+std::string readable(std::string_view text) {
+  const std::string detail = agent::excerpt(text, kDetailBytesMax);
+  std::string out;
+  for (std::size_t at = 0; at < detail.size();) {
+    const std::size_t hidden = hidden_bytes(std::string_view(detail).substr(at));
+    out += hidden == 0 ? detail[at] : '?';
+    at += std::max<std::size_t>(hidden, 1);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string_view reason_phrase(unsigned status) noexcept {
@@ -113,7 +142,7 @@ Response problem_response(const Problem& problem) {
                       .text("type", problem.type)
                       .text("title", problem.title.empty() ? reason_phrase(problem.status) : problem.title)
                       .number("status", problem.status)
-                      .text("detail", problem.detail)
+                      .text("detail", readable(problem.detail))
                       .end() +
                   '\n';
   if (problem.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");

@@ -8,11 +8,18 @@ namespace stint::http {
 namespace {
 
 TEST(HttpResponse, a_problem_is_json_whatever_it_tells) {
-  const Response response = problem_response(404, "no \"x\"\n\\\x01\xff");
+  const Response response = problem_response(404, "no \"x\"\n\\\x01\xff\xC2\x9B\xE2\x80\xAE\xE2\x80\x8B\xC3\xA9");
   EXPECT_EQ(response.content_type, "application/problem+json");
   EXPECT_EQ(response.body,
             "{\"type\":\"about:blank\",\"title\":\"Not Found\",\"status\":404,"
-            "\"detail\":\"no \\\"x\\\"\\n\\\\\\u0001\xEF\xBF\xBD\"}\n");
+            "\"detail\":\"no \\\"x\\\" \\\\?\xEF\xBF\xBD???\xC3\xA9\"}\n")
+      << "what a terminal obeys and a reader can't see is marked";
+}
+
+TEST(HttpResponse, a_problem_is_short_whatever_it_tells) {
+  const std::string body = problem_response(404, "about " + std::string(100'000, 'x')).body;
+  EXPECT_LT(body.size(), 1200U);
+  EXPECT_NE(body.find("x…\""), std::string::npos) << "the cut is marked";
 }
 
 TEST(HttpResponse, heads) {

@@ -3,6 +3,7 @@
 #include "net/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace stint::net {
@@ -33,6 +34,21 @@ struct Persistence {
     return true;
   }
 };
+
+/// Headers of which only the first would be read: another proxy may read the last. Sorted by use, not by name.
+constexpr std::array<std::string_view, 8> kSingleHeaders = {"content-type",     "authorization", "idempotency-key",
+                                                            "origin",           "traceparent",   "last-event-id",
+                                                            "content-encoding", "expect"};
+
+bool is_doubled(const std::vector<Field>& headers) noexcept {
+  for (const std::string_view single : kSingleHeaders) {
+    const auto same = [&](const Field& field) {
+      return field.name.size() == single.size() && equal_nocase(field.name, single);
+    };
+    if (std::ranges::count_if(headers, same) > 1) return true;
+  }
+  return false;
+}
 
 /// Such as `HTTP/2.0`: understood, but not spoken here.
 bool is_version(std::string_view text) noexcept {
@@ -207,6 +223,8 @@ bool RequestReader::check_fields() {
     refuse(400, "There must be one Host header.");
   } else if (lengths + encodings > 1 || (encodings == 1 && request_.version < 11)) {
     refuse(400, "It is not certain where the body ends.");
+  } else if (is_doubled(request_.headers)) {
+    refuse(400, "A header is there twice that may be sent once.");
   } else if (encodings == 1 && !chunked_) {
     refuse(501, "The only transfer encoding known here is chunked.");
   } else if (expects_other) {

@@ -36,13 +36,14 @@ Error Database::error(std::string_view doing) const {
     case ENOSPC:
     case EDQUOT:
       if ((code & 0xFF) != SQLITE_IOERR) break;
-      return {Errc::exhausted, Retry::unknown, path_ + ": the disk is full. Make room on it"};
+      return {Errc::exhausted, Retry::unknown, path_ + ": no space left: the disk is full. Make room on it"};
     default: break;
   }
   switch (code & 0xFF) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return {Errc::unavailable, Retry::safe, what + ". Another program holds it; end that, or wait"};
-    case SQLITE_FULL: return {Errc::exhausted, Retry::safe, path_ + ": the disk is full. Make room on it"};
+    case SQLITE_FULL:
+      return {Errc::exhausted, Retry::safe, path_ + ": no space left: the disk is full. Make room on it"};
     case SQLITE_NOMEM: return {Errc::exhausted, Retry::safe, what};
     case SQLITE_READONLY:
     case SQLITE_PERM:

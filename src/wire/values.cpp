@@ -1,5 +1,6 @@
 #include "wire/values.hpp"
 
+#include "agent/text.hpp"
 #include "wire/json.hpp"
 
 #include <algorithm>
@@ -131,8 +132,8 @@ Result<domain::BudgetSpec> read_budget(const json::value& value) {
     const json::value& given = member.value();
     constexpr std::string_view kNames[] = {"time_ms", "attempts", "tokens", "cost", "cost_micros"};
     if (std::ranges::find(kNames, name) == std::end(kNames)) {
-      return fail(Errc::invalid,
-                  "budget has no '" + std::string(name) + "'; it has time_ms, attempts, tokens, cost and cost_micros");
+      return fail(Errc::invalid, "budget has no '" + agent::excerpt(name) +
+                                     "'; it has time_ms, attempts, tokens, cost and cost_micros");
     }
     const bool cost = name == "cost";  // in the currency's unit, as in an agent's file
     std::optional<std::int64_t> number;
@@ -140,6 +141,9 @@ Result<domain::BudgetSpec> read_budget(const json::value& value) {
     if (cost && given.is_number()) {
       const double money = given.to_number<double>() * 1e6;
       if (std::isfinite(money) && money < 1e15) number = std::llround(money);
+      if (money > 0 && number == 0) {
+        return fail(Errc::invalid, "budget.cost is less than a millionth, the smallest amount that is counted");
+      }
     }
     if (!number || *number < 0 || *number > 1'000'000'000'000'000) {
       return fail(Errc::invalid,

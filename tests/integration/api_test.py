@@ -41,7 +41,7 @@ class Refused(serve_test.Case):
             self.assertEqual((status, run["result"]), (200, number), run)
 
     def test_bodies(self):
-        fields = ["agent", "args", "words", "prompt", "session", "parent", "priority", "budget", "deadline", "deadline_ms", "delay_ms", "driver", "model", "wait"]
+        fields = ["agent", "args", "words", "prompt", "session", "parent", "priority", "budget", "deadline", "deadline_ms", "delay_ms", "driver", "model", "wait", "parent_waits"]
         for field in fields:
             self.assert_refused(422, "POST", "/v1/runs", json.dumps({"prompt": "p", field: None}))
         for body in (b'{"agent":"quick","agent":"quick"}', b'{"agent":"quick","args":{"what":"a","what":"b"}}', b'{"agent":"quick","args":{"what":"a\\u0000b"}}',
@@ -55,6 +55,63 @@ class Refused(serve_test.Case):
             self.assert_refused(422, "PUT", path, body)
         self.assertEqual(self.d.get("/v1/runs")["runs"], [], "nothing of that was taken for a run")
         self.assertEqual(self.raw("POST", "/v1/runs", b'{"agent":"quick","priority":1.0,"budget":{"attempts":2.0}}')[0], 201)
+
+    def operations(self):
+        """Every operation of the document: method, a path that exists, and its statuses."""
+        run = self.d.submit("quick")
+        self.d.wait(run)
+        for path, methods in self.d.get("/openapi.json")["paths"].items():
+            for method, operation in methods.items():
+                yield method.upper(), path.replace("{id}", run).replace("{name}", "agent:quick"), operation["responses"]
+
+    def test_every_operation_refuses_what_it_does_not_know(self):
+        for method, path, statuses in self.operations():
+            for body, query in ((b'{"nosuch":1}', ""), (b'{"nosuch":{"deep":[1]},"":0}', ""), (b"", "?x=1&x=2"), (b"", "?limit=1&%6Cimit=1"), (b"", "?after=1&after=")):
+                status, answer = self.raw(method, path + query, body)
+                self.assertEqual(status, 422, (method, path, query, body, answer))
+                self.assertIn("422", statuses, (method, path))
+                self.assertIn("nosuch" if body else "twice", answer["detail"])
+        self.assertEqual(len(self.d.states()), 1, "nothing of that was taken for a run")
+
+    def test_every_operation_refuses_doubled_headers(self):
+        own = f"Authorization: Bearer {self.d.token}"
+        for method, path, statuses in self.operations():
+            for lines in ((own, "Authorization: Bearer x"), ("Authorization: Bearer x", own), (own, "Content-Type: application/json", "content-type: text/plain"),
+                          (own, "Idempotency-Key: a", "IDEMPOTENCY-KEY: a"), (own, f"Origin: http://{self.d.host}:{self.d.port}", "Origin: http://elsewhere"),
+                          (own, "Content-Length: 0", "Content-Length: 2"), (own, "Content-Length: 0, 0"), (own, "Content-Length: 2", "Transfer-Encoding: chunked"),
+                          (own, "Last-Event-ID: 1", "Last-Event-ID: 2"), (own, "traceparent: a", "traceparent: b")):
+                head = "\r\n".join((f"{method} {path} HTTP/1.1", f"Host: {self.d.host}:{self.d.port}", *lines, "", ""))
+                with socket.create_connection((self.d.host, int(self.d.port)), 30) as client:
+                    client.sendall(head.encode())
+                    said = b"".join(iter(lambda: client.recv(65536), b""))
+                self.assertTrue(said.startswith(b"HTTP/1.1 400 "), (method, path, lines, said[:300]))
+                self.assertIn("400", statuses, (method, path))
+        self.assertEqual(len(self.d.states()), 1)
+
+    def test_no_name_is_echoed_whole(self):
+        long, hostile = "n" * 7000, "%1b%5b2J%c2%9b%e2%80%ae%0d%0aX"
+        for method, path, body in (("POST", "/v1/runs", {"agent": long * 100}), ("POST", "/v1/runs", {"agent": "quick", long * 100: 1}), ("POST", "/v1/runs", {"prompt": "p", "driver": long * 100}),
+                                   ("POST", "/v1/runs", {"agent": "quick", "budget": {long * 100: 1}}), ("POST", "/v1/runs", {"agent": "quick", "args": {long * 100: 1}}),
+                                   ("POST", "/v1/runs", {"agent": "quick", "args": {"what": {long * 100: 1}}}), ("POST", "/v1/runs", {"agent": "quick", "parent": long * 100}),
+                                   ("POST", "/v1/runs", {"agent": "quick", "deadline": long * 100}), ("GET", f"/v1/runs/{long}", None), ("GET", f"/v1/runs/{hostile}", None),
+                                   ("PUT", f"/v1/limits/{long}", {"capacity": 1}), ("PUT", f"/v1/limits/{hostile}", {"capacity": 1}), ("POST", f"/v1/limits/{long}/pause", None),
+                                   ("POST", f"/v1/limits/{hostile}/resume", None), ("GET", f"/{long}", None), ("GET", f"/v1/runs?state={long}", None), ("GET", f"/v1/runs?state={hostile}", None),
+                                   ("GET", f"/v1/runs?limit={long}", None), ("GET", f"/v1/runs?{long[:3500]}=1&{long[:3500]}=2", None), ("GET", f"/v1/events?after={long}", None), ("GET", f"/v1/events?after={hostile}", None),
+                                   ("GET", f"/v1/runs?{long}=%ff", None), ("X" * 7000, "/v1/runs", None)):
+            status, answer = self.raw(method, path, b"" if body is None else json.dumps(body))
+            self.assertIn(status, (404, 405, 422), (method[:9], path[:60]))
+            self.assertLess(len(answer["detail"]), 600, (method[:9], path[:60], answer["detail"][:200]))
+            self.assertRegex(answer["detail"], r"\A[^\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+\Z")
+        key = {"Idempotency-Key": "k" * 500}
+        self.assertEqual(self.raw("POST", "/v1/runs", b'{"agent":"quick"}', key)[0], 201)
+        status, answer = self.raw("POST", "/v1/runs", b'{"agent":"quick","args":{"what":"other"}}', key)
+        self.assertEqual((status, len(answer["detail"]) < 300), (409, True), answer)
+
+    def test_a_budget_of_money_is_never_rounded_to_nothing(self):
+        for cost in (b"1e-7", b"0.0000004", b"1e-300"):
+            self.assert_refused(422, "POST", "/v1/runs", b'{"agent":"quick","budget":{"cost":%s}}' % cost)
+        status, run = self.raw("POST", "/v1/runs", b'{"agent":"quick","budget":{"cost":0.000001}}')
+        self.assertEqual((status, self.d.run(run["id"])["budget"]["cost_micros"]), (201, 1))
 
     def test_media_types(self):
         for kind in ("text/plain", "application/x-www-form-urlencoded", "application/xml", "multipart/form-data; boundary=x"):

@@ -735,6 +735,15 @@ class FullDisk(Case):
         wait_for(lambda: d.ask("GET", "/readyz")[0] == 503 and self.fill() is None, 20, "it to say so")
         return d, run
 
+    def test_a_submit_to_a_full_store_fails_and_says_why(self):
+        """It is no budget that ended (4), and no refusal of a daemon (3)."""
+        self.stint("trust")
+        self.stint("submit", "quick")
+        self.fill()
+        done = subprocess.run([STINT, "submit", "-p", "x" * 100_000], cwd=self.project, env=self.b.env, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("no space left", done.stderr)
+
     def test_while_an_agent_prints_it_is_said_and_a_cancel_ends_it(self):
         d, run = self.chat()
         self.assertIn("full", d.ask("GET", "/readyz")[1])

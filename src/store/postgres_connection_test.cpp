@@ -3,8 +3,12 @@
 #include "os/blocking_run.hpp"
 #include "os/process.hpp"
 #include "stint/combinators.hpp"
+#include "store/postgres_store.hpp"
 #include "store/postgres_world.hpp"
 
+#include <boost/asio/write.hpp>
+
+#include <array>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -129,10 +133,56 @@ TEST(PostgresConnection, a_server_that_stays_silent_is_given_up) {
   asio::ip::tcp::acceptor silent(reactor.io(), {asio::ip::address_v4::loopback(), 0});  // the kernel accepts
   const std::string url =
       "postgres://x@127.0.0.1:" + std::to_string(silent.local_endpoint().port()) + "/x?sslmode=disable";
+  const auto before = reactor.now();
   const auto opened = os::blocking_run(reactor, PostgresConnection::open(reactor, url, 50ms));
+  EXPECT_LT(reactor.now() - before, 10s) << "it was given up, and not in time";
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error(), Errc::unavailable);
   EXPECT_NE(opened.error().what().find("no answer within"), std::string_view::npos) << opened.error().what();
+}
+
+/// One that takes part in the handshake and answers no statement: it is frozen, or its disk is.
+class MuteServer {
+ public:
+  explicit MuteServer(Reactor& reactor)
+      : acceptor_(reactor.io(), {asio::ip::address_v4::loopback(), 0}), peer_(reactor.io()) {
+    acceptor_.async_accept(peer_, [this](boost::system::error_code error) {
+      if (error) return;
+      peer_.async_read_some(asio::buffer(startup_), [this](boost::system::error_code, std::size_t) { greet(); });
+    });
+  }
+  [[nodiscard]] std::string url() const {
+    return "postgres://x@127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()) + "/x?sslmode=disable";
+  }
+
+ private:
+  void greet() {
+    using namespace std::string_literals;
+    const std::string status = "server_version\0"s + "16.0\0"s;
+    const auto length = static_cast<char>(4 + status.size());
+    greeting_ = "R\0\0\0\x08\0\0\0\0"s + "S\0\0\0"s + length + status + "Z\0\0\0\x05I"s;
+    boost::system::error_code ignored;
+    asio::write(peer_, asio::buffer(greeting_), ignored);
+  }
+  asio::ip::tcp::acceptor acceptor_;
+  asio::ip::tcp::socket peer_;
+  std::array<char, 4096> startup_{};
+  std::string greeting_;
+};
+
+TEST(PostgresConnection, a_server_that_falls_silent_after_the_handshake_is_given_up) {
+  if (const std::string reason = PostgresServer::why_not(); !reason.empty()) GTEST_SKIP() << reason;
+  Reactor reactor;
+  const MuteServer server(reactor);
+  PostgresOptions options;
+  options.patience = 50ms;
+  options.migration = 20s;
+  const auto before = reactor.now();
+  const auto opened = os::blocking_run(reactor, PostgresStore::open(reactor, server.url(), options));
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error(), Errc::unavailable) << opened.error().describe();
+  EXPECT_NE(opened.error().what().find("did not answer within"), std::string_view::npos) << opened.error().what();
+  EXPECT_LT(reactor.now() - before, 10s) << "a migration may take longer; a look may not";
 }
 
 TEST(PostgresServer, ends_with_a_program_that_crashes) {

@@ -12,6 +12,7 @@ import resource
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -488,7 +489,40 @@ class Limits(Case):
 
 
 class Reach(Case):
-    """What a process may not do is said, with the remedy."""
+    """What a process may not do, or what it can't reach, is said, with the remedy."""
+
+    def silent_server(self, greets):
+        """Accepts, and says nothing; or says what a PostgreSQL says in the handshake, and answers no statement."""
+        server = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(server.close)
+        connections = []
+        self.addCleanup(lambda: [each.close() for each in connections])
+
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    connections.append(server.accept()[0])
+                    if greets:
+                        connections[-1].recv(4096)
+                        status = b"server_version\0" + b"16.0\0"
+                        connections[-1].sendall(b"R" + struct.pack("!ii", 8, 0) + b"S" + struct.pack("!i", 4 + len(status)) + status + b"Z" + struct.pack("!i", 5) + b"I")
+
+        threading.Thread(target=serve, daemon=True).start()
+        return f"postgres://x@127.0.0.1:{server.getsockname()[1]}/x?sslmode=disable"
+
+    def test_a_silent_database_holds_no_command_for_long(self):
+        self.agent("ok", "command: [echo, done]\n")
+        started = []
+        for greets in (False, True):
+            env = {**self.b.env, "STINT_STORE": self.silent_server(greets)}
+            for words in (("ls",), ("status",), ("show", "x"), ("why", "x"), ("logs", "x"), ("cancel", "x"), ("submit", "ok"), ("run", "ok"), ("pause",), ("store", "stats"), ("serve", "--listen", "127.0.0.1:0")):
+                process = subprocess.Popen([STINT, *words], cwd=self.project, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)
+                started.append((greets, words, process))
+                self.addCleanup(process.kill)
+        for greets, words, process in started:
+            said = process.communicate(timeout=60)[0]  # patience is 10 s; a migration may take 5 minutes
+            self.assertNotEqual(process.returncode, 0, (greets, words, said))
+            self.assertRegex(said, "answer within 10 s", (greets, words))
 
     def test_many_slots_need_many_descriptors(self):
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

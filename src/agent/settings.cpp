@@ -5,6 +5,7 @@
 #include "agent/settings_keys.hpp"
 #include "agent/settings_toml.hpp"
 #include "agent/text.hpp"
+#include "domain/address.hpp"
 
 #include <fmt/format.h>
 
@@ -361,20 +362,9 @@ std::string Setting::shown() const {
 }
 
 std::string without_password(std::string address) {
-  const std::size_t scheme = address.find("://");
-  if (scheme == std::string::npos) return address;
-  const std::size_t at = address.find_last_of('@', address.find('/', scheme + 3));
-  const std::size_t colon = address.find(':', scheme + 3);
-  if (at != std::string::npos && at > scheme && colon < at) {
-    address = address.substr(0, colon + 1) + std::string(kPasswordMask) + address.substr(at);
-  }
-  constexpr std::string_view kParameter = "password=";
-  const std::size_t query = address.find('?', scheme);
-  for (std::size_t i = address.find(kParameter, query); query != std::string::npos && i != std::string::npos;) {
-    const std::size_t from = i + kParameter.size();
-    const std::size_t to = std::min(address.find('&', from), address.size());
-    address.replace(from, to - from, kPasswordMask);
-    i = address.find(kParameter, from);
+  const std::vector<domain::TextSpan> passwords = domain::passwords_in(address);
+  for (auto span = passwords.rbegin(); span != passwords.rend(); ++span) {
+    address.replace(span->from, span->size, kPasswordMask);
   }
   return address;
 }

@@ -1,5 +1,7 @@
 #include "driver/secret_mask.hpp"
 
+#include "domain/address.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -61,16 +63,11 @@ void SecretMask::add(std::string_view secret) {
 }
 
 void SecretMask::add_password_of(std::string_view address) {
-  const std::size_t scheme = address.find("://");
-  if (scheme == std::string_view::npos) return;
-  std::string_view authority = address.substr(scheme + 3);
-  authority = authority.substr(0, authority.find_first_of("/?#"));
-  const std::size_t at = authority.rfind('@');
-  const std::size_t colon = authority.find(':');
-  if (at == std::string_view::npos || colon >= at) return;
-  const std::string_view password = authority.substr(colon + 1, at - colon - 1);
-  add(password);
-  add(percent_decoded(password));
+  for (const domain::TextSpan& span : domain::passwords_in(address)) {
+    const std::string_view password = address.substr(span.from, span.size);
+    add(password);
+    add(percent_decoded(password));
+  }
 }
 
 void SecretMask::add_line(std::string_view secret) {

@@ -36,10 +36,13 @@ TEST(SecretMask, knows_many_names_of_secrets) {
 TEST(SecretMask, takes_out_passwords_of_addresses) {
   const SecretMask mask = SecretMask::of_environment({{"STINT_STORE", "postgres://u:geheim-geheim@h:5432/d"},
                                                       {"PROXY", "http://me:p%40ssw%6Frd@proxy/"},
+                                                      {"OTHER", "postgres://h/d?user=u&password=in-the-query"},
+                                                      {"THIRD", "postgres://u:what?is-it@h/d"},
                                                       {"PAGE", "https://h:8080/a@b"},
                                                       {"BARE", "ssh://user@host/path"}});
   EXPECT_EQ(masked(mask, "postgres://u:geheim-geheim@h"), "postgres://u:***@h");
   EXPECT_EQ(masked(mask, "p%40ssw%6Frd is p@ssword"), "*** is ***");
+  EXPECT_EQ(masked(mask, "in-the-query what?is-it"), "*** ***");
   EXPECT_EQ(masked(mask, "https://h:8080/a@b ssh://user@host/path"), "https://h:8080/a@b ssh://user@host/path");
 }
 

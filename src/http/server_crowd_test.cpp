@@ -6,12 +6,11 @@ namespace {
 
 constexpr std::string_view kHalfHead = "GET /hello HTTP/1.1\r\nHost: local";
 
-using Clients = std::vector<std::unique_ptr<Client>>;
+using Clients = std::vector<Client>;
 
 Task<> add_client(World& w, Clients& clients, std::string bytes) {
-  clients.push_back(std::make_unique<Client>(w.reactor));
-  co_await clients.back()->connect(w.port);
-  (void)co_await clients.back()->write(std::move(bytes));
+  Client client = co_await w.connect(std::move(bytes));
+  clients.push_back(std::move(client));
 }
 
 TEST(HttpCrowd, half_sent_heads_make_room_the_oldest_first) {
@@ -27,15 +26,15 @@ TEST(HttpCrowd, half_sent_heads_make_room_the_oldest_first) {
       co_await w.until([&w, seen] { return w.stats().bytes_in == seen + kHalfHead.size(); });
     }
     const std::uint64_t seen = w.stats().bytes_in;
-    (void)co_await clients[0]->write("h");  // it trickles, and does not become younger by that
+    (void)co_await clients[0].write("h");  // it trickles, and does not become younger by that
     co_await w.until([&w, seen] { return w.stats().bytes_in == seen + 1; });
     const Reply reply = co_await w.ask(get("/hello"));
     EXPECT_EQ(reply.status, 200);
     EXPECT_EQ(w.stats().connections_evicted, 1U);
-    const bool first_lives = co_await clients[0]->read();
+    const bool first_lives = co_await clients[0].read();
     EXPECT_FALSE(first_lives);
-    (void)co_await clients[1]->write("host\r\n\r\n");
-    const Reply second = co_await clients[1]->reply();
+    (void)co_await clients[1].write("host\r\n\r\n");
+    const Reply second = co_await clients[1].reply();
     EXPECT_EQ(second.status, 200);
   });
 }
@@ -72,7 +71,7 @@ TEST(HttpCrowd, streams_leave_places_for_short_answers) {
     }
     EXPECT_EQ(w.stats().connections_reserved, 10U);
     for (int i = 0; i < 2; ++i) co_await add_client(w, clients, get("/wait"));
-    co_await w.until([&w] { return w.handler.began == 5; });
+    co_await w.until_begun(5);
     const std::string said = co_await w.say(get("/hello"));
     EXPECT_TRUE(said.starts_with("HTTP/1.1 503 ")) << said;
     EXPECT_NE(said.find("Retry-After: 1\r\n"), std::string::npos) << said;
@@ -116,9 +115,9 @@ TEST(HttpCrowd, few_reads_are_answered_at_once_and_probes_do_not_wait_for_them) 
     }
     EXPECT_EQ(most, 2);
     for (int i = 0; i < 6; ++i) co_await add_client(w, clients, get("/wait"));  // these last, and do not count
-    co_await w.until([&w] { return w.handler.began == 12; });
+    co_await w.until_begun(12);
     for (int i = 0; i < 6; ++i) co_await add_client(w, clients, post("/slow", ""));
-    co_await w.until([&w] { return w.handler.began == 18; });
+    co_await w.until_begun(18);
   });
 }
 

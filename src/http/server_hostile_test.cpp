@@ -15,8 +15,7 @@ TEST(HttpHostile, a_head_that_trickles_is_cut_in_total_not_per_byte) {
   options.header_time_max = 60ms;
   World world(options);
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
+    Client client = co_await w.connect();
     const TimePoint start = w.reactor.now();
     const auto trickle = [](Client& to) -> Task<> {
       for (const char c : get("/hello", "X: " + std::string(4000, 'x'))) {
@@ -40,9 +39,7 @@ TEST(HttpHostile, a_body_that_trickles_is_cut) {
   options.body_time_max = 60ms;
   World world(options);
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
-    (void)co_await client.write("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n");
+    Client client = co_await w.connect("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n");
     const auto trickle = [](Client& to) -> Task<> {
       while (true) {
         const bool written = co_await to.write("x");
@@ -64,9 +61,7 @@ TEST(HttpHostile, a_body_that_keeps_coming_may_take_longer) {
   options.body_bytes_per_second_min = 100;  // each byte earns 10 ms
   World world(options);
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
-    (void)co_await client.write("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n");
+    Client client = co_await w.connect("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n");
     for (int i = 0; i < 10; ++i) {
       (void)co_await client.write("xxxxx");
       co_await sleep_for(8ms);
@@ -83,8 +78,7 @@ TEST(HttpHostile, who_says_nothing_is_closed_without_a_word) {
   world.run([](World& w) -> Task<> {
     const std::string silent = co_await w.say("");
     EXPECT_EQ(silent, "");
-    Client client(w.reactor);
-    co_await client.connect(w.port);
+    Client client = co_await w.connect();
     (void)co_await client.ask(get("/hello"));
     const std::string rest = co_await client.read_all();
     EXPECT_EQ(rest, "");
@@ -97,8 +91,7 @@ TEST(HttpHostile, the_idle_time_begins_anew_with_each_request) {
   options.idle_time_max = 60ms;
   World world(options);
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
+    Client client = co_await w.connect();
     for (int i = 0; i < 5; ++i) {
       const Reply reply = co_await client.ask(get("/hello"));
       EXPECT_EQ(reply.status, 200);
@@ -112,12 +105,11 @@ TEST(HttpHostile, who_does_not_read_is_cut) {
   options.write_time_max = 40ms;
   World world(options);
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
+    Client client = co_await w.connect();
     client.take_little();
     (void)co_await client.write(get("/big?bytes=50000000"));
     co_await w.until([&w] { return w.stats().cut_write == 1; });
-    co_await w.until([&w] { return w.stats().connections == 0; });
+    co_await w.until_all_left();
     (void)co_await client.read_all();
     EXPECT_TRUE(client.was_reset());
     const Reply reply = co_await w.ask(get("/hello"));
@@ -171,9 +163,7 @@ TEST(HttpHostile, garbage_and_smuggling_close_the_connection) {
 TEST(HttpHostile, a_refusal_arrives_although_the_client_goes_on_sending) {
   World world;
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
-    (void)co_await client.write("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000000\r\n\r\n");
+    Client client = co_await w.connect("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000000\r\n\r\n");
     co_await w.until([&w] { return w.stats().refusals == 1; });
     for (int i = 0; i < 50; ++i) {
       const bool written = co_await client.write(std::string(100'000, 'x'));
@@ -194,16 +184,12 @@ TEST(HttpHostile, resets_at_any_moment_harm_nobody_else) {
   world.run([](World& w) -> Task<> {
     const std::string whole = post("/echo", std::string(3000, 'x')) + get("/big?bytes=3000000");
     for (const std::size_t sent : {std::size_t{0}, std::size_t{10}, std::size_t{60}, std::size_t{2000}, whole.size()}) {
-      Client client(w.reactor);
-      co_await client.connect(w.port);
-      (void)co_await client.write(whole.substr(0, sent));
+      Client client = co_await w.connect(whole.substr(0, sent));
       if (sent == whole.size()) (void)co_await client.read();
       client.reset();
     }
     for (const char* path : {"/wait", "/slow", "/events?count=1", "/stream?count=1000000&bytes=1000"}) {
-      Client client(w.reactor);
-      co_await client.connect(w.port);
-      (void)co_await client.write(get(path));
+      Client client = co_await w.connect(get(path));
       const int began = w.handler.began;
       co_await w.until([&w, began] { return w.handler.began > began || w.handler.began == 4; });
       client.reset();
@@ -248,7 +234,7 @@ TEST(HttpHostile, when_full_of_work_the_new_one_is_told) {
     co_await two.connect(w.port);
     (void)co_await one.write(get("/wait"));
     (void)co_await two.write(get("/wait"));
-    co_await w.until([&w] { return w.handler.began == 2; });
+    co_await w.until_begun(2);
     const std::string said = co_await w.say(get("/hello"));
     EXPECT_TRUE(said.starts_with("HTTP/1.1 503 ")) << said;
     EXPECT_EQ(w.stats().connections_refused, 1U);

@@ -25,8 +25,7 @@ TEST(ServerState, a_desk_that_was_given_back_keeps_nothing_large) {
 TEST(HttpServer, answers_and_keeps_the_connection) {
   World world;
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
+    Client client = co_await w.connect();
     for (int i = 0; i < 3; ++i) {
       const Reply reply = co_await client.ask(get("/hello"));
       EXPECT_EQ(reply.status, 200);
@@ -42,8 +41,7 @@ TEST(HttpServer, answers_and_keeps_the_connection) {
 TEST(HttpServer, reads_bodies_by_length_and_in_chunks) {
   World world;
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
+    Client client = co_await w.connect();
     const std::string body(100'000, 'b');
     Reply reply = co_await client.ask(post("/echo", body));
     EXPECT_EQ(reply.body, body);
@@ -59,8 +57,7 @@ TEST(HttpServer, reads_bodies_by_length_and_in_chunks) {
 TEST(HttpServer, answers_pipelined_requests_in_order) {
   World world;
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
+    Client client = co_await w.connect();
     std::string many;
     for (int i = 0; i < 100; ++i) many += post("/echo", std::to_string(i));
     (void)co_await client.write(std::move(many));
@@ -74,8 +71,7 @@ TEST(HttpServer, answers_pipelined_requests_in_order) {
 TEST(HttpServer, answers_large_bodies_pipelined) {
   World world;
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
+    Client client = co_await w.connect();
     std::string many;
     for (int i = 1; i <= 8; ++i) many += get("/big?bytes=" + std::to_string(i * 400'000)) + get("/hello");
     (void)co_await client.write(std::move(many));
@@ -91,9 +87,7 @@ TEST(HttpServer, answers_large_bodies_pipelined) {
 TEST(HttpServer, head_has_a_length_and_no_body) {
   World world;
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
-    (void)co_await client.write("HEAD /hello HTTP/1.1\r\nHost: localhost\r\n\r\n" + get("/hello"));
+    Client client = co_await w.connect("HEAD /hello HTTP/1.1\r\nHost: localhost\r\n\r\n" + get("/hello"));
     Reply reply = co_await client.reply(false);
     EXPECT_TRUE(reply.has("Content-Length: 5\r\n"));
     reply = co_await client.reply();
@@ -110,8 +104,7 @@ TEST(HttpServer, old_clients_are_closed_unless_they_ask) {
     const std::string closed = co_await w.say("GET /hello HTTP/1.0\r\n\r\n");
     EXPECT_NE(closed.find("Connection: close\r\n"), std::string::npos);
     EXPECT_TRUE(closed.ends_with("hello"));
-    Client client(w.reactor);
-    co_await client.connect(w.port);
+    Client client = co_await w.connect();
     for (int i = 0; i < 2; ++i) {
       const Reply reply = co_await client.ask("GET /hello HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
       EXPECT_TRUE(reply.has("Connection: keep-alive\r\n"));
@@ -126,8 +119,7 @@ TEST(HttpServer, tells_to_continue_only_who_may) {
   options.token = "t0ken";
   World world(options);
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
+    Client client = co_await w.connect();
     const std::string head = "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nExpect: 100-continue\r\n";
     (void)co_await client.write(head + "Authorization: Bearer t0ken\r\n\r\n");
     const std::string go_on = co_await client.read_to("\r\n\r\n");
@@ -143,9 +135,7 @@ TEST(HttpServer, a_half_closed_client_gets_its_answer) {
   World world;
   world.handler.slow_for = 20ms;
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
-    (void)co_await client.write(get("/hello") + get("/slow"));
+    Client client = co_await w.connect(get("/hello") + get("/slow"));
     client.shutdown_write();
     const std::string all = co_await client.read_all();
     EXPECT_NE(all.find("hello"), std::string::npos);
@@ -156,10 +146,8 @@ TEST(HttpServer, a_half_closed_client_gets_its_answer) {
 TEST(HttpServer, work_for_a_client_that_left_is_stopped) {
   World world;
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
-    (void)co_await client.write(get("/wait"));
-    co_await w.until([&w] { return w.handler.began == 1; });
+    Client client = co_await w.connect(get("/wait"));
+    co_await w.until_begun();
     client.close();
     co_await w.until([&w] { return w.handler.gone == 1; });
     EXPECT_EQ(w.handler.left, 1);
@@ -171,10 +159,8 @@ TEST(HttpServer, what_is_pipelined_behind_a_wait_is_kept) {
   World world;
   world.handler.slow_for = 20ms;
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
-    (void)co_await client.write(get("/wait"));
-    co_await w.until([&w] { return w.handler.began == 1; });
+    Client client = co_await w.connect(get("/wait"));
+    co_await w.until_begun();
     (void)co_await client.write(get("/hello"));
     Reply reply = co_await client.reply();
     EXPECT_EQ(reply.body, "slow");
@@ -186,8 +172,7 @@ TEST(HttpServer, what_is_pipelined_behind_a_wait_is_kept) {
 TEST(HttpServer, an_exception_is_a_500_that_tells_nothing) {
   World world;
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
+    Client client = co_await w.connect();
     Reply reply = co_await client.ask(get("/throw"));
     EXPECT_EQ(reply.status, 500);
     EXPECT_EQ(reply.body.find("secret"), std::string::npos);
@@ -229,8 +214,7 @@ TEST(HttpServer, the_guard_stands_before_every_handler) {
   options.is_open = [](const Request& request) { return request.path() == "/hello"; };
   World world(options);
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
+    Client client = co_await w.connect();
     Reply reply = co_await client.ask(get("/peer"));
     EXPECT_EQ(reply.status, 401);
     EXPECT_TRUE(reply.has("WWW-Authenticate: Bearer\r\n"));

@@ -286,17 +286,28 @@ class World {
     EXPECT_EQ(server.stats().streams, 0U);
     EXPECT_EQ(handler.began, handler.gone);
   }
-  Task<Reply> ask(std::string request) {
+  /// A client that has connected and sent the bytes.
+  Task<Client> connect(std::string bytes = {}) {
     Client client(reactor);
     co_await client.connect(port);
+    if (!bytes.empty()) (void)co_await client.write(std::move(bytes));
+    co_return client;
+  }
+  Task<Reply> ask(std::string request) {
+    Client client = co_await connect();
     co_return co_await client.ask(std::move(request));
   }
   /// What the server says until it closes.
   Task<std::string> say(std::string bytes) {
-    Client client(reactor);
-    co_await client.connect(port);
-    (void)co_await client.write(std::move(bytes));
+    Client client = co_await connect(std::move(bytes));
     co_return co_await client.read_all();
+  }
+  /// Until a handler has begun to answer; `n` in all.
+  Task<> until_begun(int n = 1) {
+    while (handler.began != n) co_await sleep_for(1ms);
+  }
+  Task<> until_all_left() {
+    while (stats().connections != 0) co_await sleep_for(1ms);
   }
   /// Looks every millisecond.
   template <class Condition>

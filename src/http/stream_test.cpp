@@ -6,9 +6,7 @@ namespace {
 TEST(HttpStream, pieces_come_as_chunks_and_the_connection_stays) {
   World world;
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
-    (void)co_await client.write(get("/stream?count=3&bytes=2"));
+    Client client = co_await w.connect(get("/stream?count=3&bytes=2"));
     const std::string all = co_await client.read_to("0\r\n\r\n");
     EXPECT_NE(all.find("Transfer-Encoding: chunked\r\n"), std::string::npos);
     EXPECT_TRUE(all.ends_with("\r\n\r\n2\r\npp\r\n2\r\npp\r\n2\r\npp\r\n0\r\n\r\n"));
@@ -30,9 +28,7 @@ TEST(HttpStream, an_old_client_reads_to_the_end) {
 TEST(HttpStream, head_gets_the_head_alone) {
   World world;
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
-    (void)co_await client.write("HEAD /stream?count=3&bytes=2 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    Client client = co_await w.connect("HEAD /stream?count=3&bytes=2 HTTP/1.1\r\nHost: localhost\r\n\r\n");
     const Reply head = co_await client.reply(false);
     EXPECT_EQ(head.status, 200);
     const Reply reply = co_await client.ask(get("/hello"));
@@ -44,9 +40,7 @@ TEST(HttpStream, head_gets_the_head_alone) {
 TEST(HttpStream, events_have_their_form) {
   World world;
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
-    (void)co_await client.write(get("/events?count=1"));
+    Client client = co_await w.connect(get("/events?count=1"));
     const std::string all = co_await client.read_to("line two\n\n");
     EXPECT_NE(all.find("Content-Type: text/event-stream\r\n"), std::string::npos);
     EXPECT_NE(all.find("Cache-Control: no-store\r\n"), std::string::npos);
@@ -60,9 +54,7 @@ TEST(HttpStream, a_silent_stream_has_a_heartbeat) {
   options.heartbeat_every = 10ms;
   World world(options);
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
-    (void)co_await client.write(get("/events"));
+    Client client = co_await w.connect(get("/events"));
     for (int i = 0; i < 3; ++i) {
       const std::string beat = co_await client.read_to("3\r\n:\n\n\r\n");
       EXPECT_TRUE(beat.ends_with("3\r\n:\n\n\r\n"));
@@ -73,23 +65,19 @@ TEST(HttpStream, a_silent_stream_has_a_heartbeat) {
 TEST(HttpStream, a_client_that_leaves_stops_the_handler) {
   World world;
   world.run([](World& w) -> Task<> {
-    Client client(w.reactor);
-    co_await client.connect(w.port);
-    (void)co_await client.write(get("/events?count=1"));
+    Client client = co_await w.connect(get("/events?count=1"));
     (void)co_await client.read_to("line two");
     client.close();
     co_await w.until([&w] { return w.handler.gone == 1; });
     EXPECT_EQ(w.handler.ended, 0);
-    co_await w.until([&w] { return w.stats().connections == 0; });
+    co_await w.until_all_left();
   });
 }
 
 TEST(HttpStream, a_slow_reader_holds_up_its_own_handler_only) {
   World world;
   world.run([](World& w) -> Task<> {
-    Client slow(w.reactor);
-    co_await slow.connect(w.port);
-    (void)co_await slow.write(get("/stream?count=1000&bytes=100000"));
+    Client slow = co_await w.connect(get("/stream?count=1000&bytes=100000"));
     int sent = -1;
     while (sent != w.handler.sent) {
       sent = w.handler.sent;
@@ -109,14 +97,13 @@ TEST(HttpStream, who_reads_nothing_of_a_stream_is_cut) {
   options.write_time_max = 40ms;
   World world(options);
   world.run([](World& w) -> Task<> {
-    Client slow(w.reactor);
-    co_await slow.connect(w.port);
+    Client slow = co_await w.connect();
     slow.take_little();
     (void)co_await slow.write(get("/stream?count=1000&bytes=100000"));
     co_await w.until([&w] { return w.handler.gone == 1; });
     EXPECT_EQ(w.stats().cut_write, 1U);
     EXPECT_EQ(w.handler.ended, 0);
-    co_await w.until([&w] { return w.stats().connections == 0; });
+    co_await w.until_all_left();
   });
 }
 
@@ -127,8 +114,7 @@ TEST(HttpStream, heartbeats_that_nobody_takes_cut_too) {
   World world(options);
   world.run([](World& w) -> Task<> {
     // A stream whose handler fills the socket, is stopped in the middle of a send, and then says nothing more.
-    Client slow(w.reactor);
-    co_await slow.connect(w.port);
+    Client slow = co_await w.connect();
     slow.take_little();
     (void)co_await slow.write(get("/fills"));
     co_await w.until([&w] { return w.handler.gone == 1; });

@@ -8,6 +8,7 @@
 #include "agent/problem.hpp"
 #include "agent/project.hpp"
 #include "domain/agent.hpp"
+#include "domain/price.hpp"
 #include "stint/time.hpp"
 
 #include <cstdint>
@@ -63,14 +64,10 @@ struct AccountSetting {
   std::string key_env;
   std::string key_file;
 };
-/// Millionths of the currency's unit per million tokens.
-struct PriceSetting {
-  std::int64_t input = 0, cache_read = 0, cache_write = 0, output = 0;
-};
 struct ModelSetting {
   std::string endpoint;
   std::string account;
-  PriceSetting price;
+  Price price;
 };
 struct PoolSettings {
   std::uint32_t workers = 0, queue = 0, min = 0, max = 0;

@@ -54,6 +54,9 @@ class AgentReader {
     if (agent.retry.cap) spec.entry.backoff_cap = *agent.retry.cap;
     spec.account = account_of(agent, driver, settings);
     spec.budget = agent.budget.or_else(settings.budget);
+    for (const auto& [name, model] : settings.models) {
+      if (model.price.known()) spec.prices.emplace(name, model.price);
+    }
     const bool talks = driver != DriverKind::command;
     spec.on_crash = agent.on_crash.value_or(talks ? OnCrash::resume : OnCrash::doubt);
     spec.refused = why_refused(spec.agent);

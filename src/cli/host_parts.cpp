@@ -68,6 +68,7 @@ class ProcessWork final : public domain::Work {
               driver::Attempt attempt, Before before, std::set<domain::Work*>& all, const driver::SecretMask& mask,
               driver::SecretMask own_mask, const Heard& heard, Listener listener)
       : before_(std::move(before)),
+        price_(attempt.price),
         all_(all),
         mask_(mask),
         own_mask_(std::move(own_mask)),
@@ -99,11 +100,14 @@ class ProcessWork final : public domain::Work {
       listener_(news);
     }
     auto ended = co_await process_.run(std::move(attempt_));
+    end_parts();
     say(pieces_.finish());
     co_return told(std::move(ended));
   }
   void end(OutcomeKind kind, std::string why) override { process_.end(kind, std::move(why)); }
   void hold(bool held) override { process_.hold(held); }
+  /// The conversation to go on with may never have begun.
+  void doubt_conversation() noexcept { may_be_unknown_ = true; }
   /// Is said before anything of the process.
   void begin_with(std::string note) { first_note_ = std::move(note); }
   [[nodiscard]] std::string waits_for() const override {
@@ -117,10 +121,12 @@ class ProcessWork final : public domain::Work {
     events.progress = [this](const driver::Progress& progress) {
       domain::WorkNews news;
       news.kind = news_of(progress.kind);
+      if (news.kind == Kind::text && progress.is_part) return say_part(progress.text);
+      if (news.kind != Kind::life && news.kind != Kind::usage) end_parts();
       if (news.kind == Kind::text) return say(words_of(progress.text));
       news.text = progress.text;
       if (news.kind != Kind::conversation) hide_secrets(news.text);
-      news.usage = progress.usage;
+      news.usage = priced(progress.usage);
       listener_(news);
     };
     return events;
@@ -131,6 +137,19 @@ class ProcessWork final : public domain::Work {
     hide_secrets(text);
     if (!text.ends_with('\n')) text += '\n';
     return text;
+  }
+  /// A delta comes out as it was sent; a line ends with the message.
+  void say_part(std::string_view text) {
+    if (!text.empty()) in_line_ = !text.ends_with('\n');
+    say(pieces_.add(text));
+  }
+  void end_parts() {
+    if (std::exchange(in_line_, false)) say(pieces_.finish() + "\n");
+  }
+  /// What it cost, where only the tokens are known and the settings have a price.
+  [[nodiscard]] Usage priced(Usage usage) const {
+    if (usage.money_micros == 0 && price_.known()) usage.money_micros = price_.of(usage);
+    return usage;
   }
   void say(std::string text) {
     if (heard_ && !text.empty()) heard_(text);
@@ -144,6 +163,11 @@ class ProcessWork final : public domain::Work {
     const driver::ProcessReport& seen = **ended;
     auto report = std::make_unique<domain::WorkReport>();
     report->outcome = std::move((*ended)->outcome);
+    report->outcome.usage = priced(report->outcome.usage);
+    if (may_be_unknown_ && seen.conversation_unknown) {
+      report->never_began = true;
+      report->outcome.message = "it had not begun when its process was lost, and begins anew";
+    }
     hide_secrets(report->outcome.text);
     hide_secrets(report->outcome.message);
     for (Denial& denial : report->outcome.denials) {
@@ -162,6 +186,9 @@ class ProcessWork final : public domain::Work {
   }
 
   const Before before_;
+  const Price price_;
+  bool may_be_unknown_ = false;
+  bool in_line_ = false;  // of a message that comes in parts
   std::string first_note_;
   bool waits_ = false;  // for what earlier attempts left alive
   std::set<domain::Work*>& all_;
@@ -277,9 +304,13 @@ Result<driver::Attempt> attempt_of(const Reading& reading, const domain::Agent& 
   if (!agent.tool_names_denied.empty()) {
     attempt.driver_args.push_back(fmt::format("--disallowedTools={}", fmt::join(agent.tool_names_denied, ",")));
   }
+  if (order.budget.tokens) {
+    attempt.tokens_max = std::max<std::int64_t>(0, *order.budget.tokens - order.usage_before.tokens());
+  }
   if (order.budget.money_micros) {
     attempt.money_micros_max = std::max<std::int64_t>(0, *order.budget.money_micros - order.usage_before.money_micros);
   }
+  attempt.new_conversation = order.new_conversation;
   if (order.conversation.empty()) return attempt;
   attempt.conversation = order.conversation;
   attempt.usage_before = order.usage_before;
@@ -371,6 +402,15 @@ void ProcessDriver::hold(bool held) {
   for (domain::Work* const work : works_) work->hold(held);
 }
 
+std::string ProcessDriver::choose_conversation(const domain::WorkOrder& order) {
+  const auto reading = reading_();
+  const auto found = reading->book.find(order.agent);
+  if (found == reading->book.end() || !found->second.agent.driver) return {};
+  return driver::choose_conversation(
+      order.input.driver.empty() ? to_string(*found->second.agent.driver) : std::string_view(order.input.driver),
+      order.mark());
+}
+
 Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder order, domain::Work::Listener listener) {
   const auto reading = reading_();
   const auto found = reading->book.find(order.agent);
@@ -381,6 +421,7 @@ Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder ord
       order.input.driver.empty() ? std::string(to_string(*spec.agent.driver)) : order.input.driver;
   STINT_TRY(std::unique_ptr<driver::Dialect> dialect, driver::make_dialect(driver));
   STINT_TRY(driver::Attempt attempt, attempt_of(*reading, spec.agent, order));
+  attempt.price = price_of(spec.prices, attempt.model, driver);
   driver::ProcessOptions options;
   options.run = order.mark();
   options.cgroup = os::cgroup_path(os::delegated_cgroup(), options.run);
@@ -420,6 +461,7 @@ Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder ord
                                             options_.heard, std::move(listener));
   const bool left_out = spec.agent.name == engine::kPromptAgent && !reading->catalogue.system_prompt.empty();
   if (!reads_checkout) work->begin_with(blocking_what_is_left_out(directory, driver_of(spec.agent, driver), left_out));
+  if (order.may_be_unknown) work->doubt_conversation();
   if (held_) work->hold(true);
   return work;
 }

@@ -58,6 +58,7 @@ class ProcessDriver final : public domain::Driver {
   ProcessDriver(Reactor& reactor, CurrentReading reading, Options options);
 
   Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::Work::Listener listener) override;
+  [[nodiscard]] std::string choose_conversation(const domain::WorkOrder& order) override;
   [[nodiscard]] domain::Survivors& survivors() noexcept { return survivors_; }
   /// True: who hears what agents say can't take more for now; false: again.
   void hold(bool held);

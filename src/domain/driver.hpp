@@ -59,6 +59,8 @@ struct WorkOrder {
   std::string agent;
   RunInput input;
   std::string conversation;           ///< to go on with; empty: a new one
+  bool may_be_unknown = false;        ///< that conversation: its id was chosen, and perhaps it never began
+  std::string new_conversation;       ///< the id of the one to begin, which the store has; empty: the driver's choice
   std::string interrupted;            ///< why the conversation has to be taken up again, for the agent
   Usage usage_before;                 ///< of earlier attempts
   BudgetSpec budget;                  ///< the run's whole one: what is left follows from usage_before
@@ -75,6 +77,7 @@ struct WorkReport {
   bool begun = true;        ///< false: nothing was started, and nothing has changed
   bool starved = false;     ///< not begun for want of what will be there again: descriptors, processes, memory
   bool tools_used = false;  ///< it began to do something: its effects are not known to be none
+  bool never_began = false;  ///< the conversation that it should go on with, whose id was only chosen, does not exist
   std::uint32_t processes_ended = 0;
   std::uint32_t streams_closed = 0;
   Duration ending{};  ///< from the first word of the end until nothing was left
@@ -117,6 +120,9 @@ class Driver {
   Driver& operator=(const Driver&) = delete;
 
   virtual Result<std::unique_ptr<Work>> begin(WorkOrder order, Work::Listener listener) = 0;
+  /// An id for the conversation that the order would begin: kept before anything starts, it lets another process take
+  /// the run up. Empty: this driver's agent chooses its own.
+  [[nodiscard]] virtual std::string choose_conversation(const WorkOrder& /*order*/) { return {}; }
 };
 
 /// What is alive on this host of attempts whose owner died, and whoever watched over them. Only this host's: in a store

@@ -53,6 +53,8 @@ struct Outcome {
   std::optional<int> exit_status;
   std::optional<int> signal;
   std::optional<int> http_status;
+  /// Of an API error: nothing answered at all (refused, no such host, no network). Else a connection broke.
+  bool unreachable = false;
   std::optional<WallTime> resets_at;
   std::optional<Duration> retry_after;
   std::vector<Denial> denials;

@@ -12,6 +12,7 @@ using namespace std::chrono_literals;
 constexpr Duration kAfterReset = 5s;      // clocks differ, and a window that opens is crowded
 constexpr Duration kUnknownWindow = 60s;  // a rate limit that does not say until when
 constexpr Duration kUnreachable = 15s;    // between two probes of a provider that can't be reached
+constexpr int kBrokenConnection = 502;
 constexpr Duration kStarved = 5s;         // until the host may have descriptors or memory again
 
 Verdict ends(Settle settle, const Outcome& outcome) {
@@ -65,8 +66,9 @@ Verdict after_rate_limit(const Outcome& outcome, const VerdictFacts& facts) {
 }
 
 Verdict after_api_error(const Outcome& outcome, const VerdictFacts& facts) {
-  if (!outcome.http_status) return park(outcome, facts, kUnreachable);
-  const HttpFailure failure = classify_http_status(*outcome.http_status);
+  if (outcome.unreachable) return park(outcome, facts, kUnreachable);
+  // Without a status a connection broke, before the answer or within it: as good as a gateway's 502.
+  const HttpFailure failure = classify_http_status(outcome.http_status.value_or(kBrokenConnection));
   const bool window = !failure.needs_window || outcome.retry_after.has_value();
   if (failure.retry == Retry::never || !window) return ends(Settle::failed, outcome);
   const Again how = again(outcome, facts, facts.tools_used);

@@ -88,10 +88,23 @@ TEST(Verdict, an_expired_login_waits_for_a_person_and_an_unreachable_provider_fo
   const Verdict login = judge(outcome(OutcomeKind::not_logged_in), facts());
   EXPECT_EQ(login.settle, Settle::park);
   EXPECT_FALSE(login.park_for);
-  const Verdict unreachable = judge(outcome(OutcomeKind::api_error), facts());
+  Outcome refused = outcome(OutcomeKind::api_error);
+  refused.unreachable = true;
+  const Verdict unreachable = judge(refused, facts());
   EXPECT_EQ(unreachable.settle, Settle::park);
   EXPECT_TRUE(unreachable.park_for);
   EXPECT_TRUE(unreachable.pauses_account);
+}
+
+TEST(Verdict, a_connection_that_broke_is_tried_again_and_pauses_nothing) {
+  const Outcome broken = outcome(OutcomeKind::api_error);
+  EXPECT_EQ(judge(broken, facts()).settle, Settle::retry);
+  EXPECT_FALSE(judge(broken, facts()).pauses_account);
+  VerdictFacts last = facts();
+  last.number = last.attempts_max;
+  EXPECT_EQ(judge(broken, last).settle, Settle::failed) << "like any other failure of the provider it uses up attempts";
+  last.retries_used_up = true;
+  EXPECT_EQ(judge(broken, last).settle, Settle::park) << "an outage: the account is probed";
 }
 
 TEST(Verdict, what_was_under_way_goes_on_in_its_conversation_or_is_in_doubt) {

@@ -8,6 +8,7 @@
 
 #include "domain/agent.hpp"
 #include "domain/outcome.hpp"
+#include "domain/price.hpp"
 #include "stint/error.hpp"
 
 #include <cstdint>
@@ -35,8 +36,12 @@ struct Attempt {
   std::string conversation;   ///< one to go on with; empty: a new one
   Usage usage_before;         ///< what that conversation had used: Codex counts it again
   std::string system_prompt;  ///< added to the CLI's own
+  std::optional<std::int64_t> tokens_max;  ///< what is left of the budget
   std::optional<std::int64_t> money_micros_max;
+  Price price;  ///< of the model, as the settings have it: for a CLI that names no cost
   std::optional<int> turns_max;
+  /// Of the conversation, chosen before the CLI starts; empty: the CLI chooses. For one that takes such an id.
+  std::string new_conversation;
 };
 
 struct Launch {
@@ -64,7 +69,8 @@ struct Progress {
   static constexpr std::size_t kTextMax = 64 << 10;
   ProgressKind kind = ProgressKind::heartbeat;
   std::string text;
-  Usage usage;  ///< so far; of kind usage only
+  Usage usage;           ///< so far; of kind usage only
+  bool is_part = false;  ///< of kind text: a delta, which the next one continues; else a whole message
 };
 
 struct ProcessEnd {
@@ -97,6 +103,15 @@ class Dialect {
   [[nodiscard]] virtual bool has_lines() const { return true; }
   /// One line of stdout, without its end; or a piece. Appends to `out`.
   virtual void read(std::string_view line, std::vector<Progress>& out) = 0;
+  /// One line of stderr, without its end. Some CLIs announce their own retries there and nowhere else.
+  virtual void read_error(std::string_view /*line*/) {}
+  /// True: the CLI is about to wait or to ask the provider again by itself, longer or more often than it may. The
+  /// attempt is ended in the dialect's own way, and its outcome is what `finish` says: one retry loop, Stint's.
+  [[nodiscard]] virtual bool gives_up() const { return false; }
+  /// While the CLI waits for the network or the provider: what it said of it, for people; empty: it does not.
+  [[nodiscard]] virtual std::string waits_for() const { return {}; }
+  /// True: the conversation that it was told to go on with does not exist.
+  [[nodiscard]] virtual bool is_conversation_unknown() const { return false; }
   /// True once the final event came: from then on the process has a grace to leave.
   [[nodiscard]] virtual bool result_seen() const = 0;
   /// Asked at most once, when the attempt shall end early.
@@ -105,6 +120,9 @@ class Dialect {
   /// unless the work was done before.
   [[nodiscard]] virtual Outcome finish(const ProcessEnd& end) = 0;
 };
+
+/// An id for a new conversation of an attempt, the same for the same mark; empty: the CLI chooses its own.
+[[nodiscard]] std::string choose_conversation(std::string_view driver, std::string_view mark);
 
 /// "claude", "codex", "gemini" or "command"; `Errc::invalid` for any other.
 [[nodiscard]] Result<std::unique_ptr<Dialect>> make_dialect(std::string_view driver);

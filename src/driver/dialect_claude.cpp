@@ -5,7 +5,10 @@
 // 2. The result's own usage is zero after an interrupt or a budget stop, though tokens were used: the messages before
 //    it know more. Each message is told once per content block, always with the whole input.
 // 3. stdin stays open until the result: its close does not end a turn, and an interrupt must still come in.
-// 4. After SIGINT it leaves with status 0, after an interrupt with 1, after SIGTERM with 143 and without a result.
+// 4. Before it asks again it says when (api_retry): with a Retry-After that number, else its own pause of about half a
+//    second. It may ask again once; where it would wait for long, Stint waits instead, with the whole account.
+// 5. What a call that breaks in mid-stream had used is only in the events of that stream.
+// 6. After SIGINT it leaves with status 0, after an interrupt with 1, after SIGTERM with 143 and without a result.
 #include "driver/dialect_support.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -19,6 +22,9 @@ namespace {
 
 constexpr std::string_view kName = "claude";
 constexpr std::size_t kShownMax = 200;
+constexpr std::int64_t kOwnPauseMsMax = 999;      // of a retry without a Retry-After: those are whole seconds
+constexpr std::int64_t kOwnWaitMsMax = 10'000;    // longer ones are Stint's to wait for, whatever the status
+constexpr std::int64_t kDelayMsMax = 86'400'000;  // as kServerDelayMax
 constexpr std::size_t kMessagesMax = 64;  // messages that are told in turns: one per subagent
 
 std::string_view mode(Permissions permissions) {
@@ -102,6 +108,11 @@ class ClaudeDialect final : public Dialect {
   Launch launch(const Attempt& attempt) override;
   void read(std::string_view line, std::vector<Progress>& out) override;
   bool result_seen() const override { return result_.seen; }
+  bool is_conversation_unknown() const override {
+    return result_.seen && result_.is_error && has(result_.why, "no conversation found");
+  }
+  bool gives_up() const override { return !gave_up_.empty(); }
+  std::string waits_for() const override { return waiting_.empty() ? std::string() : network_wait(waiting_); }
   PoliteEnd polite_end() override {
     PoliteEnd end;
     end.stdin_bytes = R"({"type":"control_request","request_id":"stint-end","request":{"subtype":"interrupt"}})"
@@ -128,8 +139,11 @@ class ClaudeDialect final : public Dialect {
   void read_assistant(const json::object& event, std::vector<Progress>& out);
   void read_user(const json::object& event, std::vector<Progress>& out);
   void read_rate_limit(const json::object& event, std::vector<Progress>& out);
+  void read_retry(const json::object& event, std::vector<Progress>& out);
+  void read_stream(const json::object& event, std::vector<Progress>& out);
   void read_result(const json::object& event, std::vector<Progress>& out);
   void count(std::string id, const Usage& usage);
+  void count_out(std::string_view id, std::int64_t tokens);
   [[nodiscard]] Usage counted() const;
   void classify(Outcome& outcome, const ProcessEnd& end) const;
   void classify_stop(Outcome& outcome, const ProcessEnd& end) const;
@@ -142,6 +156,10 @@ class ClaudeDialect final : public Dialect {
   Usage older_;  // of messages that are no longer listed
   std::optional<WallTime> resets_at_;
   std::optional<Duration> retry_after_;
+  std::string waiting_;    // before a retry of its own: for what
+  std::string streamed_;   // the message that a stream has begun
+  int retry_status_ = 0;   // of the answer before that; 0: none came
+  std::string gave_up_;    // it would wait for long: for what
   bool rejected_ = false;  // by a rate limit of the account
 };
 
@@ -156,6 +174,7 @@ Launch ClaudeDialect::launch(const Attempt& attempt) {
   add_arg("--output-format=stream-json");
   add_arg("--input-format=stream-json");
   add_arg("--verbose");
+  add_arg("--include-partial-messages");  // else nothing tells what a call had used that breaks in mid-stream
   add_arg(fmt::format("--permission-mode={}", mode(attempt.permissions)));
   if (!attempt.reads_checkout) {  // checked with the real CLI: tests/integration/untrusted_test.py
     add_arg("--setting-sources=user");
@@ -164,7 +183,11 @@ Launch ClaudeDialect::launch(const Attempt& attempt) {
   if (attempt.permissions == Permissions::read) add_arg("--disallowedTools=Write,Edit,MultiEdit,NotebookEdit");
   if (!attempt.model.empty()) add_arg("--model=" + attempt.model);
   if (!attempt.system_prompt.empty()) add_arg("--append-system-prompt=" + attempt.system_prompt);
-  if (!attempt.conversation.empty()) add_arg("--resume=" + attempt.conversation);
+  if (!attempt.conversation.empty()) {
+    add_arg("--resume=" + attempt.conversation);
+  } else if (!attempt.new_conversation.empty()) {
+    add_arg("--session-id=" + attempt.new_conversation);
+  }
   if (attempt.turns_max) add_arg(fmt::format("--max-turns={}", *attempt.turns_max));
   if (attempt.money_micros_max) {
     add_arg(fmt::format("--max-budget-usd={}.{:06}", *attempt.money_micros_max / 1'000'000,
@@ -173,7 +196,7 @@ Launch ClaudeDialect::launch(const Attempt& attempt) {
   launch.env = {
       {"CLAUDECODE", std::nullopt},  // else it takes itself for nested
       {"CLAUDE_CODE_ENTRYPOINT", "stint"},
-      {"CLAUDE_CODE_MAX_RETRIES", "0"},                    // one retry loop: ours
+      {"CLAUDE_CODE_MAX_RETRIES", "1"},                    // and it says how long it was told to wait
       {"CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1"},  // a broken stream was asked again, unseen and billed
       {"DISABLE_AUTOUPDATER", "1"}};
   json::object message{{"role", "user"}, {"content", attempt.prompt}};
@@ -187,6 +210,8 @@ void ClaudeDialect::read(std::string_view line, std::vector<Progress>& out) {
   if (!event) return say(out, ProgressKind::note, line.substr(0, Progress::kTextMax));
   const std::string type = text_at(*event, "type");
   if (type == "system") return read_system(*event, out);
+  waiting_.clear();
+  if (type == "stream_event") return read_stream(*event, out);
   if (type == "assistant") return read_assistant(*event, out);
   if (type == "user") return read_user(*event, out);
   if (type == "rate_limit_event") return read_rate_limit(*event, out);
@@ -203,13 +228,43 @@ void ClaudeDialect::read_system(const json::object& event, std::vector<Progress>
         one_line(fmt::format("claude {}, {}", text_at(event, "claude_code_version"), text_at(event, "model")),
                  kShownMax));
   } else if (subtype == "api_retry") {
-    const std::int64_t delay = count_at(event, "retry_delay_ms");
-    retry_after_ = std::chrono::milliseconds(std::min<std::int64_t>(delay, 86'400'000));
-    say(out, ProgressKind::rate_info,
-        fmt::format("HTTP {}: tries again in {} ms", count_at(event, "error_status"), delay));
+    read_retry(event, out);
   } else {
     say(out, ProgressKind::heartbeat, one_line(subtype, kShownMax));
   }
+}
+
+void ClaudeDialect::read_retry(const json::object& event, std::vector<Progress>& out) {
+  const std::int64_t delay = std::min(count_at(event, "retry_delay_ms"), kDelayMsMax);
+  const std::int64_t status = std::min<std::int64_t>(count_at(event, "error_status"), 999);
+  retry_status_ = static_cast<int>(status);
+  retry_after_.reset();
+  if (delay > kOwnPauseMsMax) retry_after_ = std::chrono::milliseconds(delay);
+  waiting_ = status == 0 ? "no answer, or not the whole of it" : fmt::format("HTTP {}", status);
+  if (delay > kOwnWaitMsMax || (status == 429 && retry_after_)) gave_up_ = waiting_;
+  say(out, ProgressKind::rate_info, fmt::format("{}: tries again in {} ms", waiting_, delay));
+}
+
+/// The parts of an answer, as they come. Its words are told with the whole message; here is what it uses.
+void ClaudeDialect::read_stream(const json::object& event, std::vector<Progress>& out) {
+  say(out, ProgressKind::heartbeat, "");
+  const json::object* const part = object_at(event, "event");
+  if (part == nullptr) return;
+  const std::string type = text_at(*part, "type");
+  const json::object* usage = nullptr;
+  if (type == "message_start") {
+    const json::object* const message = object_at(*part, "message");
+    if (message == nullptr) return;
+    streamed_ = shortened(text_at(*message, "id"), kShownMax);
+    usage = object_at(*message, "usage");
+    if (usage != nullptr) count(streamed_, read_usage(*usage));
+  } else if (type == "message_delta" && !streamed_.empty()) {
+    usage = object_at(*part, "usage");
+    if (usage != nullptr) count_out(streamed_, count_at(*usage, "output_tokens"));
+  }
+  if (usage == nullptr) return;
+  say(out, ProgressKind::usage, "");
+  out.back().usage = counted();
 }
 
 void ClaudeDialect::read_assistant(const json::object& event, std::vector<Progress>& out) {
@@ -314,7 +369,9 @@ void ClaudeDialect::read_result(const json::object& event, std::vector<Progress>
 void ClaudeDialect::count(std::string id, const Usage& usage) {
   for (Message& message : messages_) {
     if (message.id != id) continue;
+    const std::int64_t out = std::max(message.usage.out, usage.out);  // later lines may say less
     message.usage = usage;
+    message.usage.out = out;
     return;
   }
   if (messages_.size() >= kMessagesMax) {
@@ -322,6 +379,12 @@ void ClaudeDialect::count(std::string id, const Usage& usage) {
     messages_.erase(messages_.begin());
   }
   messages_.push_back({std::move(id), usage});
+}
+
+void ClaudeDialect::count_out(std::string_view id, std::int64_t tokens) {
+  for (Message& message : messages_) {
+    if (message.id == id) message.usage.out = std::max(message.usage.out, tokens);
+  }
 }
 
 Usage ClaudeDialect::counted() const {
@@ -333,7 +396,12 @@ Usage ClaudeDialect::counted() const {
 
 Outcome ClaudeDialect::finish(const ProcessEnd& end) {
   Outcome outcome;
-  if (result_.seen) {
+  if (!gave_up_.empty() && (!result_.seen || result_.is_error)) {
+    outcome.http_status = retry_status_ == 0 ? std::nullopt : std::optional(retry_status_);
+    outcome.message = fmt::format("the provider answered with {} and asks to wait", gave_up_);
+    classify_api_error(outcome, outcome.message);
+    outcome.retry_after = retry_after_;
+  } else if (result_.seen) {
     outcome.text = result_.text;
     outcome.denials = result_.denials;
     outcome.http_status = result_.status;
@@ -357,7 +425,7 @@ Outcome ClaudeDialect::finish(const ProcessEnd& end) {
   outcome.conversation = conversation_;
   if (outcome.kind == OutcomeKind::rate_limited) {
     outcome.resets_at = resets_at_;
-    if (retry_after_) outcome.retry_after = retry_after_;
+    if (retry_after_) outcome.retry_after = retry_after_;  // what its words say is less exact
   }
   return outcome;
 }
@@ -372,6 +440,8 @@ void ClaudeDialect::classify(Outcome& outcome, const ProcessEnd& end) const {
   if (result_.subtype != "success") return classify_stop(outcome, end);
   if (error_ == "billing_error") {
     outcome.kind = OutcomeKind::api_error;
+  } else if (result_.status == 403 && !has(result_.text, "oauth") && !has(result_.text, "/login")) {
+    outcome.kind = OutcomeKind::api_error;  // the key is good, but not for this: a new login changes nothing
   } else if (error_ == "authentication_failed") {
     outcome.kind = OutcomeKind::not_logged_in;
   } else if (rejected_) {

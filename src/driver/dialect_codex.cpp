@@ -1,8 +1,17 @@
-// OpenAI's Codex: `codex exec --json`, checked with 0.166.
+// OpenAI's Codex: `codex exec --json`, checked with 0.166 and 0.169.
+//
+// What its stream does, as seen (tests/streams/codex):
+// 1. It asks up to five times in silence when the provider fails, and then begins anew, five times, each with an event
+//    "Reconnecting... 1/5 (why)". Its built-in provider takes no setting for that. So the first such event ends the
+//    attempt, but for a stream that broke: there the second does.
+// 2. Without a connection it waits without end: "Reconnecting... waiting for network (why)".
+// 3. It tells its usage when a turn is complete, and never of one that failed.
+// 4. A budget of tokens is a feature of its own; it ends the turn with "budget reached".
 #include "driver/dialect_support.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 
 namespace stint::driver {
@@ -10,6 +19,58 @@ namespace {
 
 constexpr std::string_view kName = "codex";
 constexpr std::size_t kShownMax = 200;
+constexpr std::string_view kReconnecting = "Reconnecting...";
+constexpr std::string_view kBudgetReached = "budget reached";
+
+/// What stands in the brackets of "Reconnecting... 1/5 (why)".
+std::string_view reason_in(std::string_view message) {
+  const std::size_t open = message.find('(');
+  if (open == std::string_view::npos) return message;
+  message.remove_prefix(open + 1);
+  return message.ends_with(')') ? message.substr(0, message.size() - 1) : message;
+}
+
+/// The provider that the arguments choose, if it is one of the user's own: those take settings for retries.
+std::string own_provider(const std::vector<std::string>& arguments) {
+  constexpr std::string_view kKey = "model_provider=";
+  for (const std::string& argument : arguments) {
+    if (argument.find("request_max_retries") != std::string::npos) return {};  // the user has chosen
+  }
+  for (const std::string& argument : arguments) {
+    const std::size_t at = argument.find(kKey);
+    const bool config = at == 0 || (at != std::string::npos && argument.substr(0, at) == "--config=");
+    if (!config) continue;
+    std::string name = argument.substr(at + kKey.size());
+    std::erase_if(name, [](char c) { return c == '"' || c == '\'' || c == ' '; });
+    const bool plain = !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                               "0123456789-_") == std::string::npos;
+    const bool built_in = name == "openai" || name == "oss" || name == "ollama" || name == "lmstudio" ||
+                          name == "amazon-bedrock";
+    return plain && !built_in ? name : std::string();
+  }
+  return {};
+}
+
+/// Its own budget, in tokens that are weighed: with a price, by what they cost.
+struct OwnBudget {
+  std::int64_t limit = 0;
+  double output_weight = 1;
+};
+std::optional<OwnBudget> budget_of(const Attempt& attempt) {
+  std::optional<OwnBudget> budget;
+  if (attempt.tokens_max) budget = OwnBudget{.limit = *attempt.tokens_max};
+  if (attempt.money_micros_max && attempt.price.known()) {
+    const Price& price = attempt.price;
+    const double input = static_cast<double>(price.input > 0 ? price.input : price.output);
+    OwnBudget money;
+    money.limit = static_cast<std::int64_t>(static_cast<double>(*attempt.money_micros_max) * 1e6 / input);
+    money.output_weight = std::max(1.0, static_cast<double>(price.output) / input);
+    if (budget) money.limit = std::min(money.limit, budget->limit);  // a weight of one or more: the stricter of both
+    budget = money;
+  }
+  if (budget) budget->limit = std::max<std::int64_t>(1, budget->limit);
+  return budget;
+}
 
 std::string_view sandbox(Permissions permissions) {
   switch (permissions) {
@@ -33,6 +94,7 @@ class CodexDialect final : public Dialect {
     launch.argv.insert(launch.argv.end(), attempt.driver_args.begin(), attempt.driver_args.end());
     if (!attempt.model.empty()) launch.argv.push_back("--model=" + attempt.model);
     launch.argv.push_back(fmt::format("--sandbox={}", sandbox(attempt.permissions)));
+    add_limits(launch, attempt, limit_);
     if (!attempt.conversation.empty()) {
       launch.argv.emplace_back("resume");
       // An id that begins with a dash would be read as an option.
@@ -43,6 +105,7 @@ class CodexDialect final : public Dialect {
         attempt.system_prompt.empty() ? attempt.prompt : attempt.system_prompt + "\n\n" + attempt.prompt;
     conversation_ = attempt.conversation;
     before_ = attempt.usage_before;
+    prompt_tokens_ = estimated_tokens(launch.stdin_text);
     return launch;
   }
 
@@ -50,6 +113,8 @@ class CodexDialect final : public Dialect {
     const std::optional<json::object> event = parse_object(line);
     if (!event) return say(out, ProgressKind::note, line.substr(0, Progress::kTextMax));
     const std::string type = text_at(*event, "type");
+    if (type != "error") waiting_.clear();
+    if (type == "turn.started") begun_ = true;
     if (type == "thread.started") {
       conversation_ = shortened(text_at(*event, "thread_id"), kShownMax);
       say(out, ProgressKind::conversation, conversation_);
@@ -61,8 +126,7 @@ class CodexDialect final : public Dialect {
       const json::object* const error = object_at(*event, "error");
       if (error != nullptr) error_ = shortened(text_at(*error, "message"), Outcome::kMessageMax);
     } else if (type == "error") {
-      error_ = shortened(text_at(*event, "message"), Outcome::kMessageMax);
-      say(out, ProgressKind::note, error_);
+      read_error_event(text_at(*event, "message"), out);
     } else if (const json::object* const item = object_at(*event, "item")) {
       read_item(type, *item, out);
     } else {
@@ -71,6 +135,8 @@ class CodexDialect final : public Dialect {
   }
 
   bool result_seen() const override { return completed_ || failed_; }
+  bool gives_up() const override { return gave_up_; }
+  std::string waits_for() const override { return waiting_.empty() ? std::string() : network_wait(waiting_); }
   PoliteEnd polite_end() override {
     PoliteEnd end;
     end.signal = SIGINT;  // the only signal it answers; it ends with status 1 and without a final event
@@ -81,15 +147,20 @@ class CodexDialect final : public Dialect {
     Outcome outcome;
     if (completed_ && !failed_) {
       outcome.kind = OutcomeKind::succeeded;
+    } else if (error_ == kBudgetReached) {
+      outcome.kind = OutcomeKind::over_budget;
+      outcome.message = "the budget's tokens or money are used up, says codex";
+      usage_.fresh_in = std::max(usage_.fresh_in, limit_);
+      usage_.estimated = true;
+    } else if (gave_up_) {
+      judge_error(outcome);
     } else if (end.killed_by_us || end.oom || end.signal || error_.empty()) {
       outcome = ended_without_result(kName, end);
       if (outcome.kind == OutcomeKind::crashed) reconsider(outcome, end.stderr_tail);
     } else {
-      outcome.message = error_;
-      outcome.http_status = has(error_, "status") ? status_in(error_) : std::nullopt;
-      outcome.kind = OutcomeKind::agent_error;
-      reconsider(outcome, error_);
+      judge_error(outcome);
     }
+    count_unseen(outcome);
     outcome.exit_status = end.exit_status;
     outcome.signal = end.signal;
     outcome.text = std::move(text_);
@@ -99,11 +170,58 @@ class CodexDialect final : public Dialect {
   }
 
  private:
+  static void add_limits(Launch& launch, const Attempt& attempt, std::int64_t& limit) {
+    const auto add = [&](std::string setting) {
+      launch.argv.emplace_back("-c");
+      launch.argv.push_back(std::move(setting));
+    };
+    if (const std::string name = own_provider(attempt.driver_args); !name.empty()) {
+      for (const std::string_view kind : {"request", "stream"}) {
+        add(fmt::format("model_providers.{}.{}_max_retries=1", name, kind));
+      }
+    }
+    if (const auto budget = budget_of(attempt)) {
+      limit = budget->limit;
+      add(fmt::format("features.rollout_budget={{enabled=true, limit_tokens={}, reminder_at_remaining_tokens=[1], "
+                      "sampling_token_weight={:.3f}, prefill_token_weight=1.0}}",
+                      budget->limit, budget->output_weight));
+      add("suppress_unstable_features_warning=true");
+    }
+  }
+  void read_error_event(const std::string& message, std::vector<Progress>& out) {
+    say(out, ProgressKind::note, shortened(message, Outcome::kMessageMax));
+    if (!message.starts_with(kReconnecting)) {
+      error_ = shortened(message, Outcome::kMessageMax);
+      return;
+    }
+    error_ = shortened(reason_in(message), Outcome::kMessageMax);
+    waiting_ = error_;
+    const bool broke = has(error_, "stream disconnected") && !has(error_, "error sending request");
+    if (broke) ++breaks_;
+    gave_up_ = gave_up_ || !broke || breaks_ > kBreaksMax;
+  }
   /// Its errors are sentences, so words decide.
+  void judge_error(Outcome& outcome) const {
+    outcome.message = error_;
+    outcome.http_status = has(error_, "status") ? status_in(error_) : std::nullopt;
+    if (has(error_, "high demand")) outcome.http_status = 500;     // what it makes of that status
+    if (has(error_, "quota exceeded")) outcome.http_status = 429;  // and of `insufficient_quota`
+    outcome.kind = OutcomeKind::agent_error;
+    reconsider(outcome, error_);
+  }
+  /// A turn that did not complete has used something, too: at least what it was asked, once for each stream.
+  void count_unseen(const Outcome& outcome) {
+    const bool refused = outcome.http_status || outcome.unreachable || has(outcome.message, "error sending request");
+    if (!begun_ || completed_ || refused || usage_.tokens() > 0) return;
+    usage_.fresh_in = prompt_tokens_ * (breaks_ + (breaks_ > kBreaksMax ? 0 : 1));
+    usage_.out = text_.empty() ? 0 : estimated_tokens(text_);
+    usage_.estimated = true;
+  }
   static void reconsider(Outcome& outcome, std::string_view words) {
     for (const std::string_view part : {"status", "stream disconnected", "high demand", "quota exceeded", "usage limit",
                                         "missing environment variable", "not logged in", "codex login",
-                                        "error sending request", "timeout waiting", "rate limit"}) {
+                                        "error sending request", "timeout waiting", "rate limit",
+                                        "connection failed"}) {
       if (has(words, part)) return classify_api_error(outcome, words);
     }
   }
@@ -150,8 +268,15 @@ class CodexDialect final : public Dialect {
   }
 
   std::string conversation_, text_, error_;
+  static constexpr int kBreaksMax = 1;  // streams that may break and be asked for again by itself
+
+  std::string waiting_;  // before a retry of its own: for what
   Usage usage_, before_;
-  bool completed_ = false, failed_ = false;
+  std::int64_t prompt_tokens_ = 0;
+  std::int64_t limit_ = 0;  // its own budget
+  int breaks_ = 0;
+  bool begun_ = false, completed_ = false, failed_ = false;
+  bool gave_up_ = false;  // it would ask again, more often than it may
 };
 
 }  // namespace

@@ -1,8 +1,17 @@
 // Google's Gemini CLI: `gemini -o stream-json`, checked with 0.61.
+//
+// What it does, as seen (tests/streams/gemini):
+// 1. It asks up to ten times within four minutes, and says so on stderr only: "Attempt 1 failed with status 500.
+//    Retrying with backoff... _ApiError: {…}". Settings that would change that are root's or the user's own. So the
+//    first such line ends the attempt if it was a rate limit, else the second.
+// 2. A stream that breaks is asked for again, up to four times and without a word: the same text comes once more.
+// 3. Its text comes in deltas, each with the time.
 #include "driver/dialect_support.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <csignal>
 
 namespace stint::driver {
@@ -35,6 +44,27 @@ std::string_view meaning(int status) {
   }
 }
 
+/// Of "…T02:17:00.510Z", in milliseconds of the day; nothing if it is not that.
+std::optional<std::int64_t> time_of_day(std::string_view text) {
+  constexpr std::array<std::pair<std::size_t, std::int64_t>, 3> kParts{{{11, 3'600'000}, {14, 60'000}, {17, 1000}}};
+  const auto number = [&](std::size_t at, std::size_t digits) -> std::optional<std::int64_t> {
+    std::int64_t value = 0;
+    for (std::size_t i = at; i < at + digits; ++i) {
+      if (text[i] < '0' || text[i] > '9') return std::nullopt;
+      value = value * 10 + (text[i] - '0');
+    }
+    return value;
+  };
+  if (text.size() < 23) return std::nullopt;
+  std::int64_t sum = number(20, 3).value_or(0);
+  for (const auto& [at, scale] : kParts) {
+    const auto value = number(at, 2);
+    if (!value) return std::nullopt;
+    sum += *value * scale;
+  }
+  return sum;
+}
+
 class GeminiDialect final : public Dialect {
  public:
   Launch launch(const Attempt& attempt) override {
@@ -50,6 +80,7 @@ class GeminiDialect final : public Dialect {
     launch.stdin_text =
         attempt.system_prompt.empty() ? attempt.prompt : attempt.system_prompt + "\n\n" + attempt.prompt;
     conversation_ = attempt.conversation;
+    prompt_tokens_ = estimated_tokens(launch.stdin_text);
     return launch;
   }
 
@@ -57,12 +88,15 @@ class GeminiDialect final : public Dialect {
     const std::optional<json::object> event = parse_object(line);
     if (!event) return say(out, ProgressKind::note, line.substr(0, Progress::kTextMax));
     const std::string type = text_at(*event, "type");
+    begun_ = begun_ || type == "message";
+    if (type != "error") waiting_.clear();
     if (type == "init") {
       conversation_ = shortened(text_at(*event, "session_id"), kShownMax);
       say(out, ProgressKind::conversation, conversation_);
     } else if (type == "message") {
       read_message(*event, out);
     } else if (type == "tool_use") {
+      settle_text(out);
       text_.clear();  // what follows the last call is the answer
       if (calls_.size() >= kCallsMax) calls_.erase(calls_.begin());
       const std::string name = shortened(text_at(*event, "tool_name"), kShownMax);
@@ -75,7 +109,8 @@ class GeminiDialect final : public Dialect {
       read_tool_result(*event, out);
     } else if (type == "error") {
       const std::string message = shortened(text_at(*event, "message"), Outcome::kMessageMax);
-      if (has(message, "loop detected")) gave_up_ = message;
+      if (has(message, "loop detected")) loop_ = message;
+      said_ = message;
       say(out, ProgressKind::note, message);
     } else if (type == "result") {
       read_result(*event, out);
@@ -84,6 +119,27 @@ class GeminiDialect final : public Dialect {
     }
   }
 
+  void read_error(std::string_view line) override {
+    constexpr std::string_view kAttempt = "Attempt ", kFailed = " failed";
+    if (line.starts_with("  code: ") || line.starts_with("  status: ")) {
+      if (const auto status = status_in(line)) http_status_ = status;
+    }
+    if (!line.starts_with(kAttempt) || line.find(". Retrying ") == std::string_view::npos) return;
+    const std::size_t end = line.find(kFailed);
+    if (end == std::string_view::npos) return;
+    const bool first = line.substr(kAttempt.size(), end - kAttempt.size()) == "1";
+    http_status_ = has(line, "with status") ? status_in(line) : std::nullopt;
+    own_retry_ = words_of(line);
+    waiting_ = own_retry_;
+    const bool limited = http_status_ == 429 || has(line, "quota") || has(line, "retrying after");
+    if (limited) {
+      http_status_ = 429;
+      own_wait_ = wait_in(line);
+    }
+    gave_up_ = gave_up_ || limited || !first;
+  }
+  bool gives_up() const override { return gave_up_; }
+  std::string waits_for() const override { return waiting_.empty() ? std::string() : network_wait(waiting_); }
   bool result_seen() const override { return result_; }
   PoliteEnd polite_end() override {
     PoliteEnd end;
@@ -93,16 +149,16 @@ class GeminiDialect final : public Dialect {
 
   Outcome finish(const ProcessEnd& end) override {
     Outcome outcome;
-    if (result_ && error_.empty() && gave_up_.empty()) {
+    if (result_ && error_.empty() && loop_.empty()) {
       outcome.kind = OutcomeKind::succeeded;
       if (!denials_.empty()) outcome.message = fmt::format("{} calls were refused", denials_.size());
+    } else if (gave_up_) {
+      outcome.message = own_retry_;
+      outcome.http_status = http_status_;
+      classify_api_error(outcome, own_retry_);
+      if (outcome.kind == OutcomeKind::rate_limited && own_wait_) outcome.retry_after = own_wait_;
     } else if (result_ && !end.killed_by_us) {
-      outcome.kind = OutcomeKind::agent_error;
-      outcome.message = error_.empty() ? "gemini stopped itself: " + gave_up_ : error_;
-      if (has(error_, "api error") || has(error_, "quota")) {
-        outcome.http_status = status_in(error_);
-        classify_api_error(outcome, error_);
-      }
+      judge_error(outcome, end);
     } else {
       outcome = ended_without_result(kName, end);
       const int status = end.exit_status.value_or(0);
@@ -113,6 +169,13 @@ class GeminiDialect final : public Dialect {
     }
     outcome.exit_status = end.exit_status;
     outcome.signal = end.signal;
+    // A call that was cut has used something, too, and without a result nobody tells what.
+    const bool refused = outcome.http_status || outcome.unreachable;
+    if (begun_ && !result_ && !refused) {
+      usage_.fresh_in = prompt_tokens_;
+      usage_.out = text_.empty() ? 0 : estimated_tokens(text_);
+      usage_.estimated = true;
+    }
     outcome.text = std::move(text_);
     outcome.usage = usage_;
     outcome.conversation = conversation_;
@@ -125,15 +188,86 @@ class GeminiDialect final : public Dialect {
     std::string id, tool, call;
   };
 
+  void judge_error(Outcome& outcome, const ProcessEnd& end) const {
+    outcome.kind = OutcomeKind::agent_error;
+    outcome.message = error_.empty() ? "gemini stopped itself: " + loop_ : error_;
+    if (has(error_, "api error") || has(error_, "quota")) {
+      outcome.http_status = status_in(error_);
+      if (!outcome.http_status) outcome.http_status = http_status_;
+      if (!outcome.http_status) outcome.http_status = status_of_exit(end.exit_status.value_or(0));
+      classify_api_error(outcome, error_);
+    } else if (has(error_, "stream ended") || has(error_, "fetch failed")) {
+      classify_api_error(outcome, error_);
+    }
+  }
+  /// It leaves with the status of the answer, of which a process keeps the last eight bits.
+  static std::optional<int> status_of_exit(int exit) {
+    for (const int status : {exit + 256, exit + 512}) {
+      if (exit > 1 && status >= 400 && status <= 599) return status;
+    }
+    return std::nullopt;
+  }
+  /// What a line about its own retry says of the error: the provider's words, if they are there.
+  static std::string words_of(std::string_view line) {
+    constexpr std::string_view kBackoff = "Retrying with backoff... ";
+    const std::size_t at = line.find(kBackoff);
+    std::string_view rest = at == std::string_view::npos ? line : line.substr(at + kBackoff.size());
+    if (const std::size_t open = rest.find('{'); open != std::string_view::npos) {
+      const std::optional<json::object> body = parse_object(rest.substr(open));
+      const json::object* const error = body ? object_at(*body, "error") : nullptr;
+      if (error != nullptr && !text_at(*error, "message").empty()) {
+        return one_line(text_at(*error, "message"), Outcome::kMessageMax);
+      }
+    }
+    return one_line(rest, Outcome::kMessageMax);
+  }
+  /// "Retrying after 3100ms...": the provider's wait and up to a fifth more.
+  static std::optional<Duration> wait_in(std::string_view line) {
+    constexpr std::string_view kAfter = "Retrying after ";
+    const std::size_t at = line.find(kAfter);
+    if (at == std::string_view::npos) return std::nullopt;
+    return delay_in("retry in " + std::string(line.substr(at + kAfter.size())));
+  }
+
+  /// A delta. If a stream broke, the next one repeats its text from the beginning: that is held back as long as it is
+  /// the same, and is a repetition once it has come to the end of what was there before.
   void read_message(const json::object& event, std::vector<Progress>& out) {
+    constexpr std::int64_t kPauseMsLeast = 900;  // it waits a second and more before it asks again
     if (text_at(event, "role") != "assistant") return say(out, ProgressKind::heartbeat, "");
     const std::string content = text_at(event, "content");
-    if (!truth_at(event, "delta")) text_.clear();
+    if (!truth_at(event, "delta")) {
+      settle_text(out);
+      text_.clear();
+    }
+    const auto now = time_of_day(text_at(event, "timestamp"));
+    const bool paused = now && last_delta_ && *now - *last_delta_ >= kPauseMsLeast;
+    last_delta_ = now;
+    const bool may_repeat = repeated_ > 0 || (paused && !text_.empty());
+    if (may_repeat && !content.empty() && std::string_view(text_).substr(repeated_).starts_with(content)) {
+      repeated_ += content.size();
+      if (repeated_ == text_.size()) repeated_ = 0;  // all of it came again
+      return say(out, ProgressKind::heartbeat, "");
+    }
+    if (may_repeat && content.starts_with(std::string_view(text_).substr(repeated_))) {
+      const std::size_t known = text_.size() - repeated_;
+      repeated_ = 0;
+      return add_text(std::string_view(content).substr(known), out);
+    }
+    settle_text(out);
+    add_text(content, out);
+  }
+  void add_text(std::string_view more, std::vector<Progress>& out) {
     if (text_.size() < Outcome::kTextMax) {
-      text_ += content;
+      text_ += more;
       if (text_.size() > Outcome::kTextMax) text_ = shortened(text_, Outcome::kTextMax);
     }
-    say(out, ProgressKind::text, content);
+    say(out, ProgressKind::text, more);
+    out.back().is_part = true;
+  }
+  /// What looked like a repetition and was none is said after all.
+  void settle_text(std::vector<Progress>& out) {
+    const std::string held = text_.substr(0, std::exchange(repeated_, 0));
+    if (!held.empty()) add_text(held, out);
   }
   void read_tool_result(const json::object& event, std::vector<Progress>& out) {
     Call call;
@@ -158,8 +292,10 @@ class GeminiDialect final : public Dialect {
     if (text_at(event, "status") != "success") {
       const json::object* const error = object_at(event, "error");
       error_ = shortened(error == nullptr ? "" : text_at(*error, "message"), Outcome::kMessageMax);
-      if (error_.empty()) error_ = "gemini failed and did not say why";
+      if (error_.empty()) error_ = said_.empty() ? "gemini failed and did not say why" : said_;
+      repeated_ = 0;
     }
+    settle_text(out);
     const json::object* const stats = object_at(event, "stats");
     if (stats == nullptr) return;
     // Cached tokens are inside the input here.
@@ -170,11 +306,21 @@ class GeminiDialect final : public Dialect {
     out.back().usage = usage_;
   }
 
-  std::string conversation_, text_, error_, gave_up_;
+  std::string conversation_, text_, error_;
+  std::string said_;       // by an event of kind error
+  std::string loop_;       // why it stopped itself
+  std::string own_retry_;  // what the retry is for that it announced
+  std::string waiting_;    // the same, until something comes
+  std::size_t repeated_ = 0;                // so much of the text has come again
+  std::optional<std::int64_t> last_delta_;  // its time of day
+  std::optional<int> http_status_;          // as stderr has it
+  std::optional<Duration> own_wait_;
+  std::int64_t prompt_tokens_ = 0;
   std::vector<Call> calls_;
   std::vector<Denial> denials_;
   Usage usage_;
-  bool result_ = false;
+  bool begun_ = false, result_ = false;
+  bool gave_up_ = false;  // it would ask again, more often than it may
 };
 
 }  // namespace

@@ -62,6 +62,20 @@ Result<std::unique_ptr<Dialect>> make_dialect(std::string_view driver) {
               fmt::format("driver {}: known are claude, codex, gemini and command", shortened(driver, 60)));
 }
 
+std::string choose_conversation(std::string_view driver, std::string_view mark) {
+  if (driver != "claude") return {};
+  // Claude Code wants a UUID. A mark is unique, and as random as a run's id: two hashes of it are enough.
+  const auto hash = [mark](std::uint64_t state) {
+    constexpr std::uint64_t kPrime = 0x100000001b3;
+    for (const char c : mark) state = (state ^ static_cast<unsigned char>(c)) * kPrime;
+    state ^= state >> 32U;
+    return state * 0x9e3779b97f4a7c15;
+  };
+  const std::uint64_t high = hash(0xcbf29ce484222325), low = hash(0x84222325cbf29ce4);
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", high >> 32U, (high >> 16U) & 0xffffU, high & 0xfffU,
+                     0x8000U | ((low >> 48U) & 0x3fffU), low & 0xffffffffffffU);
+}
+
 std::optional<json::object> parse_object(std::string_view line) {
   if (line.size() > Dialect::kLineMax) return std::nullopt;
   const std::size_t first = line.find_first_not_of(" \t\r");
@@ -181,6 +195,26 @@ std::optional<Duration> delay_in(std::string_view text) {
   return std::chrono::ceil<Duration>(std::chrono::duration<double>(seconds));
 }
 
+bool is_unreachable(std::string_view words) {
+  for (const std::string_view part :
+       {"waiting for network", "connection failed", "connection refused", "connectionrefused", "econnrefused",
+        "enotfound", "eai_again", "enetunreach", "ehostunreach", "failedtoopensocket", "dns error",
+        "unable to connect to api", "fetch failed"}) {
+    if (has(words, part)) return true;
+  }
+  return false;
+}
+
+std::int64_t estimated_tokens(std::string_view text) {
+  constexpr std::size_t kBytesPerToken = 4;
+  return static_cast<std::int64_t>(text.size() / kBytesPerToken) + 1;
+}
+
+std::string network_wait(std::string_view why) {
+  constexpr std::size_t kShown = 200;
+  return fmt::format("it waits for the network or its provider ({})", one_line(why, kShown));
+}
+
 void classify_api_error(Outcome& outcome, std::string_view words) {
   const int status = outcome.http_status.value_or(0);
   const auto any = [words](std::initializer_list<std::string_view> parts) {
@@ -197,6 +231,7 @@ void classify_api_error(Outcome& outcome, std::string_view words) {
     outcome.retry_after = delay_in(words);
   } else {
     outcome.kind = OutcomeKind::api_error;
+    outcome.unreachable = status == 0 && is_unreachable(words);
   }
 }
 

@@ -44,6 +44,13 @@ void say(std::vector<Progress>& out, ProgressKind kind, std::string_view text);
 /// The wait that a sentence names: "try again in 3 days 2 hours", "Please retry in 38.5s". At most kServerDelayMax.
 [[nodiscard]] std::optional<Duration> delay_in(std::string_view text);
 
+/// Whether an error's words say that nothing answered: refused, no such host, no network.
+[[nodiscard]] bool is_unreachable(std::string_view words);
+/// Tokens of a text, where nobody counted them: an estimate, never nothing.
+[[nodiscard]] std::int64_t estimated_tokens(std::string_view text);
+/// What a CLI that waits for its provider waits for, for people.
+[[nodiscard]] std::string network_wait(std::string_view why);
+
 /// An outcome for an error of the provider: status first, then words.
 void classify_api_error(Outcome& outcome, std::string_view words);
 /// An outcome for a process that ended without a final event. `name` is the CLI's.

@@ -49,7 +49,7 @@ TEST(Dialect, claude_is_started_with_one_retry_loop_and_nothing_that_can_be_take
     return std::string("(absent)");
   };
   EXPECT_EQ(value("CLAUDECODE"), "(unset)");
-  EXPECT_EQ(value("CLAUDE_CODE_MAX_RETRIES"), "0");
+  EXPECT_EQ(value("CLAUDE_CODE_MAX_RETRIES"), "1");
   EXPECT_EQ(value("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK"), "1");
 }
 

@@ -22,6 +22,7 @@ using namespace std::chrono_literals;
 constexpr Duration kDrainMax = 2s;  // for pipes that somebody outside keeps open
 constexpr std::size_t kDrainBytesMax = 1U
                                        << 20;  // of each, if that one also writes: as much as a pipe can be made hold
+constexpr std::size_t kErrorLineMax = 8 << 10;  // of a line of stderr: the rest of it is not looked into
 constexpr Duration kLifeCheckLeast = 50ms, kLifeCheckMost = 30s;
 constexpr int kLifeChecksPerTimeout = 4;
 constexpr Duration kBusyPerTick = 200ms;   // a tick of the kernel's is 10 ms
@@ -131,6 +132,7 @@ Task<> ProcessAttempt::finish_off() {
 
 void ProcessAttempt::end(OutcomeKind kind, std::string why) {
   if (why_ended_) {
+    if (why_ended_->gave_up) *why_ended_ = WhyEnded{kind, std::move(why)};
     if (ward_ != nullptr) ward_->end(SIGKILL);
     return;
   }
@@ -170,7 +172,8 @@ Task<> ProcessAttempt::write(std::string text, bool close) {
 }
 
 std::string ProcessAttempt::waits_for() const {
-  if (!why_ended_ || ward_ == nullptr) return {};
+  if (ward_ == nullptr) return {};
+  if (!why_ended_) return dialect_.waits_for();
   const std::string beyond = ward_->beyond_reach();
   return "its processes are being ended (" + why_ended_->message + ")" +
          (beyond.empty()
@@ -217,6 +220,26 @@ void ProcessAttempt::take_errors(std::string_view bytes) {
   if (events_.raw_errors) events_.raw_errors(bytes);
   error_tail_ += bytes;
   if (error_tail_.size() > 2 * ProcessEnd::kTailMax) error_tail_.erase(0, error_tail_.size() - ProcessEnd::kTailMax);
+  while (!bytes.empty()) {
+    const auto end = bytes.find('\n');
+    error_line_ += bytes.substr(0, std::min(end, kErrorLineMax - error_line_.size()));
+    if (end == std::string_view::npos) return;
+    bytes.remove_prefix(end + 1);
+    take_error_line(std::exchange(error_line_, {}));
+  }
+}
+
+void ProcessAttempt::take_error_line(std::string_view line) {
+  dialect_.read_error(line);
+  heed_dialect();
+}
+
+/// The CLI would go on by itself where Stint decides: it is ended, and what it met is the outcome.
+void ProcessAttempt::heed_dialect() {
+  if (!dialect_.gives_up() || why_ended_ || leaving_ || scope_ == nullptr) return;
+  end(OutcomeKind::api_error, "it would ask its provider again by itself");
+  why_ended_->done_before = true;
+  why_ended_->gave_up = true;
 }
 
 void ProcessAttempt::take_output(std::string_view bytes) {
@@ -253,6 +276,7 @@ void ProcessAttempt::take(std::string_view words) {
     tools_used_ = tools_used_ || progress.kind == ProgressKind::tool_start;
     if (events_.progress) events_.progress(progress);
   }
+  heed_dialect();
   if (dialect_.result_seen() && scope_ != nullptr && !std::exchange(leaving_, true)) scope_->spawn(see_off());
 }
 
@@ -271,8 +295,11 @@ Task<> ProcessAttempt::watch_life() {
     if (wardens_.reactor().now() - last_life_ < idle_timeout_) continue;
     const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(idle_timeout_).count();
     const bool brief = ms < 1000;
-    end(OutcomeKind::stalled,
-        "no output and no work for " + std::to_string(brief ? ms : ms / 1000) + (brief ? " ms" : " s"));
+    const std::string network = dialect_.waits_for();
+    end(network.empty() ? OutcomeKind::stalled : OutcomeKind::api_error,
+        "no output and no work for " + std::to_string(brief ? ms : ms / 1000) + (brief ? " ms" : " s") +
+            (network.empty() ? "" : "; " + network));
+    why_ended_->unreachable = !network.empty();
   }
 }
 
@@ -294,6 +321,7 @@ Result<std::unique_ptr<ProcessReport>> ProcessAttempt::report(const Ended& ended
   report->ending = std::chrono::microseconds(ended.ending_us);
   report->tools_used = tools_used_;
   report->output_seen = output_seen_;
+  report->conversation_unknown = dialect_.is_conversation_unknown();
   report->left = left_;
   if (!left_.empty()) {
     report->outcome.kind = OutcomeKind::in_doubt;
@@ -304,8 +332,13 @@ Result<std::unique_ptr<ProcessReport>> ProcessAttempt::report(const Ended& ended
   const bool done = why_ended_ ? why_ended_->done_before : leaving_;
   if (done || report->outcome.kind == OutcomeKind::succeeded) return report;
   if (why_ended_) {
+    const std::string network = dialect_.waits_for();
     report->outcome.kind = why_ended_->kind;
+    report->outcome.unreachable = why_ended_->unreachable;
     report->outcome.message = why_ended_->message;
+    if (why_ended_->kind == OutcomeKind::over_budget && !network.empty()) {
+      report->outcome.message += "; at the end " + network;
+    }
   } else if (ended.by_lease) {
     report->outcome.kind = OutcomeKind::crashed;
     report->outcome.message = "stint was stopped for longer than the lease, and the process was ended";

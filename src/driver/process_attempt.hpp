@@ -47,6 +47,7 @@ struct ProcessReport {
   Duration ending{};        ///< from the first signal, or the command's own end, until the last process was reaped
   bool tools_used = false;  ///< it began to do something: its effects are not known to be none
   bool output_seen = false;
+  bool conversation_unknown = false;  ///< as the dialect has it
   std::string left;  ///< what could not be ended, for people; empty: nothing is left
 };
 
@@ -68,7 +69,7 @@ class ProcessAttempt {
   /// silence of the agent's. What is in the pipe at the end is read all the same.
   void hold(bool held) noexcept;
   [[nodiscard]] bool ending() const noexcept { return why_ended_.has_value(); }
-  /// While it is being ended: that it is, and why; for people.
+  /// While it is being ended: that it is, and why. While its CLI waits for the network: that it does. For people.
   [[nodiscard]] std::string waits_for() const;
 
  private:
@@ -77,6 +78,8 @@ class ProcessAttempt {
     OutcomeKind kind;
     std::string message;
     bool done_before = false;  // the result had come
+    bool unreachable = false;  // as of an outcome
+    bool gave_up = false;      // the dialect did: its outcome counts, unless somebody else wants the end as well
   };
   Result<> start(const Attempt& attempt);
   Task<Result<Ended>> attend();
@@ -92,6 +95,8 @@ class ProcessAttempt {
   void take_output(std::string_view bytes);
   void take_errors(std::string_view bytes);
   void take_line(std::string_view line);
+  void take_error_line(std::string_view line);
+  void heed_dialect();
   void take(std::string_view words);
   void note_life() noexcept { last_life_ = wardens_.reactor().now(); }
   Result<std::unique_ptr<ProcessReport>> report(const Ended& ended);
@@ -116,6 +121,7 @@ class ProcessAttempt {
   std::string line_;       // the part of a line that has come
   bool skipping_ = false;  // a line that is too long, up to its end
   std::string error_tail_;
+  std::string error_line_;  // the part of a line of stderr that has come, at most kErrorLineMax
   std::vector<Progress> progress_;
   TimePoint last_life_{};
   bool tools_used_ = false;

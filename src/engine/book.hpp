@@ -2,6 +2,7 @@
 #pragma once
 
 #include "domain/agent.hpp"
+#include "domain/price.hpp"
 #include "store/store.hpp"
 
 #include <map>
@@ -17,6 +18,7 @@ struct AgentSpec {
   domain::Agent agent;
   store::AgentEntry entry;
   std::string account;        ///< the limit that a rate limit pauses; empty: none
+  PriceList prices;           ///< of models, as the settings have them
   domain::BudgetSpec budget;  ///< with the settings' defaults
   domain::OnCrash on_crash = domain::OnCrash::doubt;
   std::optional<Error> refused;                               ///< why it must not run

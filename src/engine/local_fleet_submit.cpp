@@ -4,6 +4,7 @@
 #include "agent/template.hpp"
 #include "agent/text.hpp"
 #include "domain/bounds.hpp"
+#include "domain/budget_rule.hpp"
 #include "domain/run_id.hpp"
 #include "domain/trace.hpp"
 #include "engine/asked.hpp"
@@ -51,6 +52,19 @@ Result<> check_driver(const std::string& driver, const domain::Agent& agent) {
   if (*known == DriverKind::command && agent.command.empty()) {
     return fail(Errc::invalid, "'driver' is command, but the file of '" + agent.name + "' has no command");
   }
+  return {};
+}
+
+/// Fails if the run's budget would only be counted, and not held.
+Result<> check_budget(const Submission& wish, const AgentSpec& spec, bool bounds_day) {
+  if (!spec.agent.driver) return {};
+  const std::string driver = wish.driver.empty() ? std::string(to_string(*spec.agent.driver)) : wish.driver;
+  const std::string& model = wish.model.empty() ? spec.agent.model : wish.model;
+  const auto why = domain::why_not_held({.driver = driver,
+                                         .budget = wish.budget.or_else(spec.budget),
+                                         .has_price = price_of(spec.prices, model, driver).known(),
+                                         .bounds_day = bounds_day});
+  if (why) return fail(Errc::invalid, *why);
   return {};
 }
 
@@ -118,6 +132,7 @@ Result<store::NewRun> LocalFleet::prepare(Submission&& wish, BudgetsAbove above)
   if (const auto driver = spec.refused_drivers.find(wish.driver); driver != spec.refused_drivers.end()) {
     return fail(driver->second);
   }
+  STINT_CHECK(check_budget(wish, spec, options_.money_micros_per_day.has_value()));
   if (wish.words.empty()) {
     STINT_TRY(input.args, agent::check_arguments(spec.agent, std::move(wish.args)));
   } else {

@@ -24,6 +24,8 @@
 namespace stint::pool {
 
 inline constexpr std::string_view kNoteTool = "tool", kNoteConversation = "conversation", kNoteText = "note";
+/// A conversation whose id was chosen before anything was started: it may never have begun.
+inline constexpr std::string_view kNoteChosen = "chosen_conversation";
 
 class Recorder {
  public:

@@ -41,15 +41,12 @@ std::unique_ptr<domain::WorkReport> not_begun(const Error& error) {
   return report;
 }
 
-/// Whether the store has it now: from then on a loss of this process does no harm.
-Task<bool> keep_conversation(store::Store& store, StoreHealth& health, const Scribe& scribe, const Carried& carried,
-                             std::string conversation) {
-  if (conversation.empty()) co_return false;
-  const std::string data = scribe.write_note(conversation);
+/// Whether the store has it now: from then on a loss of this process does no harm. Not while `gives_up` says so.
+Task<bool> keep_note(store::Store& store, StoreHealth& health, const Carried& carried, std::string cause,
+                     std::string data, bool (*gives_up)(const Carried&)) {
   Patience patience;
-  while (carried.stopped() != Carried::Stop::fenced) {
-    const auto kept =
-        co_await store.note(carried.owner, carried.run, carried.fence, std::string(kNoteConversation), data);
+  while (!gives_up(carried)) {
+    const auto kept = co_await store.note(carried.owner, carried.run, carried.fence, cause, data);
     if (kept) co_return *kept;
     if (!Patience::may_ask_again(kept.error()) && !Patience::is_before_a_beat(kept.error())) break;
     const bool stays = co_await patience.wait(health);
@@ -57,6 +54,9 @@ Task<bool> keep_conversation(store::Store& store, StoreHealth& health, const Scr
   }
   co_return false;
 }
+
+bool is_fenced(const Carried& carried) { return carried.stopped() == Carried::Stop::fenced; }
+bool is_stopped(const Carried& carried) { return carried.stopped() != Carried::Stop::none; }
 
 OutcomeKind outcome_of(Carried::Stop stop) {
   return stop == Carried::Stop::expired ? OutcomeKind::over_budget : OutcomeKind::cancelled;
@@ -124,6 +124,7 @@ Task<Result<>> Worker::recall(const Assignment& assignment, Carried& carried) {
   carried.before_ = std::make_unique<domain::RunMemo>();
   domain::RunMemo& memo = *carried.before_;
   STINT_CO_TRY(const auto run, co_await parts_.store.find(claim.id));
+  if (run) carried.error_before_ = run->error;
   if (run && !run->result.empty()) {
     STINT_CO_TRY(memo, parts_.scribe.read_memo(run->result));
   }
@@ -133,7 +134,10 @@ Task<Result<>> Worker::recall(const Assignment& assignment, Carried& carried) {
   while (true) {
     STINT_CO_TRY(const auto page, co_await parts_.store.events(claim.id, after, kNotesPage));
     for (const store::Event& event : page) {
-      if (event.cause == kNoteConversation) memo.conversation = parts_.scribe.read_note(event.data);
+      if (event.cause == kNoteConversation || event.cause == kNoteChosen) {
+        memo.conversation = parts_.scribe.read_note(event.data);
+        carried.unconfirmed_ = event.cause == kNoteChosen;
+      }
       after = event.seq;
     }
     if (page.size() < kNotesPage) break;
@@ -160,6 +164,7 @@ Result<std::unique_ptr<domain::WorkOrder>> Worker::order_of(Assignment& assignme
   if (carried.before_) order->usage_before = carried.before_->usage;
   if (carried.before_ && carried.before_->resumes) {
     order->conversation = carried.before_->conversation;
+    order->may_be_unknown = carried.unconfirmed_;
     order->interrupted = assignment.claim.lost > 0 ? "the process that carried it was lost" : "it was interrupted";
   }
   carried.usage = order->usage_before;
@@ -246,16 +251,10 @@ Task<Worker::Report> Worker::work(Assignment& assignment, Carried& carried, std:
   if (carried.stopped() != Carried::Stop::none) co_return stopped_before(carried);
   // Until its conversation is kept somewhere, nobody could take it up again.
   if (assignment.on_crash == domain::OnCrash::resume && conversation.empty()) {
-    const Result<bool> ours = co_await mark(carried, true, TimePoint::max());
+    const Result<bool> ours = co_await make_resumable(carried, *order, recorder);
     if (!ours) co_return not_begun(ours.error());
-    const bool stopped = carried.stopped() != Carried::Stop::none;
-    if (!*ours && !stopped) carried.stop(Carried::Stop::fenced, "others have taken it");
-    if (!*ours || stopped) co_return stopped_before(carried);
-    auto kept = [this, &carried]() -> Task<> {
-      carried.resumable_ = true;
-      (void)co_await mark(carried, false, parts_.health.now() + Recorder::kRefusedMax);
-    };
-    recorder.on_conversation_kept(kept);
+    if (!*ours && !is_stopped(carried)) carried.stop(Carried::Stop::fenced, "others have taken it");
+    if (!*ours || is_stopped(carried)) co_return stopped_before(carried);
   }
   auto work = begin(std::move(order), listener);
   if (!work) co_return not_begun(work.error());
@@ -291,6 +290,27 @@ Task<Worker::Report> Worker::work(Assignment& assignment, Carried& carried, std:
   std::string& last = (*report)->outcome.conversation;
   if (last.empty()) last = recorder.conversation().empty() ? conversation : recorder.conversation();
   co_return std::move(*report);
+}
+
+/// Where the id of its conversation can be chosen, the store has it before anything starts; else effects are called
+/// unknown until the agent has told it. False: others have the run.
+Task<Result<bool>> Worker::make_resumable(Carried& carried, domain::WorkOrder& order, Recorder& recorder) {
+  std::string chosen = parts_.driver.choose_conversation(order);
+  if (!chosen.empty()) {
+    std::string data = parts_.scribe.write_note(chosen);
+    carried.resumable_ = co_await keep_note(parts_.store, parts_.health, carried, std::string(kNoteChosen),
+                                            std::move(data), is_stopped);
+    if (carried.resumable_) order.new_conversation = std::move(chosen);
+    if (carried.resumable_ || is_stopped(carried)) co_return true;
+  }
+  const Result<bool> ours = co_await mark(carried, true, TimePoint::max());
+  if (!ours || !*ours) co_return ours;
+  auto kept = [this, &carried]() -> Task<> {
+    carried.resumable_ = true;
+    (void)co_await mark(carried, false, parts_.health.now() + Recorder::kRefusedMax);
+  };
+  recorder.on_conversation_kept(kept);
+  co_return true;
 }
 
 /// False: others have it, or it could not be said in time. Fails if the store refuses it for good. `until`: then, or
@@ -390,7 +410,7 @@ domain::Verdict Worker::judge(const Assignment& assignment, const Carried& carri
   facts.wall_now = parts_.ambient.wall_now();
   const bool handed_back = carried.stopped() == Carried::Stop::handed_back;
   if (handed_back && !report.begun) return domain::Verdict{.settle = Settle::hand_back, .why = {}, .park_for = {}};
-  if (report.starved) return domain::judge_starved(outcome);
+  if (report.starved || report.never_began) return domain::judge_starved(outcome);
   if (handed_back) return domain::judge_handed_back(outcome, facts);
   if (assignment.account.empty()) return domain::judge(outcome, facts);
   // In an outage, retries stay a fixed share of what the account is asked.
@@ -406,7 +426,14 @@ domain::Verdict Worker::judge(const Assignment& assignment, const Carried& carri
 
 Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, domain::WorkReport& report) {
   Outcome& outcome = report.outcome;
-  const domain::Verdict verdict = judge(assignment, carried, report);
+  domain::Verdict verdict = judge(assignment, carried, report);
+  if (verdict.settle == Settle::expired && !carried.error_before_.empty()) {
+    verdict.why += "; the error before that: " + carried.error_before_;
+  }
+  if (report.never_began) {  // so that the next attempt does not look for it again
+    (void)co_await keep_note(parts_.store, parts_.health, carried, std::string(kNoteConversation),
+                             parts_.scribe.write_note(""), is_fenced);
+  }
 
   domain::RunMemo memo;
   if (carried.before_) memo = std::move(*carried.before_);
@@ -435,7 +462,13 @@ Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, do
   // run stays unsafe: it ends as it did, or is in doubt.
   bool may_mark = true;
   if (carried.unsafe_ && !verdict.in_doubt && report.begun && report.tools_used && !carried.resumable_) {
-    may_mark = co_await keep_conversation(parts_.store, parts_.health, parts_.scribe, carried, memo.conversation);
+    if (!memo.conversation.empty()) {
+      std::string data = parts_.scribe.write_note(memo.conversation);
+      may_mark = co_await keep_note(parts_.store, parts_.health, carried, std::string(kNoteConversation),
+                                    std::move(data), is_fenced);
+    } else {
+      may_mark = false;
+    }
     carried.resumable_ = may_mark;
   }
   const bool ours = may_mark ? co_await mark_before_settling(carried, assignment, verdict, settlement)

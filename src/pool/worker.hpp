@@ -63,6 +63,8 @@ class Carried {
   std::string trace_;
   std::vector<domain::RunInput::BudgetAbove> budgets_;  // its own as well, if tokens or money are bounded
   bool resumable_ = false;                              // by others, from what the store has
+  bool unconfirmed_ = false;                            // the conversation to go on with: it may never have begun
+  std::string error_before_;                            // of the attempt before
   bool unsafe_ = false;                                 // the store was told: if we die now, nobody knows what it did
 };
 
@@ -124,6 +126,7 @@ class Worker {
   Result<std::unique_ptr<domain::Work>> begin(std::unique_ptr<domain::WorkOrder> order,
                                               domain::Work::Listener listener) const;
   static Report stopped_before(const Carried& carried);
+  Task<Result<bool>> make_resumable(Carried& carried, domain::WorkOrder& order, Recorder& recorder);
   Task<Result<bool>> mark(Carried& carried, bool unsafe, std::optional<TimePoint> until);
   Task<bool> mark_before_settling(Carried& carried, const Assignment& assignment, const domain::Verdict& verdict,
                                   store::Settlement& settlement);

@@ -169,9 +169,9 @@ class GeminiDialect final : public Dialect {
     }
     outcome.exit_status = end.exit_status;
     outcome.signal = end.signal;
-    // A call that was cut has used something, too, and without a result nobody tells what.
-    const bool refused = outcome.http_status || outcome.unreachable;
-    if (begun_ && !result_ && !refused) {
+    // A call that was cut has used something, too, and nobody tells what.
+    const bool refused = outcome.http_status || outcome.unreachable || outcome.kind == OutcomeKind::succeeded;
+    if (begun_ && usage_.tokens() == 0 && !refused) {
       usage_.fresh_in = prompt_tokens_;
       usage_.out = text_.empty() ? 0 : estimated_tokens(text_);
       usage_.estimated = true;

@@ -18,6 +18,14 @@ inline std::vector<std::string> recorded(const std::string& name) {
   return lines;
 }
 
+/// What it wrote to stderr, where that matters; else nothing.
+inline std::vector<std::string> recorded_errors(const std::string& name) {
+  std::ifstream file(std::string(STINT_STREAMS) + "/" + name + ".err");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
 inline ProcessEnd exited(int status, std::string stderr_tail = {}) {
   ProcessEnd end;
   end.exit_status = status;

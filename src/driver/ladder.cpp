@@ -27,6 +27,12 @@ void Ladder::begin(int signal, TimePoint now) {
   if (signal != SIGKILL) os::signal_all(targets, signal);
 }
 
+void Ladder::hasten(Duration grace, TimePoint now) {
+  if (!begun_ || next_ <= now + grace) return;
+  next_ = now + grace;
+  os::signal_all(targets_(), SIGTERM);
+}
+
 void Ladder::step(TimePoint now) {
   if (!begun_ || now < next_) return;
   os::kill_cgroup(cgroup_);

@@ -21,6 +21,8 @@ class Ladder {
 
   /// A begun one is only hurried, by SIGKILL.
   void begin(int signal, TimePoint now);
+  /// Of a begun one: SIGTERM for what is left, and SIGKILL after `grace`, if that is sooner than it would have come.
+  void hasten(Duration grace, TimePoint now);
   [[nodiscard]] bool begun() const noexcept { return begun_; }
   [[nodiscard]] TimePoint next() const noexcept { return next_; }
   void step(TimePoint now);

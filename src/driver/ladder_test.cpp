@@ -54,6 +54,19 @@ TEST(Ladder, comes_again_for_ever_but_ever_more_slowly) {
   EXPECT_EQ(counted.asked, 21);
 }
 
+TEST(Ladder, is_hastened_to_a_shorter_grace_and_never_to_a_longer_one) {
+  Counted counted;
+  Ladder& ladder = counted.ladder;
+  ladder.hasten(10ms, kStart);
+  EXPECT_EQ(ladder.next(), TimePoint::max()) << "not begun";
+  ladder.begin(SIGINT, kStart);
+  ladder.hasten(200ms, kStart);
+  EXPECT_EQ(ladder.next(), kStart + 100ms);
+  ladder.hasten(10ms, kStart + 20ms);
+  EXPECT_EQ(ladder.next(), kStart + 30ms);
+  EXPECT_EQ(counted.asked, 2) << "SIGTERM for those that the first signal left";
+}
+
 TEST(Ladder, is_hurried_by_sigkill_and_by_nothing_else) {
   Counted counted;
   Ladder& ladder = counted.ladder;

@@ -51,7 +51,7 @@ class ProcessAttemptTest : public testing::Test {
   }
   /// Runs one attempt; `at_first_output` is called with it.
   Result<ProcessReport> run(const Attempt& attempt, std::function<void(ProcessAttempt&)> at_first_output = {}) {
-    auto dialect = make_dialect("command").value();
+    auto dialect = make_ ? make_() : make_dialect("command").value();
     ProcessAttempt* running = nullptr;
     ProcessEvents events;
     heard_ = 0;
@@ -78,6 +78,7 @@ class ProcessAttemptTest : public testing::Test {
     return **std::move(*report);
   }
 
+  std::function<std::unique_ptr<Dialect>()> make_;  // instead of the command's
   Reactor reactor_;
   std::optional<Wardens> wardens_;
   ProcessOptions options_;
@@ -332,6 +333,88 @@ TEST_F(ProcessAttemptTest, one_that_no_signal_ends_is_given_up_in_doubt_and_name
   freezer.thaw();
   os::blocking_reap(std::stoi(said));  // it was killed already
   expect_nothing_left();
+}
+
+/// A CLI that announces its own retries on stderr, and its waits on stdout.
+class RetryingDialect final : public Dialect {
+ public:
+  Launch launch(const Attempt& attempt) override {
+    Launch launch;
+    launch.argv = attempt.command;
+    return launch;
+  }
+  void read(std::string_view line, std::vector<Progress>& out) override {
+    waits_ = line == "waiting";
+    out.emplace_back();
+  }
+  void read_error(std::string_view line) override { again_ = again_ || line == "again"; }
+  bool gives_up() const override { return again_; }
+  std::string waits_for() const override { return waits_ ? "it waits for the network (no route)" : std::string(); }
+  bool result_seen() const override { return false; }
+  PoliteEnd polite_end() override {
+    PoliteEnd end;
+    end.signal = SIGINT;
+    return end;
+  }
+  Outcome finish(const ProcessEnd& end) override {
+    Outcome outcome;
+    outcome.kind = again_ ? OutcomeKind::api_error : OutcomeKind::cancelled;
+    outcome.message = again_ ? "503" : "ended";
+    EXPECT_TRUE(end.killed_by_us);
+    return outcome;
+  }
+
+ private:
+  bool again_ = false, waits_ = false;
+};
+
+TEST_F(ProcessAttemptTest, one_that_would_ask_again_by_itself_is_ended_and_what_it_met_is_its_outcome) {
+  make_ = [] { return std::make_unique<RetryingDialect>(); };
+  const auto report = run(shell("printf aga >&2; echo in >&2; sleep 60"));  // a line that comes in parts
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->outcome.kind, OutcomeKind::api_error);
+  EXPECT_EQ(report->outcome.message, "503");
+  EXPECT_LT(took_, 20s);
+  // Who cancels it meanwhile gets a cancelled one.
+  const auto cancelled = run(shell("trap '' INT; echo again >&2; echo x; sleep 60"), [&](ProcessAttempt& it) {
+    it.end(OutcomeKind::cancelled, "enough");
+    it.end(OutcomeKind::cancelled, "enough");
+  });
+  ASSERT_TRUE(cancelled);
+  EXPECT_EQ(cancelled->outcome.kind, OutcomeKind::cancelled);
+}
+
+TEST_F(ProcessAttemptTest, one_that_is_silent_because_it_waits_for_the_network_has_not_stalled) {
+  make_ = [] { return std::make_unique<RetryingDialect>(); };
+  options_.idle_timeout = 400ms;
+  std::string waits;
+  ProcessAttempt* waiting = nullptr;
+  const auto look = [&]() -> Task<> {
+    co_await sleep_for(50ms);
+    waits = waiting->waits_for();
+  };
+  const auto report = run(shell("echo waiting; sleep 60"), [&](ProcessAttempt& it) {
+    waiting = &it;
+    aside_->spawn(look());
+  });
+  ASSERT_TRUE(report);
+  EXPECT_EQ(waits, "it waits for the network (no route)");
+  EXPECT_EQ(report->outcome.kind, OutcomeKind::api_error);
+  EXPECT_TRUE(report->outcome.unreachable);
+  EXPECT_EQ(report->outcome.message, "no output and no work for 400 ms; it waits for the network (no route)");
+}
+
+TEST_F(ProcessAttemptTest, what_it_leaves_behind_gets_a_moment_and_not_the_whole_grace) {
+  options_.grace = 30s;
+  const auto left = run(shell("trap '' TERM; sleep 60 & exit 0"));
+  ASSERT_TRUE(left);
+  EXPECT_EQ(left->outcome.kind, OutcomeKind::succeeded);
+  EXPECT_LT(took_, 15s);
+  const auto cancelled = run(shell("(trap '' TERM; exec sleep 60) & echo x; exec sleep 60"),
+                             [](ProcessAttempt& it) { it.end(OutcomeKind::cancelled, "enough"); });
+  ASSERT_TRUE(cancelled);
+  EXPECT_EQ(cancelled->outcome.kind, OutcomeKind::cancelled);
+  EXPECT_LT(took_, 15s) << "the same when the end had begun before its own";
 }
 
 TEST_F(ProcessAttemptTest, a_hundred_at_once_leave_no_process_and_no_descriptor) {

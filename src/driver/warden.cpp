@@ -33,6 +33,7 @@ using std::chrono::milliseconds;
 
 constexpr Duration kLinger =
     200ms;  // what the command left behind may finish by itself (`> >(tee log)`), then the ladder
+constexpr Duration kLeftGrace = 200ms;  // of an agent's process that outlives its CLI: between SIGTERM and SIGKILL
 constexpr Duration kFrozenGap = 500ms;  // woken so much later than asked: this process was stopped, too
 constexpr Duration kLongestPoll = 60s;
 constexpr std::size_t kPlanWords = 8;
@@ -114,15 +115,15 @@ class Warden {
     lease_end_ = Clock::now() + plan_.lease;
     while (is_anybody_left(command.pid)) {
       const TimePoint now = Clock::now();
-      if (status_ && !ladder_.begun() && !left_since_) left_since_ = now;
-      const TimePoint linger_end = left_since_ ? *left_since_ + kLinger : TimePoint::max();
-      if (now >= linger_end) begin(SIGTERM, now);
+      if (status_ && !left_since_) left_since_ = now;
+      const TimePoint linger_end = left_since_ && !lingered_ ? *left_since_ + kLinger : TimePoint::max();
+      if (now >= linger_end) end_what_is_left(now);
       if (now >= lease_end_ && !ladder_.begun()) {
         ended_.by_lease = true;
         begin(SIGTERM, now);
       }
       ladder_.step(now);
-      wait(signals, std::min({ladder_.next(), lease_end_, ladder_.begun() ? TimePoint::max() : linger_end}));
+      wait(signals, std::min({ladder_.next(), lease_end_, lingered_ ? TimePoint::max() : linger_end}));
     }
     return finish();
   }
@@ -138,6 +139,13 @@ class Warden {
     const os::Reaped reaped = os::reap_all(command);
     if (reaped.status) status_ = reaped.status;
     return reaped.any_left;
+  }
+
+  /// The command is gone. An agent's CLI had its grace: what it left has no work to finish.
+  void end_what_is_left(TimePoint now) {
+    lingered_ = true;
+    begin(SIGTERM, now);
+    if (plan_.own_group) ladder_.hasten(std::min(plan_.grace, kLeftGrace), now);
   }
 
   void begin(int signal, TimePoint now) {
@@ -198,6 +206,7 @@ class Warden {
   Ended ended_;
   std::optional<int> status_;
   std::optional<TimePoint> left_since_;  // the command has ended, something of it still lives
+  bool lingered_ = false;                // and has had its time to end by itself
   std::optional<TimePoint> ending_since_;
   TimePoint lease_end_;
 };

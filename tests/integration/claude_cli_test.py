@@ -171,14 +171,14 @@ class ClaudeCode(unittest.TestCase):
         full = self.run_claude(shell % "echo out > b.txt", "full").read_result()
         self.assertEqual((full["kind"], (self.folder / "project/b.txt").read_text()), ("succeeded", "out\n"))
 
-    def test_errors_of_the_api_are_asked_once(self):
+    def test_errors_of_the_api_are_asked_at_most_twice(self):
         for fault, kind, status in (("429", "rate_limited", 429), ("529", "api_error", 529), ("401", "not_logged_in", 401), ("spend_limit", "api_error", 429),
                                     ("half_stream", "api_error", 0), ("reset", "api_error", 0)):
             with self.subTest(fault):
                 before = self.provider.stats_when(lambda stats: True)["requests"]
                 outcome = self.run_claude(f"@provider: tokens=20 fault={fault}").read_result()
                 self.assertEqual((outcome["kind"], outcome["http_status"], outcome["text"]), (kind, status, ""), outcome)
-                self.assertEqual(self.provider.stats_when(lambda stats: True)["requests"], before + 1, "its own retries are off")
+                self.assertLessEqual(self.provider.stats_when(lambda stats: True)["requests"], before + 2, "it asks again once")
 
     def test_a_cancel_in_mid_stream_closes_the_connection_and_leaves_no_process(self):
         run = self.run_claude("@provider: tokens=1000 rate=20/s")

@@ -26,13 +26,13 @@ FOLDER = pathlib.Path(sys.argv[2]).resolve() / DRIVER
 WANTED = sys.argv[4:]
 PACKAGES = {"claude": "@anthropic-ai/claude-code@2.1.325", "codex": "@openai/codex@0.169.0", "gemini": "@google/gemini-cli@0.61.0"}
 ACCOUNTS = {"claude": "account:anthropic", "codex": "account:openai", "gemini": "account:google"}
-INSTALL_SECONDS_MAX = 240
+INSTALL_SECONDS_MAX = 120
 ROW_SECONDS_MAX = 90
-SECONDS_MAX = 420  # of all rows
+SECONDS_MAX = 300  # of all rows
 NOBODY = "http://127.0.0.1:9"  # the port of `discard`: nothing listens there
 
 # verdict: succeeded; final (fails at once); attempt (uses one up); parked (for a time); asks (parked until a person acts).
-Row = collections.namedtuple("Row", "fault verdict requests text", defaults=("",))
+Row = collections.namedtuple("Row", "fault verdict requests text options", defaults=("", ()))
 COMMON = [
     Row("", "succeeded", 1),
     Row("401", "asks", 2),
@@ -53,7 +53,7 @@ COMMON = [
 SLOW = Row("first_token=6s", "succeeded", 1)
 ROWS = {
     "claude": COMMON + [Row("400", "final", 6, "400"), SLOW],  # it leaves out one optional field of the request after the other
-    "codex": COMMON + [Row("400", "final", 1), SLOW],
+    "codex": COMMON + [Row("400", "final", 1), SLOW, Row("budget", "expired", 1, "budget", ("--tokens", "9000"))],
     # It asks again for a broken stream up to four times, whatever is set; a quota of the day is a limit that ends.
     # After a reset it can't be told from a provider that is not there.
     "gemini": [row for row in COMMON if row.fault not in ("spend_limit", "reset", "half_stream", "reset_stream")] + [
@@ -146,9 +146,10 @@ def observe(bench, row):
     environment = dict(bench.environment)
     if unreachable:
         environment.update(ANTHROPIC_BASE_URL=url, GOOGLE_GEMINI_BASE_URL=url, OPENAI_BASE_URL=url + "/v1")
-    order = "" if unreachable or not row.fault else f"{row.fault}" if "first_token" in row.fault else f"fault={row.fault}"
+    order = "" if unreachable or row.fault in ("", "budget") else f"{row.fault}" if "first_token" in row.fault else f"fault={row.fault}"
     before = bench.stats()["requests"]
-    run = subprocess.Popen([STINT, "run", "ask", f"@provider: tokens=8 {order}\nSay it.", "--program", bench.program, "--attempts", "1", "--json"],
+    run = subprocess.Popen([STINT, "run", "ask", f"@provider: tokens=8 {order}\nSay it.", "--program", bench.program, "--attempts", "1", "--json",
+                            *row.options],
                            cwd=project, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     guard = threading.Timer(ROW_SECONDS_MAX, run.kill)
     guard.start()

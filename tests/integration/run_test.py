@@ -269,6 +269,55 @@ class StandIn(Case):
         for seen in (json.dumps(events), self.b.run("show", events[-1]["run"]).stdout, self.b.run("show", events[-1]["run"], "--json").stdout):
             self.assertNotIn(secret, seen)
 
+    def driven_by(self, driver, stream, *words, **plan):
+        """The words for a run of another dialect's stream."""
+        self.play(stream=str(STREAMS.parent / driver / f"{stream}.jsonl"), stdin="all", **plan)
+        return ["-p", "hello", "--program", str(STAND_IN), "--driver", driver, *words]
+
+    def test_tokens_that_come_without_a_cost_cost_what_the_settings_say(self):
+        write(f"{self.project}/stint.toml", '[models.codex.price]\ninput = 2\noutput = 8\n')
+        self.trust()
+        status, events = self.run_json(*self.driven_by("codex", "success"))
+        self.assertEqual(status, 0, events[-1])
+        usage = events[-1]["usage"]
+        self.assertEqual(usage["cost_micros"], 2 * usage["fresh_in"] + 8 * usage["out"])
+        today = json.loads(self.b.run("status", "--json").stdout)
+        self.assertEqual(today["cost_today_micros"], usage["cost_micros"], "so that cost_per_day counts it")
+
+    def test_a_budget_that_can_not_be_held_is_refused(self):
+        self.trust()
+        for words, part in ((["gemini", "success", "--tokens", "1000"], "a budget of tokens can't be held for gemini"),
+                            (["gemini", "success", "--cost", "1"], "a budget of cost can't be held for gemini"),
+                            (["codex", "success", "--cost", "1"], "models.codex")):
+            out = self.b.run("run", *self.driven_by(*words))
+            self.assertEqual(out.returncode, 2, out.stderr)
+            self.assertIn(part, out.stderr)
+        self.assertFalse(os.path.exists(f"{self.b.home}/report"), "nothing was started")
+        write(f"{self.project}/stint.toml", "[budget]\ncost_per_day = 5\n")
+        self.trust()
+        self.assertIn("budget.cost_per_day can't count gemini", self.b.run("submit", "-p", "hello", "--driver", "gemini").stderr)
+        status, events = self.run_json(*self.play())
+        self.assertEqual(status, 0, events[-1])
+
+    def test_a_budget_of_tokens_is_handed_to_codex_which_ends_by_it(self):
+        self.trust()
+        status, events = self.run_json(*self.driven_by("codex", "budget_reached", "--tokens", "12000", exit=1))
+        self.assertEqual((status, events[-1]["state"]), (4, "expired"), events[-1])
+        self.assertEqual(events[-1]["usage"]["tokens"], 12000)
+        arguments = json.loads(read(f"{self.b.home}/report").splitlines()[-1])["arguments"]
+        self.assertTrue(any("rollout_budget" in word and "limit_tokens=12000" in word for word in arguments), arguments)
+
+    def test_the_text_of_gemini_comes_as_it_was_sent(self):
+        self.trust()
+        out = self.b.run("run", *self.driven_by("gemini", "half_stream_once"), "-q")
+        self.assertEqual(out.stdout, "I have read it twice, slowly. It is \n", out.stderr)
+
+    def test_an_expired_run_names_its_last_error(self):
+        plan = self.play(stream=str(STREAMS / "server_error.jsonl"), exit=1, once=f"{self.b.home}/once", again={"hang_after": 0, "lines": []})
+        status, events = self.run_json(*plan, "--time", "5s", timeout=60)
+        self.assertEqual((status, events[-1]["state"]), (4, "expired"), events[-1])
+        self.assertRegex(events[-1]["message"], "time is used up.*the error before that: API Error")
+
     def test_what_it_leaves_behind_is_ended_also_if_it_holds_the_pipes(self):
         status, events = self.run_json(*self.play(children=2, escapees=3, ignore=["TERM", "INT"], linger=30))
         self.assertEqual(status, 0, events[-1])
@@ -352,7 +401,7 @@ class Claude(Case):
         self.assertEqual(self.marked(), [])
 
     def test_an_api_error_is_tried_again_within_the_budget(self):
-        status, events = self.run_json(*self.ask("@provider: fault=529 times=1\nSay it."), "--attempts", "2", timeout=60)
+        status, events = self.run_json(*self.ask("@provider: fault=529 times=3\nSay it."), "--attempts", "2", timeout=60)
         self.assertEqual(status, 0, events[-1])
         self.assertEqual(events[-1]["attempts"], 2)
         status, events = self.run_json(*self.ask("@provider: fault=401\nSay it."), "--attempts", "3", timeout=60)

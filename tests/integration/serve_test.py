@@ -1040,6 +1040,38 @@ class Death(Case):
         for run, state in d.states().items():
             self.assertEqual(state, "queued" if runs[run] == "again" else "in_doubt")
 
+    def test_a_daemon_that_is_killed_while_its_cli_starts_leaves_no_doubt(self):
+        """The id of the conversation was chosen and kept before: nothing was asked in it, so the run begins anew."""
+        streams = pathlib.Path(__file__).resolve().parent.parent / "streams" / "claude"
+        os.makedirs(f"{self.b.home}/bin")
+        write(f"{self.b.home}/bin/claude", f"""#!{sys.executable}
+import sys, time
+with open("{self.b.home}/starts", "a") as file:
+    file.write(" ".join(word for word in sys.argv if word.startswith(("--resume", "--session-id"))) + "\\n")
+starts = len(open("{self.b.home}/starts").readlines())
+while starts == 1:
+    time.sleep(1)
+print(open("{streams}/" + ("unknown_conversation" if starts == 2 else "success") + ".jsonl").read(), flush=True)
+sys.exit(1 if starts == 2 else 0)
+""")
+        os.chmod(f"{self.b.home}/bin/claude", 0o755)
+        self.b.env["PATH"] = f"{self.b.home}/bin:{os.environ['PATH']}"
+        write(f"{self.project}/.stint/agents/asks.md", "---\ndescription: asks\ndriver: claude\n---\nDo it.\n")
+        d = self.serve()
+        run = d.submit("asks")
+
+        def starts():
+            return read(f"{self.b.home}/starts").splitlines() if os.path.exists(f"{self.b.home}/starts") else []
+        wait_for(lambda: len(starts()) == 1, 20, "the CLI to start")
+        d.process.kill()
+        d.process.wait()
+        d = self.serve()
+        wait_for(lambda: d.run(run)["state"] not in ("queued", "running", "parked"), 30, "the end of the run")
+        self.assertEqual(d.run(run)["state"], "succeeded", d.run(run))
+        first, second, third = starts()
+        self.assertEqual(second, first.replace("--session-id=", "--resume="))
+        self.assertTrue(third.startswith("--session-id=") and third != first, starts())
+
     def test_where_the_runs_of_a_frozen_daemon_go_is_said_by_on_crash(self):
         self.agent("again", 'command: [sleep, "300"]\n')
         self.agent("once", 'command: [sleep, "300"]\n', on_crash="doubt")

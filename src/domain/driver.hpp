@@ -74,9 +74,9 @@ struct WorkOrder {
 
 struct WorkReport {
   Outcome outcome;
-  bool begun = true;        ///< false: nothing was started, and nothing has changed
-  bool starved = false;     ///< not begun for want of what will be there again: descriptors, processes, memory
-  bool tools_used = false;  ///< it began to do something: its effects are not known to be none
+  bool begun = true;         ///< false: nothing was started, and nothing has changed
+  bool starved = false;      ///< not begun for want of what will be there again: descriptors, processes, memory
+  bool tools_used = false;   ///< it began to do something: its effects are not known to be none
   bool never_began = false;  ///< the conversation that it should go on with, whose id was only chosen, does not exist
   std::uint32_t processes_ended = 0;
   std::uint32_t streams_closed = 0;

@@ -13,7 +13,7 @@ constexpr Duration kAfterReset = 5s;      // clocks differ, and a window that op
 constexpr Duration kUnknownWindow = 60s;  // a rate limit that does not say until when
 constexpr Duration kUnreachable = 15s;    // between two probes of a provider that can't be reached
 constexpr int kBrokenConnection = 502;
-constexpr Duration kStarved = 5s;         // until the host may have descriptors or memory again
+constexpr Duration kStarved = 5s;  // until the host may have descriptors or memory again
 
 Verdict ends(Settle settle, const Outcome& outcome) {
   Verdict verdict;

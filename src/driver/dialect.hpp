@@ -33,9 +33,9 @@ struct Attempt {
   Permissions permissions = Permissions::edit;
   /// False: the CLI is told to read no settings, hooks, MCP servers or instructions of the folder that it starts in.
   bool reads_checkout = false;
-  std::string conversation;   ///< one to go on with; empty: a new one
-  Usage usage_before;         ///< what that conversation had used: Codex counts it again
-  std::string system_prompt;  ///< added to the CLI's own
+  std::string conversation;                ///< one to go on with; empty: a new one
+  Usage usage_before;                      ///< what that conversation had used: Codex counts it again
+  std::string system_prompt;               ///< added to the CLI's own
   std::optional<std::int64_t> tokens_max;  ///< what is left of the budget
   std::optional<std::int64_t> money_micros_max;
   Price price;  ///< of the model, as the settings have it: for a CLI that names no cost

@@ -25,7 +25,7 @@ constexpr std::size_t kShownMax = 200;
 constexpr std::int64_t kOwnPauseMsMax = 999;      // of a retry without a Retry-After: those are whole seconds
 constexpr std::int64_t kOwnWaitMsMax = 10'000;    // longer ones are Stint's to wait for, whatever the status
 constexpr std::int64_t kDelayMsMax = 86'400'000;  // as kServerDelayMax
-constexpr std::size_t kMessagesMax = 64;  // messages that are told in turns: one per subagent
+constexpr std::size_t kMessagesMax = 64;          // messages that are told in turns: one per subagent
 
 std::string_view mode(Permissions permissions) {
   switch (permissions) {

@@ -4,6 +4,8 @@
 // 1. It asks up to five times in silence when the provider fails, and then begins anew, five times, each with an event
 //    "Reconnecting... 1/5 (why)". Its built-in provider takes no setting for that. So the first such event ends the
 //    attempt, but for a stream that broke: there the second does.
+//    Its own provider it asks over a WebSocket first, and goes over to HTTPS after five of them: those are let be,
+//    unless they were refused as HTTPS would be.
 // 2. Without a connection it waits without end: "Reconnecting... waiting for network (why)".
 // 3. It tells its usage when a turn is complete, and never of one that failed.
 // 4. A budget of tokens is a feature of its own; it ends the turn with "budget reached".
@@ -30,6 +32,13 @@ std::string_view reason_in(std::string_view message) {
   return message.ends_with(')') ? message.substr(0, message.size() - 1) : message;
 }
 
+/// A WebSocket that could not be used: HTTPS is still to be tried.
+bool is_before_https(std::string_view reason) {
+  if (!has(reason, "ws://") && !has(reason, "wss://") && !has(reason, "websocket")) return false;
+  const int status = has(reason, "status") ? status_in(reason).value_or(0) : 0;
+  return status != 401 && status != 403 && status != 429;
+}
+
 /// The provider that the arguments choose, if it is one of the user's own: those take settings for retries.
 std::string own_provider(const std::vector<std::string>& arguments) {
   constexpr std::string_view kKey = "model_provider=";
@@ -42,10 +51,11 @@ std::string own_provider(const std::vector<std::string>& arguments) {
     if (!config) continue;
     std::string name = argument.substr(at + kKey.size());
     std::erase_if(name, [](char c) { return c == '"' || c == '\'' || c == ' '; });
-    const bool plain = !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                                               "0123456789-_") == std::string::npos;
-    const bool built_in = name == "openai" || name == "oss" || name == "ollama" || name == "lmstudio" ||
-                          name == "amazon-bedrock";
+    const bool plain = !name.empty() && name.find_first_not_of(
+                                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                            "0123456789-_") == std::string::npos;
+    const bool built_in =
+        name == "openai" || name == "oss" || name == "ollama" || name == "lmstudio" || name == "amazon-bedrock";
     return plain && !built_in ? name : std::string();
   }
   return {};
@@ -182,7 +192,8 @@ class CodexDialect final : public Dialect {
     }
     if (const auto budget = budget_of(attempt)) {
       limit = budget->limit;
-      add(fmt::format("features.rollout_budget={{enabled=true, limit_tokens={}, reminder_at_remaining_tokens=[1], "
+      add(
+          fmt::format("features.rollout_budget={{enabled=true, limit_tokens={}, reminder_at_remaining_tokens=[1], "
                       "sampling_token_weight={:.3f}, prefill_token_weight=1.0}}",
                       budget->limit, budget->output_weight));
       add("suppress_unstable_features_warning=true");
@@ -197,6 +208,7 @@ class CodexDialect final : public Dialect {
     error_ = shortened(reason_in(message), Outcome::kMessageMax);
     waiting_ = error_;
     const bool broke = has(error_, "stream disconnected") && !has(error_, "error sending request");
+    if (is_before_https(error_)) return;
     if (broke) ++breaks_;
     gave_up_ = gave_up_ || !broke || breaks_ > kBreaksMax;
   }
@@ -218,10 +230,10 @@ class CodexDialect final : public Dialect {
     usage_.estimated = true;
   }
   static void reconsider(Outcome& outcome, std::string_view words) {
-    for (const std::string_view part : {"status", "stream disconnected", "high demand", "quota exceeded", "usage limit",
-                                        "missing environment variable", "not logged in", "codex login",
-                                        "error sending request", "timeout waiting", "rate limit",
-                                        "connection failed"}) {
+    for (const std::string_view part :
+         {"status", "stream disconnected", "high demand", "quota exceeded", "usage limit",
+          "missing environment variable", "not logged in", "codex login", "error sending request", "timeout waiting",
+          "rate limit", "connection failed"}) {
       if (has(words, part)) return classify_api_error(outcome, words);
     }
   }

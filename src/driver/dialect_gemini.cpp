@@ -307,10 +307,10 @@ class GeminiDialect final : public Dialect {
   }
 
   std::string conversation_, text_, error_;
-  std::string said_;       // by an event of kind error
-  std::string loop_;       // why it stopped itself
-  std::string own_retry_;  // what the retry is for that it announced
-  std::string waiting_;    // the same, until something comes
+  std::string said_;                        // by an event of kind error
+  std::string loop_;                        // why it stopped itself
+  std::string own_retry_;                   // what the retry is for that it announced
+  std::string waiting_;                     // the same, until something comes
   std::size_t repeated_ = 0;                // so much of the text has come again
   std::optional<std::int64_t> last_delta_;  // its time of day
   std::optional<int> http_status_;          // as stderr has it

@@ -12,11 +12,11 @@ using namespace std::chrono_literals;
 
 struct Row {
   std::string driver, stream;
-  int exit = 1;          ///< its status, unless it is ended because it would ask again by itself
+  int exit = 1;  ///< its status, unless it is ended because it would ask again by itself
   bool gives_up = false;
-  std::string verdict;   ///< succeeded; final; attempt: uses one up; parked: for a time; asks: until a person acts
-  std::string text;      ///< a part of it
-  Duration wait{};       ///< of one that is parked for a time
+  std::string verdict;  ///< succeeded; final; attempt: uses one up; parked: for a time; asks: until a person acts
+  std::string text;     ///< a part of it
+  Duration wait{};      ///< of one that is parked for a time
 };
 
 /// As the process side does it: what follows a giving up is not read any more.
@@ -81,6 +81,8 @@ TEST(DialectTable, a_failing_provider_is_judged_alike_whichever_cli_met_it) {
       {"codex", "reset", 1, true, "attempt", "error sending request"},
       {"codex", "reset_stream", 1, false, "attempt", "stream disconnected"},
       {"codex", "half_stream_once", 0, false, "succeeded", ""},
+      {"codex", "websocket", 0, false, "succeeded", ""},
+      {"codex", "websocket_failing", 1, true, "attempt", "high demand"},
       {"codex", "no_network", 1, true, "parked", "Connection failed", 15s},
       {"gemini", "unauthorized", 145, false, "asks", "invalid x-api-key"},
       {"gemini", "forbidden", 147, false, "final", "403"},

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration kDrainMax = 2s;  // for pipes that somebody outside keeps open
 constexpr std::size_t kDrainBytesMax = 1U
-                                       << 20;  // of each, if that one also writes: as much as a pipe can be made hold
+                                       << 20;   // of each, if that one also writes: as much as a pipe can be made hold
 constexpr std::size_t kErrorLineMax = 8 << 10;  // of a line of stderr: the rest of it is not looked into
 constexpr Duration kLifeCheckLeast = 50ms, kLifeCheckMost = 30s;
 constexpr int kLifeChecksPerTimeout = 4;

@@ -48,7 +48,7 @@ struct ProcessReport {
   bool tools_used = false;  ///< it began to do something: its effects are not known to be none
   bool output_seen = false;
   bool conversation_unknown = false;  ///< as the dialect has it
-  std::string left;  ///< what could not be ended, for people; empty: nothing is left
+  std::string left;                   ///< what could not be ended, for people; empty: nothing is left
 };
 
 class ProcessAttempt {

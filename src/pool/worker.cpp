@@ -298,8 +298,8 @@ Task<Result<bool>> Worker::make_resumable(Carried& carried, domain::WorkOrder& o
   std::string chosen = parts_.driver.choose_conversation(order);
   if (!chosen.empty()) {
     std::string data = parts_.scribe.write_note(chosen);
-    carried.resumable_ = co_await keep_note(parts_.store, parts_.health, carried, std::string(kNoteChosen),
-                                            std::move(data), is_stopped);
+    carried.resumable_ =
+        co_await keep_note(parts_.store, parts_.health, carried, std::string(kNoteChosen), std::move(data), is_stopped);
     if (carried.resumable_) order.new_conversation = std::move(chosen);
     if (carried.resumable_ || is_stopped(carried)) co_return true;
   }

@@ -29,6 +29,7 @@ ACCOUNTS = {"claude": "account:anthropic", "codex": "account:openai", "gemini": 
 INSTALL_SECONDS_MAX = 120
 ROW_SECONDS_MAX = 90
 SECONDS_MAX = 300  # of all rows
+IDLE = "6s"  # until a silent CLI counts as stalled, where it is meant to be
 NOBODY = "http://127.0.0.1:9"  # the port of `discard`: nothing listens there
 
 # verdict: succeeded; final (fails at once); attempt (uses one up); parked (for a time); asks (parked until a person acts).
@@ -49,11 +50,15 @@ COMMON = [
     Row("reset_stream", "attempt", 2),
     Row("half_stream", "attempt", 2),
     Row("unreachable", "parked", 0),
+    Row("hang", "attempt", 1, "no output and no work for 6 s"),
+    Row("hang_stream", "attempt", 1, "no output and no work for 6 s"),
 ]
 SLOW = Row("first_token=6s", "succeeded", 1)
 ROWS = {
     "claude": COMMON + [Row("400", "final", 6, "400"), SLOW],  # it leaves out one optional field of the request after the other
-    "codex": COMMON + [Row("400", "final", 1), SLOW, Row("budget", "expired", 1, "budget", ("--tokens", "9000"))],
+    "codex": COMMON + [Row("400", "final", 1), SLOW, Row("budget", "expired", 1, "budget", ("--tokens", "9000")),
+                       # Its own provider takes no setting for retries: it asks five times before it says so.
+                       Row("builtin", "succeeded", 1), Row("builtin 500", "attempt", 5)],
     # It asks again for a broken stream up to four times, whatever is set; a quota of the day is a limit that ends.
     # After a reset it can't be told from a provider that is not there.
     "gemini": [row for row in COMMON if row.fault not in ("spend_limit", "reset", "half_stream", "reset_stream")] + [
@@ -108,11 +113,11 @@ class Bench:
         self.url = said["url"]
         self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "XDG_STATE_HOME": str(self.folder / "state"), "LANG": "C.UTF-8",
                             "XDG_CONFIG_HOME": str(self.folder / "config"), "IS_SANDBOX": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-                            "DISABLE_AUTOUPDATER": "1", "GEMINI_CLI_TRUST_WORKSPACE": "true", **said["environment"]}
+                            "DISABLE_AUTOUPDATER": "1", "CODEX_API_KEY": "simulated", "GEMINI_CLI_TRUST_WORKSPACE": "true", **said["environment"]}
         (self.folder / ".gemini").mkdir()
         (self.folder / ".gemini" / "settings.json").write_text('{"security": {"auth": {"selectedType": "gemini-api-key"}}}')
 
-    def agent(self, url):
+    def agent(self, url, fault):
         """A project for each row: accounts are paused in one alone."""
         project = pathlib.Path(tempfile.mkdtemp(prefix="project-", dir=self.folder))
         (project / ".stint" / "agents").mkdir(parents=True)
@@ -120,8 +125,9 @@ class Bench:
         args = ""
         if DRIVER == "codex":
             provider = f'model_providers.sim={{name="sim", base_url="{url}/v1", wire_api="responses", env_key="OPENAI_API_KEY"}}'
-            args = "driver_args: " + json.dumps(["-c", 'model_provider="sim"', "-c", provider]) + "\n"
-        model = "model: gemini-2.5-flash\n" if DRIVER == "gemini" else ""
+            builtin = ["-c", f'openai_base_url="{url}/v1"']
+            args = "driver_args: " + json.dumps(builtin if fault.startswith("builtin") else ["-c", 'model_provider="sim"', "-c", provider]) + "\n"
+        model = ("model: gemini-2.5-flash\n" if DRIVER == "gemini" else "") + (f"idle_timeout: {IDLE}\n" if fault.startswith("hang") else "")
         (project / ".stint" / "agents" / "ask.md").write_text(
             f"---\ndescription: asks\ndriver: {DRIVER}\n{model}{args}args:\n  - {{name: what, required: true}}\n---\n{{{{what}}}}\n")
         subprocess.run([STINT, "trust"], cwd=project, env=self.environment, check=True, capture_output=True)
@@ -142,11 +148,12 @@ def observe(bench, row):
     """What became of one attempt: verdict, requests, whether the account is paused, its text, the wait."""
     unreachable = row.fault == "unreachable"
     url = NOBODY if unreachable else bench.url
-    project = bench.agent(url)
+    project = bench.agent(url, row.fault)
     environment = dict(bench.environment)
     if unreachable:
         environment.update(ANTHROPIC_BASE_URL=url, GOOGLE_GEMINI_BASE_URL=url, OPENAI_BASE_URL=url + "/v1")
-    order = "" if unreachable or row.fault in ("", "budget") else f"{row.fault}" if "first_token" in row.fault else f"fault={row.fault}"
+    fault = row.fault.removeprefix("builtin").strip()
+    order = "" if unreachable or fault in ("", "budget") else fault if "first_token" in fault else f"fault={fault}"
     before = bench.stats()["requests"]
     run = subprocess.Popen([STINT, "run", "ask", f"@provider: tokens=8 {order}\nSay it.", "--program", bench.program, "--attempts", "1", "--json",
                             *row.options],

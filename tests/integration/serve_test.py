@@ -1072,6 +1072,20 @@ sys.exit(1 if starts == 2 else 0)
         self.assertEqual(second, first.replace("--session-id=", "--resume="))
         self.assertTrue(third.startswith("--session-id=") and third != first, starts())
 
+    def test_why_says_that_a_cli_waits_for_the_network(self):
+        os.makedirs(f"{self.b.home}/bin")
+        write(f"{self.b.home}/bin/claude", """#!/bin/sh
+echo '{"type":"system","subtype":"init","session_id":"s"}'
+echo '{"type":"system","subtype":"api_retry","attempt":1,"max_retries":1,"retry_delay_ms":600,"error_status":null,"error":"unknown"}'
+exec sleep 300
+""")
+        os.chmod(f"{self.b.home}/bin/claude", 0o755)
+        self.b.env["PATH"] = f"{self.b.home}/bin:{os.environ['PATH']}"
+        write(f"{self.project}/.stint/agents/asks.md", "---\ndescription: asks\ndriver: claude\n---\nDo it.\n")
+        d = self.serve()
+        run = d.submit("asks")
+        wait_for(lambda: "waits for the network" in self.stint("why", run), 20, "the reason")
+
     def test_where_the_runs_of_a_frozen_daemon_go_is_said_by_on_crash(self):
         self.agent("again", 'command: [sleep, "300"]\n')
         self.agent("once", 'command: [sleep, "300"]\n', on_crash="doubt")

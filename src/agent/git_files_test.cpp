@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <random>
+
 namespace stint::agent {
 namespace {
 
@@ -158,6 +161,22 @@ TEST_F(GitFiles, submodules_are_found_by_name) {
   EXPECT_EQ(programs.submodules, (std::vector<std::string>{"A", "b/c"}));
   folder_.write("repo/.gitmodules", "nonsense");
   EXPECT_EQ(blocking_find_git_programs(folder_ / "repo", {git, git}).found.size(), 1U);
+}
+
+TEST(GitConfigProperty, any_text_is_parsed_or_refused) {
+  std::mt19937 random(20261118);
+  const std::string_view pieces[] = {"[", "]",  "\"", "\\", "=",    "\n", "#", ";",
+                                     " ", "\t", "\r", "a",  "Core", ".",  "-", "\xEF\xBB\xBF"};
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text = round % 2 == 0 ? "[core]\n" : "";
+    for (std::size_t left = random() % 16; left > 0; --left) text += pieces[random() % std::size(pieces)];
+    const auto settings = parse_git_config(text);
+    if (!settings) continue;
+    for (const GitSetting& setting : *settings) {
+      EXPECT_FALSE(setting.section.empty()) << text;
+      EXPECT_FALSE(setting.key.empty()) << text;
+    }
+  }
 }
 
 }  // namespace

@@ -81,8 +81,10 @@ void judge_git(const DoctorFacts& facts, Checks& out) {
                         "try it by hand: git --version; then install it again"));
   }
   if (!facts.project_problem.empty()) {
+    const bool moved = facts.project_problem.find("git worktree repair") != std::string::npos;
     out.push_back(check("git.repository", fail, facts.project_problem,
-                        "mend it with `git worktree repair`, run in the main checkout"));
+                        moved ? "mend it with `git worktree repair`, run in this folder or in the main checkout"
+                              : "until then no command of Stint works in this folder"));
   } else if (!facts.in_repository) {
     out.push_back(check("git.repository", warn,
                         facts.folder + " is not in a git repository: agents have no limits of their own here",

@@ -5,6 +5,7 @@
 #include "stint/run_on.hpp"
 #include "store_sql_sqlite.hpp"
 
+#include <algorithm>
 #include <fcntl.h>
 #include <filesystem>
 
@@ -14,6 +15,7 @@ namespace {
 namespace query = sqlite::query;
 
 constexpr unsigned kFileMode = 0600;
+constexpr std::size_t kShownMax = 64;              // of a name that somebody else gave
 constexpr std::int64_t kApplication = 0x53544E54;  // `STNT`, in the file's header
 
 Result<std::int64_t> ask(Database& database, std::string_view sql) {
@@ -22,6 +24,21 @@ Result<std::int64_t> ask(Database& database, std::string_view sql) {
   if (query.next()) answer = query.number(0);
   STINT_CHECK(query.run());
   return answer;
+}
+
+/// A trigger or a view that no migration made could change what is written: a run's prompt, for one. SQLite keeps the
+/// text of what made them.
+Result<> check_triggers(Database& database, const std::string& path) {
+  Query query(database, query::triggers);
+  while (query.next()) {
+    const std::string name = query.text(0), sql = query.text(1);
+    const bool own = std::ranges::any_of(
+        sqlite::kMigrations, [&](std::string_view migration) { return !sql.empty() && migration.contains(sql); });
+    if (own) continue;
+    return fail(Errc::denied, path + " has a trigger or a view that is not Stint's, '" + name.substr(0, kShownMax) +
+                                  "', which could change what is stored. Move the file away, and a new one is made");
+  }
+  return query.end();
 }
 
 /// Under the gate, so that two processes that start at once do not both do it.
@@ -34,6 +51,7 @@ Result<Schema> migrate(Database& database, const std::string& path) {
     return fail(Errc::denied,
                 path + " is no database of Stint, but of another program. Move it away, and a new one is made");
   }
+  STINT_CHECK(check_triggers(database, path));
   if (version > kNewest) {
     STINT_TRY(const std::int64_t oldest, ask(database, query::oldest_program));
     if (oldest <= kNewest) return Schema{version, version};

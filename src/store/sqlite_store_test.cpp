@@ -464,6 +464,25 @@ TEST(SqliteFile, a_database_of_another_program_is_left_alone) {
   EXPECT_EQ(opened.error(), Errc::denied);
 }
 
+TEST(SqliteFile, a_trigger_or_a_view_that_is_not_ours_is_refused) {
+  for (const char* const planted :
+       {"CREATE TRIGGER evil AFTER INSERT ON run_input BEGIN UPDATE run_input SET body = 'x'; END",
+        "DROP TRIGGER run_came; CREATE TRIGGER run_came AFTER INSERT ON run BEGIN UPDATE run_input SET body = 'x'; END",
+        "ALTER TABLE run_input RENAME TO theirs; CREATE VIEW run_input AS SELECT run_id, 'x' AS body FROM theirs",
+        "CREATE TRIGGER evil AFTER INSERT ON run_input BEGIN UPDATE run_input SET body = 'x'; END; PRAGMA user_version "
+        "= 3"}) {
+    const os::TestFolder folder;
+    const std::string path = folder / "x.db";
+    ASSERT_TRUE(Opened(path).ok());
+    ASSERT_TRUE(Opened(path).ok()) << "its own are known";
+    run_sql(path, planted);
+    const Opened opened(path);
+    ASSERT_FALSE(opened.ok()) << planted;
+    EXPECT_EQ(opened.error(), Errc::denied);
+    EXPECT_NE(opened.error().describe().find("trigger"), std::string::npos);
+  }
+}
+
 TEST(SqliteFile, a_newer_schema_is_refused_unless_it_says_that_we_may) {
   const os::TestFolder folder;
   const std::string path = folder / "x.db";

@@ -23,6 +23,8 @@ PRAGMA data_version
 PRAGMA user_version
 -- name: application
 PRAGMA application_id
+-- name: triggers
+SELECT name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view');
 -- name: count_tables
 SELECT count(*) FROM sqlite_schema
 -- name: clock

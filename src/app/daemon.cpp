@@ -281,7 +281,13 @@ Result<bool> Daemon::resize_limit(const std::string& name, std::uint32_t capacit
       return true;
     }
   }
-  return false;
+  // One of [limits] that no agent takes: other programs of the host may, by `stint with`.
+  if (!cli::configured_capacity(reading_->place.settings, name) || reading_->cluster_limits.contains(name))
+    return false;
+  STINT_TRY(const limit::HostLimit limit, reading_->place.homes.find(name, capacity));
+  STINT_CHECK(limit::check_capacity(name, capacity));
+  STINT_CHECK(limit::resize(limit, capacity));
+  return true;
 }
 
 }  // namespace stint::app

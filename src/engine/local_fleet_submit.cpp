@@ -173,6 +173,7 @@ Result<store::NewRun> LocalFleet::prepare(Submission&& wish, BudgetsAbove above)
 /// What a run asks of others it pays from its own budget: they get no more than is left of it.
 Task<Result<LocalFleet::BudgetsAbove>> LocalFleet::bound_by_parent(Submission& wish) {
   STINT_CO_TRY(const RunView parent, co_await must_find(wish.parent));
+  wish.parent = parent.run.id;  // it may have been named by a beginning of it
   if (wish.trace.empty()) wish.trace = parent.input.trace;
   BudgetsAbove above = budgets_of(parent);
   STINT_CO_CHECK(co_await bound_by(wish, above));

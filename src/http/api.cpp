@@ -25,8 +25,9 @@ constexpr std::int64_t kNumberMax = std::numeric_limits<std::int64_t>::max();
 constexpr std::string_view kLastEventId = "Last-Event-ID";
 constexpr std::size_t kCursorBytesMax = 128;   // more than any store gives
 constexpr std::string_view kListed = "state";  // the one parameter of which there may be several
-constexpr int kLevelsMax = 64;                 // of runs within runs
-constexpr Duration kFollow = 1s;               // what other processes do is looked for so often
+constexpr std::string_view kAnyParameter = "*";
+constexpr int kLevelsMax = 64;    // of runs within runs
+constexpr Duration kFollow = 1s;  // what other processes do is looked for so often
 constexpr std::string_view kCapacity = "Agent pool at capacity. Retry later.";
 
 Response json(std::string body, unsigned status = 200) {
@@ -107,6 +108,12 @@ struct Api::Call {
     return given ? checked_number(name, *given, least, most) : Result<Number>(fallback);
   }
   Result<std::uint32_t> page_size() const { return number<std::uint32_t>("limit", kPage, 1, kPageMax); }
+  /// Empty: none was sent. One without a text is refused: a client that repeats its request would run it twice.
+  [[nodiscard]] Result<std::string> idempotency_key() const {
+    const auto given = request.header("Idempotency-Key");
+    if (given && given->empty()) return fail(Errc::invalid, "'Idempotency-Key' is empty: leave it out, or send a key");
+    return text(given);
+  }
   /// What the caller calls it; empty: nothing.
   [[nodiscard]] std::string trace() const {
     const auto given = request.header("traceparent");
@@ -128,8 +135,13 @@ struct Api::Route {
   enum class Body : std::uint8_t { none, members };  // none: empty, or an object without members
 
   Route(std::string_view of_method, std::string_view of_path, Task<Response> (Api::*by)(Call),
-        ForRuns may = ForRuns::never, Body body = Body::none)
-      : method(of_method), path(of_path), handler(by), for_runs(may), has_members(body == Body::members) {
+        ForRuns may = ForRuns::never, Body body = Body::none, std::string_view names = {})
+      : method(of_method),
+        path(of_path),
+        handler(by),
+        for_runs(may),
+        has_members(body == Body::members),
+        parameters(names) {
     for (std::size_t begin = 1; begin < path.size(); ++count) {
       STINT_ASSERT(count < kPartsMax);
       const std::size_t end = std::min(path.find('/', begin), path.size());
@@ -150,47 +162,60 @@ struct Api::Route {
     }
     return true;
   }
+  /// Fails if the request says something that nothing would read: it may be misspelt.
+  Result<> check_known(const Request& request) const {
+    for (const net::Field& field : request.parts.query) {
+      const bool known = parameters.contains(fmt::format(" {} ", field.name)) && !field.name.contains(' ');
+      if (!known && parameters != kAnyParameter) {
+        return fail(Errc::invalid, fmt::format("there is no parameter '{}'; {}{}", shown(field.name),
+                                               parameters.empty() ? "none is known here" : "there are", parameters));
+      }
+    }
+    return has_members ? Result<>() : wire::read_nothing(request.body);
+  }
 
   std::string_view method, path;  // {id} stands for one segment
   Task<Response> (Api::*handler)(Call);
   ForRuns for_runs;
-  bool has_members;                                 // of its body, which its handler reads
+  bool has_members;             // of its body, which its handler reads
+  std::string_view parameters;  // of the query, each between spaces; kAnyParameter: a monitor may add its own
   std::array<std::string_view, kPartsMax> parts{};  // of the path; empty: any segment
   std::size_t count = 0;
 };
 
 const std::vector<Api::Route>& Api::table() {
-  constexpr auto kMembers = Route::Body::members;
+  constexpr auto kMembers = Route::Body::members, kNone = Route::Body::none;
+  constexpr auto kNever = ForRuns::never, kAlways = ForRuns::always;
   static const std::vector<Route> routes = {
-      {"POST", "/v1/runs", &Api::submit, ForRuns::always, kMembers},
-      {"GET", "/v1/runs", &Api::list, ForRuns::always},
+      {"POST", "/v1/runs", &Api::submit, kAlways, kMembers},
+      {"GET", "/v1/runs", &Api::list, kAlways, kNone, " state agent session before limit "},
       {"GET", "/v1/runs/{id}", &Api::show, ForRuns::below},
       {"POST", "/v1/runs/{id}/cancel", &Api::cancel, ForRuns::strict},
       {"POST", "/v1/runs/{id}/retry", &Api::retry},
-      {"POST", "/v1/runs/{id}/resolve", &Api::resolve, ForRuns::never, kMembers},
+      {"POST", "/v1/runs/{id}/resolve", &Api::resolve, kNever, kMembers},
       {"POST", "/v1/runs/{id}/answer", &Api::go_on},
-      {"GET", "/v1/runs/{id}/events", &Api::run_events, ForRuns::below},
+      {"GET", "/v1/runs/{id}/events", &Api::run_events, ForRuns::below, kNone, " after limit output "},
       {"GET", "/v1/runs/{id}/why", &Api::why, ForRuns::below},
       {"GET", "/v1/runs/{id}/output", &Api::output, ForRuns::below},
-      {"GET", "/v1/events", &Api::all_events},
-      {"GET", "/v1/agents", &Api::agents, ForRuns::always},
+      {"GET", "/v1/events", &Api::all_events, kNever, kNone, " after limit "},
+      {"GET", "/v1/agents", &Api::agents, kAlways},
       {"GET", "/v1/limits", &Api::limits},
-      {"PUT", "/v1/limits/{name}", &Api::resize_limit, ForRuns::never, kMembers},
-      {"POST", "/v1/limits/{name}/pause", &Api::pause_limit, ForRuns::never, kMembers},
+      {"PUT", "/v1/limits/{name}", &Api::resize_limit, kNever, kMembers},
+      {"POST", "/v1/limits/{name}/pause", &Api::pause_limit, kNever, kMembers},
       {"POST", "/v1/limits/{name}/resume", &Api::resume_limit},
-      {"POST", "/v1/pause", &Api::pause_limit, ForRuns::never, kMembers},
+      {"POST", "/v1/pause", &Api::pause_limit, kNever, kMembers},
       {"POST", "/v1/resume", &Api::resume_limit},
       {"GET", "/v1/pool", &Api::pool},
-      {"PUT", "/v1/pool", &Api::scale, ForRuns::never, kMembers},
-      {"POST", "/v1/pool/drain", &Api::drain, ForRuns::never, kMembers},
+      {"PUT", "/v1/pool", &Api::scale, kNever, kMembers},
+      {"POST", "/v1/pool/drain", &Api::drain, kNever, kMembers},
       {"GET", "/v1/status", &Api::status},
-      {"POST", "/api/agent/run", &Api::short_run},
+      {"POST", "/api/agent/run", &Api::short_run, kNever, kNone, " session_id query "},
       {"GET", "/api/agent/health", &Api::pool},
-      {"GET", "/healthz", &Api::health, ForRuns::always},
-      {"GET", "/readyz", &Api::ready, ForRuns::always},
-      {"GET", "/metrics", &Api::metrics},
-      {"GET", "/openapi.json", &Api::describe, ForRuns::always},
-      {"GET", "/", &Api::front, ForRuns::always},
+      {"GET", "/healthz", &Api::health, kAlways, kNone, kAnyParameter},
+      {"GET", "/readyz", &Api::ready, kAlways, kNone, kAnyParameter},
+      {"GET", "/metrics", &Api::metrics, kNever, kNone, kAnyParameter},
+      {"GET", "/openapi.json", &Api::describe, kAlways},
+      {"GET", "/", &Api::front, kAlways, kNone, kAnyParameter},
   };
   return routes;
 }
@@ -271,9 +296,7 @@ Task<Response> Api::answer(const Request& request, Exchange& exchange) {
   }
   const Found found = find(request);
   if (found.route != nullptr) {
-    if (!found.route->has_members) {
-      if (const auto read = wire::read_nothing(request.body); !read) return at_once(problem(read.error()));
-    }
+    if (const Result<> known = found.route->check_known(request); !known) return at_once(problem(known.error()));
     Call call{request, exchange, std::string(found.id), {}};
     if (options_.run_of_token && request.bearer()) call.caller = options_.run_of_token(*request.bearer());
     if (!call.caller.empty()) return answer_run(*found.route, std::move(call));
@@ -351,7 +374,9 @@ Task<Response> Api::submit(Call call) {
   if (!request) co_return problem(request.error());
   if (request->wait && call.exchange.reserved()) co_return no_place();
   engine::Submission& wish = request->wish;
-  wish.key = text(call.request.header("Idempotency-Key"));
+  const auto key = call.idempotency_key();
+  if (!key) co_return problem(key.error());
+  wish.key = *key;
   if (!call.caller.empty()) {
     wish.parent_waits |= request->wait;
     // `stint run` within a run has the token of that run: a parent below the caller is taken as it is.
@@ -500,8 +525,10 @@ Task<Response> Api::run_events(Call call) {
   if (!after) co_return problem(after.error());
   const auto output = call.number<std::uint32_t>("output", 0, 0, 1);
   if (!output) co_return problem(output.error());
+  const auto most = call.page_size();
+  if (!most) co_return problem(most.error());
   if (call.wants_stream()) {
-    if (const auto last = call.request.header(kLastEventId)) {
+    if (const auto last = call.request.header(kLastEventId); last && !last->empty()) {
       after = checked_number<std::int64_t>(kLastEventId, *last, 0, kNumberMax);
       if (!after) co_return problem(after.error());
     }
@@ -518,8 +545,6 @@ Task<Response> Api::run_events(Call call) {
     EventStream events(call.exchange);
     co_return co_await events.run(tell_run(events, run->run.id, *after, *output == 1));
   }
-  const auto most = call.page_size();
-  if (!most) co_return problem(most.error());
   const auto page = co_await fleet_.events(run->run.id, *after, *most);
   if (!page) co_return problem(page.error());
   co_return json(wire::to_json(*page, std::to_string(page->empty() ? *after : page->back().seq)));
@@ -568,6 +593,8 @@ Task<Response> Api::all_events(Call call) {
   if (cursor.size() > kCursorBytesMax) {
     co_return problem(Error(Errc::invalid, "'" + shown(cursor) + "' is no cursor: begin anew, without one"));
   }
+  const auto most = call.page_size();
+  if (!most) co_return problem(most.error());
   if (call.wants_stream()) {
     if (call.exchange.reserved()) co_return no_place();
     if (cursor.empty() && !call.request.parameter("after")) cursor = store::kFeedNow;
@@ -577,8 +604,6 @@ Task<Response> Api::all_events(Call call) {
     EventStream events(call.exchange);
     co_return co_await events.run(tell_all(events, std::move(*first), seen));
   }
-  const auto most = call.page_size();
-  if (!most) co_return problem(most.error());
   const auto page = co_await fleet_.feed(std::move(cursor), *most);
   co_return page ? json(wire::to_json(page->events, page->cursor)) : problem(page.error());
 }
@@ -712,6 +737,8 @@ Task<Response> Api::short_run(Call call) {
     const std::string missing = !session || session->empty() ? "session_id" : "query";
     co_return problem(Error(Errc::invalid, "the parameter '" + missing + "' is missing"));
   }
+  const auto key = call.idempotency_key();
+  if (!key) co_return problem(key.error());
   if (call.exchange.reserved())
     co_return with_retry_after(json(wire::short_refusal(kCapacity), 503), Error(Errc::full, ""));
   std::vector<engine::Submission> wishes(1);
@@ -720,7 +747,7 @@ Task<Response> Api::short_run(Call call) {
   wish.agent_by_default = true;
   wish.args["query"] = {std::string(*query)};
   wish.session = *session;
-  wish.key = text(call.request.header("Idempotency-Key"));
+  wish.key = *key;
   wish.trace = call.trace();
   wish.awaited = true;
   if (const auto checked = engine::check_text(wish); !checked) co_return problem(checked.error());

@@ -58,6 +58,26 @@ class Connection::Bytes final : public Leaf, private Turn {
   Connection& connection_;
 };
 
+/// For another turn, behind the connections that wait for theirs.
+class Connection::NextTurn final : public Leaf, private Turn {
+ public:
+  explicit NextTurn(Connection& connection) noexcept : connection_(connection) {}
+  void await_suspend(std::coroutine_handle<>) {
+    if (park()) connection_.state_.turns.want(*this);
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  void cancel() noexcept override {
+    if (Turn::linked()) take();
+  }
+  void take() noexcept override {
+    Turn::unlink();
+    complete();
+  }
+  Connection& connection_;
+};
+
 // ---- its life -----------------------------------------------------------------------------------------------------
 
 Connection::Connection(ServerState& state, Socket socket, const tcp::endpoint& peer)
@@ -116,7 +136,8 @@ Task<> Connection::serve() {
 
     Step step = advance();
     if (step != Step::wait || desk_->reader.state() != RequestReader::State::head) leave_head();
-    while (step == Step::answer) {
+    for (std::size_t answered = 0; step == Step::answer; ++answered) {
+      if (answered > 0 && answered % state_.options.requests_per_turn == 0) co_await NextTurn(*this);
       Response response;
       bool threw = false;
       try {

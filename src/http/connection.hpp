@@ -39,6 +39,7 @@ class Connection final : public Exchange,
   enum class Step : std::uint8_t { wait, answer, close };
   enum class Sent : std::uint8_t { all, blocked, failed };
   class Bytes;
+  class NextTurn;
 
   Connection(ServerState& state, Socket socket, const asio::ip::tcp::endpoint& peer);
   ~Connection();

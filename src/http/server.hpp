@@ -33,6 +33,8 @@ struct ServerOptions {
   std::size_t connections_reserved = 16;
   /// So many connections go on before the rest of the program has its turn: a thousand busy ones do not hold up runs.
   std::size_t connections_per_turn = 4;
+  /// So many requests that a client sent together are answered in one turn of its connection.
+  std::size_t requests_per_turn = 8;
   /// So many GETs are answered at once, streams, waits and probes apart: what they ask of the store stands before what
   /// runs ask. Changes are not bounded, since the store takes those that come together as one.
   std::uint32_t reads_at_once_max = 8;

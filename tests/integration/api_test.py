@@ -15,7 +15,7 @@ from host_support import read, wait_for
 
 class Refused(serve_test.Case):
     """A request that could be meant in two ways, or not at all, changes nothing and is told why."""
-    settings = 'default_agent = "quick"\n[pool]\nworkers = 2\nautoscale = false\n'
+    settings = 'default_agent = "quick"\n[pool]\nworkers = 2\nautoscale = false\n[limits]\nspare = 1\n'
 
     def setUp(self):
         super().setUp()
@@ -72,6 +72,34 @@ class Refused(serve_test.Case):
                 self.assertIn("422", statuses, (method, path))
                 self.assertIn("nosuch" if body else "twice", answer["detail"])
         self.assertEqual(len(self.d.states()), 1, "nothing of that was taken for a run")
+
+    def test_every_operation_refuses_parameters_that_it_does_not_know(self):
+        """A misspelt filter would list everything. A monitor may add parameters of its own to what it watches."""
+        watched = ("/", "/healthz", "/readyz", "/metrics")
+        for method, path, statuses in self.operations():
+            if path in watched:
+                self.assertEqual(self.d.ask(method, path + "?nosuch=1")[0], 200, path)
+                continue
+            for query in ("nosuch=1", "%20=1", "limit%20=1", "state%20agent=1", "=1"):
+                status, answer = self.raw(method, f"{path}?{query}")
+                self.assertEqual(status, 422, (method, path, query, answer))
+                self.assertIn("there is no parameter", answer["detail"])
+
+    def test_an_empty_key_is_no_key(self):
+        for key in ("", " ", "\t"):
+            self.assert_refused(422, "POST", "/v1/runs", b'{"agent":"quick"}', {"Idempotency-Key": key})
+            self.assert_refused(422, "POST", "/api/agent/run?session_id=s&query=x", b"", {"Idempotency-Key": key})
+        self.assertEqual(self.d.states(), {})
+
+    def test_a_parent_may_be_named_by_a_beginning_of_its_id(self):
+        parent = self.d.submit("slow", args={"seconds": "30"})
+        wait_for(lambda: self.d.run(parent)["state"] == "running", 20, "it to run")
+        child = self.d.submit("quick", parent=parent[:8])
+        self.assertEqual(self.d.run(child)["parent"], parent)
+
+    def test_a_limit_that_no_agent_takes_can_be_resized(self):
+        self.assertEqual(self.raw("PUT", "/v1/limits/spare", b'{"capacity":3}')[0], 200)
+        self.assertEqual(next(each for each in self.d.get("/v1/limits")["limits"] if each["name"] == "spare")["capacity"], 3)
 
     def test_every_operation_refuses_doubled_headers(self):
         own = f"Authorization: Bearer {self.d.token}"
@@ -136,6 +164,9 @@ class Refused(serve_test.Case):
         for path, last in ((f"/v1/runs/{run}/events", str(seq + 1)), ("/v1/events", "99999999")):
             self.assert_refused(422, "GET", path, b"", {**stream, "Last-Event-ID": last})
         self.assertEqual(self.raw("GET", f"/v1/runs/{run}/events", b"", {**stream, "Last-Event-ID": str(seq)})[0], 204)
+        for path in (f"/v1/runs/{run}/events?limit=x", "/v1/events?limit=0"):
+            self.assert_refused(422, "GET", path, b"", stream)
+        self.assertEqual(len(self.d.events(f"/v1/runs/{run}/events", {"Last-Event-ID": ""})), seq, "an empty one is none")
 
 
 class Memory(serve_test.Case):

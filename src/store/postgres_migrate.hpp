@@ -1,0 +1,15 @@
+/// The tables of a PostgreSQL store: made, or brought to the version that this program knows.
+#pragma once
+
+#include "stint/asio.hpp"
+#include "store/store.hpp"
+
+#include <string>
+
+namespace stint::store {
+
+/// Waits for a migration, its own or another process's, as long as the caller lets it; else `patience` bounds each
+/// step: a server that accepts and then falls silent is `unavailable`.
+[[nodiscard]] Task<Result<Schema>> migrate_postgres(Reactor& reactor, std::string url, Duration patience);
+
+}  // namespace stint::store

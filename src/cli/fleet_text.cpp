@@ -217,7 +217,7 @@ std::vector<std::string> why_lines(const engine::WhyView& why, WallTime now, boo
   for (const store::Why& each : why.reasons) lines.push_back(reason_text(each, now));
   switch (why.state) {
     case RunState::queued:
-      if (!carried) lines.emplace_back("no process carries runs here; `stint serve` starts one that does");
+      if (!carried) lines.emplace_back("no daemon runs here: `stint serve` starts one");
       if (lines.empty()) lines.emplace_back("nothing holds it up: it is about to begin");
       break;
     case RunState::parked: break;

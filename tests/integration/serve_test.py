@@ -718,7 +718,9 @@ class FullDisk(Case):
         os.remove(self.ballast)
         self.assertEqual(d.wait(run)["state"], "succeeded", "what has ended is told until it is taken")
         wait_for(lambda: d.ask("GET", "/readyz")[0] == 200, 5, "it to be well again")
-        self.assertEqual(len([line for line in d.errors if "store can be used again" in line]), 1, d.errors)
+        again = lambda: [line for line in d.errors if "store can be used again" in line]
+        wait_for(again, 10, "the line in the log")
+        self.assertEqual(len(again()), 1, d.errors)
 
     def fill(self):
         with contextlib.suppress(OSError), open(self.ballast, "ab", buffering=0) as file:

@@ -8,7 +8,8 @@
 //    unless they were refused as HTTPS would be.
 // 2. Without a connection it waits without end: "Reconnecting... waiting for network (why)".
 // 3. It tells its usage when a turn is complete, and never of one that failed.
-// 4. A budget of tokens is a feature of its own; it ends the turn with "budget reached".
+// 4. A budget of tokens is a feature of its own; it ends the turn with "budget reached",
+//    or, in 0.166, "shared rollout token budget exhausted".
 #include "driver/dialect_support.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +23,11 @@ namespace {
 constexpr std::string_view kName = "codex";
 constexpr std::size_t kShownMax = 200;
 constexpr std::string_view kReconnecting = "Reconnecting...";
-constexpr std::string_view kBudgetReached = "budget reached";
+
+/// That its own budget has ended the turn, in the words of its versions.
+bool is_budget_used_up(std::string_view error) {
+  return has(error, "budget") && (has(error, "reached") || has(error, "exhausted") || has(error, "exceeded"));
+}
 
 /// What stands in the brackets of "Reconnecting... 1/5 (why)".
 std::string_view reason_in(std::string_view message) {
@@ -157,7 +162,7 @@ class CodexDialect final : public Dialect {
     Outcome outcome;
     if (completed_ && !failed_) {
       outcome.kind = OutcomeKind::succeeded;
-    } else if (error_ == kBudgetReached) {
+    } else if (limit_ > 0 && is_budget_used_up(error_)) {
       outcome.kind = OutcomeKind::over_budget;
       outcome.message = "the budget's tokens or money are used up, says codex";
       usage_.fresh_in = std::max(usage_.fresh_in, limit_);

@@ -196,10 +196,10 @@ std::optional<Duration> delay_in(std::string_view text) {
 }
 
 bool is_unreachable(std::string_view words) {
+  if (has(words, "econnreset")) return false;  // somebody was there, whatever else the sentence says
   for (const std::string_view part :
        {"waiting for network", "connection failed", "connection refused", "connectionrefused", "econnrefused",
-        "enotfound", "eai_again", "enetunreach", "ehostunreach", "failedtoopensocket", "dns error",
-        "unable to connect to api", "fetch failed"}) {
+        "enotfound", "eai_again", "enetunreach", "ehostunreach", "dns error", "unable to connect", "fetch failed"}) {
     if (has(words, part)) return true;
   }
   return false;

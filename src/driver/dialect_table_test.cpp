@@ -64,6 +64,7 @@ TEST(DialectTable, a_failing_provider_is_judged_alike_whichever_cli_met_it) {
       {"claude", "failing_once", 0, false, "succeeded", ""},
       {"claude", "overloaded", 1, false, "attempt", "Overloaded"},
       {"claude", "reset", 1, false, "attempt", "ECONNRESET"},
+      {"claude", "connection_reset", 1, false, "attempt", "ECONNRESET"},
       {"claude", "reset_once", 0, false, "succeeded", ""},
       {"claude", "reset_stream", 1, false, "attempt", "ECONNRESET"},
       {"claude", "truncated", 1, false, "attempt", "StreamTruncated"},
@@ -122,6 +123,25 @@ TEST(DialectTable, a_call_that_breaks_in_mid_stream_counts_its_input) {
   const Usage both = play_row({"claude", "reset_stream", 1, false, "", ""}).outcome.usage;
   EXPECT_EQ(both.fresh_in, 2 * 12039) << "of both calls, though the result knows one";
   EXPECT_EQ(play_row({"codex", "forbidden", 1, true, "", ""}).outcome.usage.tokens(), 0) << "a refusal costs nothing";
+}
+
+TEST(DialectTable, codex_ends_by_the_budget_that_it_was_given) {
+  Attempt attempt;
+  attempt.tokens_max = 12000;
+  for (const std::string stream : {"codex/budget_reached", "codex/budget_exhausted"}) {
+    const Played played = play("codex", recorded(stream), exited(1), attempt);
+    EXPECT_EQ(played.outcome.kind, OutcomeKind::over_budget) << stream;
+    EXPECT_EQ(played.outcome.usage.tokens(), 12000);
+    EXPECT_TRUE(played.outcome.usage.estimated);
+  }
+  // With a price, the cost decides, output weighed by what it costs more.
+  attempt.tokens_max.reset();
+  attempt.money_micros_max = 30'000;
+  attempt.price = {.input = 3'000'000, .output = 15'000'000};
+  std::string words;
+  for (const std::string& word : (*make_dialect("codex"))->launch(attempt).argv) words += word + " ";
+  EXPECT_NE(words.find("limit_tokens=10000,"), std::string::npos) << words;
+  EXPECT_NE(words.find("sampling_token_weight=5.000"), std::string::npos) << words;
 }
 
 TEST(DialectTable, the_text_of_gemini_comes_as_it_was_sent) {

@@ -2,7 +2,7 @@
 """What Stint makes of a failing provider, with the real agent CLIs: one table, CLI × fault × phase → verdict, requests,
 account, text. The same table is played from recorded streams by src/driver/dialect_table_test.cpp.
 
-    cli_faults_test.py STINT FOLDER-FOR-THE-CLIS claude|codex|gemini [row…]
+    cli_faults_test.py STINT FOLDER-FOR-THE-CLIS claude|codex|gemini[@VERSION] [row…]
 
 Each row is one attempt of `stint run` against `stint provider`. Installs the CLI from npm, so it runs in the long form of
 the tests only (`./dev test --full`); elsewhere, and where npm can't, it says why and counts as skipped.
@@ -21,10 +21,11 @@ import time
 import urllib.request
 
 STINT = pathlib.Path(sys.argv[1]).resolve()
-DRIVER = sys.argv[3]
-FOLDER = pathlib.Path(sys.argv[2]).resolve() / DRIVER
+DRIVER, _, VERSION = sys.argv[3].partition("@")
+FOLDER = pathlib.Path(sys.argv[2]).resolve() / sys.argv[3]
 WANTED = sys.argv[4:]
-PACKAGES = {"claude": "@anthropic-ai/claude-code@2.1.325", "codex": "@openai/codex@0.169.0", "gemini": "@google/gemini-cli@0.61.0"}
+PACKAGES = {"claude": ("@anthropic-ai/claude-code", "2.1.325"), "codex": ("@openai/codex", "0.169.0"), "gemini": ("@google/gemini-cli", "0.61.0")}
+PACKAGE = f"{PACKAGES[DRIVER][0]}@{VERSION or PACKAGES[DRIVER][1]}"
 ACCOUNTS = {"claude": "account:anthropic", "codex": "account:openai", "gemini": "account:google"}
 INSTALL_SECONDS_MAX = 120
 ROW_SECONDS_MAX = 90
@@ -90,15 +91,15 @@ def install():
             skip(f"{needed} is not installed, and the CLI comes from there")
     FOLDER.mkdir(parents=True, exist_ok=True)
     try:
-        subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", FOLDER, PACKAGES[DRIVER]], check=True, capture_output=True,
+        subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", FOLDER, PACKAGE], check=True, capture_output=True,
                        timeout=INSTALL_SECONDS_MAX)
         if DRIVER == "claude":  # npm may not run it
             subprocess.run(["node", "install.cjs"], cwd=FOLDER / "node_modules" / "@anthropic-ai" / "claude-code", check=True, capture_output=True,
                            timeout=INSTALL_SECONDS_MAX)
     except (OSError, subprocess.SubprocessError) as error:
-        skip(f"npm could not install {PACKAGES[DRIVER]}: {error}")
+        skip(f"npm could not install {PACKAGE}: {error}")
     if not works(program):
-        skip(f"{PACKAGES[DRIVER]} is installed and does not run here")
+        skip(f"{PACKAGE} is installed and does not run here")
     return program
 
 

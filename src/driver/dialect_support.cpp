@@ -232,6 +232,9 @@ void classify_api_error(Outcome& outcome, std::string_view words) {
   } else {
     outcome.kind = OutcomeKind::api_error;
     outcome.unreachable = status == 0 && is_unreachable(words);
+    if (outcome.unreachable) {
+      outcome.message = shortened("the provider can't be reached: " + outcome.message, Outcome::kMessageMax);
+    }
   }
 }
 

@@ -106,6 +106,7 @@ TEST(DialectTable, a_failing_provider_is_judged_alike_whichever_cli_met_it) {
     EXPECT_EQ(verdict.pauses_account, row.verdict == "parked" || row.verdict == "asks");
     EXPECT_NE(outcome.message.find(row.text), std::string::npos) << outcome.message;
     if (row.verdict == "parked") EXPECT_EQ(verdict.park_for, row.wait);
+    EXPECT_EQ(outcome.message.starts_with("the provider can't be reached: "), row.wait == Duration(15s));
   }
 }
 

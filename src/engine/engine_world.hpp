@@ -105,6 +105,7 @@ struct Script {
   Duration takes = 1s;
   Outcome outcome;
   bool tools = false;
+  bool never_began = false;                 ///< the conversation that it should go on with
   std::int64_t uses = 0;                    ///< tokens, halfway
   std::optional<Duration> answers_after{};  ///< else after all that it takes
   std::optional<Error> does_not_begin{};
@@ -151,6 +152,7 @@ class ScriptedWork final : public domain::Work {
     auto report = std::make_unique<domain::WorkReport>();
     report->outcome = script_.outcome;
     report->tools_used = script_.tools;
+    report->never_began = script_.never_began;
     if (ended_) report->outcome.kind = *ended_;
     co_return report;
   }
@@ -327,6 +329,7 @@ class EngineTest : public testing::Test, protected domain::Driver, protected dom
   Decide decide_;
   int alive_ = 0;
   std::map<std::string, std::uint32_t> begun_;
+  bool chooses_ = false;            // ids of conversations
   std::optional<Semaphore> limit_;  // of the host, for all agents
   domain::Log* log_ = nullptr;
   domain::Survivors* survivors_ = nullptr;
@@ -346,6 +349,9 @@ class EngineTest : public testing::Test, protected domain::Driver, protected dom
     Script script = decide_(order);
     if (script.does_not_begin) return fail(*script.does_not_begin);
     return std::make_unique<ScriptedWork>(std::move(script), std::move(listener), alive_);
+  }
+  [[nodiscard]] std::string choose_conversation(const domain::WorkOrder& order) override {
+    return chooses_ ? "chosen:" + order.mark() : std::string();
   }
   class Held final : public domain::HeldPermits {
    public:

@@ -73,7 +73,7 @@ class Provider:
 
 
 def message(prompt, stream=True, **more):
-    return {"model": "simulated", "max_tokens": 100, "stream": stream, "messages": [{"role": "user", "content": prompt}], **more}
+    return {"model": "simulated", "max_tokens": 100_000, "stream": stream, "messages": [{"role": "user", "content": prompt}], **more}
 
 
 def events(body):
@@ -168,6 +168,38 @@ class Messages(WithProvider):
         self.assertEqual(json.loads(body)["content"], [{"type": "text", "text": "finished"}])
         parts = [json.loads(data) for name, data in events(self.ask(prompt)[2]) if name == "content_block_delta"]
         self.assertEqual(json.loads("".join(part["delta"]["partial_json"] for part in parts)), {"command": 'echo "a b"'})
+
+    def test_a_conversation_that_is_kept_here_goes_on_with_its_tool_results_alone(self):
+        # What the tool runner of Anthropic's Python SDK sends.
+        prompt = '@provider: tool=add input={"a": 1}\n@provider: tool=add input={"a": 2}\n@provider: text=finished'
+        answer = json.loads(self.ask(prompt, stream=False, thread={"type": "create"})[2])
+        for wanted in ({"a": 2}, None):
+            (call,) = answer["content"]
+            result = [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": call["id"], "content": [{"type": "text", "text": "3"}]}]}]
+            thread = {"type": "continue", "previous_message_id": answer["id"]}
+            answer = json.loads(self.provider.call("POST", "/v1/messages?beta=true", message("", stream=False, messages=result, thread=thread))[2])
+            (block,) = answer["content"]
+            self.assertEqual(block.get("input"), wanted)
+        self.assertEqual((block["text"], answer["stop_reason"]), ("finished", "end_turn"))
+        thread = {"type": "continue", "previous_message_id": "msg_never"}
+        status, _, body = self.provider.call("POST", "/v1/messages", message("", messages=[], thread=thread))
+        self.assertEqual((status, json.loads(body)["error"]["details"]), (404, {"error_code": "thread_not_found"}))
+
+    def test_an_answer_ends_at_the_tokens_that_the_caller_allows(self):
+        answer = json.loads(self.ask("@provider: tokens=50", stream=False, max_tokens=3)[2])
+        self.assertEqual((answer["stop_reason"], answer["usage"]["output_tokens"]), ("max_tokens", 3))
+        deltas = [json.loads(data) for name, data in events(self.ask("@provider: tokens=50", max_tokens=3)[2]) if name == "message_delta"]
+        self.assertEqual([(delta["delta"]["stop_reason"], delta["usage"]["output_tokens"]) for delta in deltas], [("max_tokens", 3)])
+        self.assertEqual(self.ask("hello", stream=False, max_tokens=0)[0], 400)
+
+    def test_one_model(self):
+        theirs = {"anthropic-version": "2023-06-01"}
+        model = json.loads(self.provider.call("GET", "/v1/models/claude-sonnet-5?beta=true", headers=theirs)[2])
+        self.assertEqual((model["type"], model["id"]), ("model", "claude-sonnet-5"))
+        model = json.loads(self.provider.call("GET", "/v1/models/org/gpt-x")[2])
+        self.assertEqual((model["object"], model["id"]), ("model", "org/gpt-x"))
+        self.assertEqual(json.loads(self.provider.call("GET", "/v1beta/models/gemini-x")[2])["name"], "models/gemini-x")
+        self.assertIn("models/simulated", [each["name"] for each in json.loads(self.provider.call("GET", "/v1beta/models")[2])["models"]])
 
     def test_without_a_script_the_same_prompt_gets_the_same_short_answer(self):
         texts = [json.loads(self.ask(prompt, stream=False)[2])["content"][0]["text"] for prompt in ("one", "one", "two", "three", "four")]

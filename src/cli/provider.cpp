@@ -43,7 +43,13 @@ wire::ProviderListening describe(const std::string& address) {
                           {"OPENAI_BASE_URL", url + "/v1"},
                           {"OPENAI_API_KEY", "simulated"},
                           {"GOOGLE_GEMINI_BASE_URL", url},
-                          {"GEMINI_API_KEY", "simulated"}}};
+                          {"GEMINI_API_KEY", "simulated"},
+                          // Gemini CLI 0.61 refuses to start with a base URL of its own API; that of Vertex AI it
+                          // takes. Without a model it first asks one which to take, and wants JSON for an answer.
+                          {"GOOGLE_GENAI_USE_VERTEXAI", "true"},
+                          {"GOOGLE_VERTEX_BASE_URL", url},
+                          {"GOOGLE_API_KEY", "simulated"},
+                          {"GEMINI_MODEL", "gemini-2.5-flash"}}};
 }
 
 void announce(const wire::ProviderListening& listening, bool json) {

@@ -17,7 +17,8 @@ json::object usage(const Tokens& tokens) {
           {"completion_tokens_details", {{"reasoning_tokens", 0}}}};
 }
 
-std::string_view finish_reason(const std::vector<Block>& blocks) {
+std::string_view finish_reason(const std::vector<Block>& blocks, Finish finish) {
+  if (finish == Finish::cut) return "length";
   return !blocks.empty() && blocks.back().kind == Block::Kind::tool ? "tool_calls" : "stop";
 }
 
@@ -49,8 +50,8 @@ class ChatEncoder final : public Encoder {
     return chunk({{"tool_calls", json::array{std::move(call)}}}, nullptr);
   }
   std::string close(std::size_t, const Block&) override { return {}; }
-  std::string end(const std::vector<Block>& blocks, const Tokens& tokens) override {
-    std::string out = chunk(json::object(), json::value(finish_reason(blocks)));
+  std::string end(const std::vector<Block>& blocks, const Tokens& tokens, Finish finish) override {
+    std::string out = chunk(json::object(), json::value(finish_reason(blocks, finish)));
     if (wants_usage_) {
       json::object last = envelope("chat.completion.chunk");
       last["choices"] = json::array();
@@ -59,7 +60,7 @@ class ChatEncoder final : public Encoder {
     }
     return out + sse({}, "[DONE]");
   }
-  std::string whole(const std::vector<Block>& blocks, const Tokens& tokens) override {
+  std::string whole(const std::vector<Block>& blocks, const Tokens& tokens, Finish finish) override {
     json::object message{{"role", "assistant"}, {"content", nullptr}, {"refusal", nullptr}};
     json::array calls;
     for (const Block& block : blocks) {
@@ -71,7 +72,8 @@ class ChatEncoder final : public Encoder {
     }
     if (!calls.empty()) message["tool_calls"] = std::move(calls);
     json::object body = envelope("chat.completion");
-    json::object choice{{"index", 0}, {"message", std::move(message)}, {"finish_reason", finish_reason(blocks)}};
+    json::object choice{
+        {"index", 0}, {"message", std::move(message)}, {"finish_reason", finish_reason(blocks, finish)}};
     body["choices"] = json::array{std::move(choice)};
     body["usage"] = usage(tokens);
     return write(body);
@@ -98,6 +100,8 @@ class ChatEncoder final : public Encoder {
 }  // namespace
 
 Result<> read(const json::object& body, Ask& ask) {
+  STINT_CHECK(read_output_max(body, "max_tokens", ask));
+  STINT_CHECK(read_output_max(body, "max_completion_tokens", ask));  // its newer name wins
   const json::array* const list = array_at(body, "messages");
   if (list == nullptr || list->empty()) return fail(Errc::invalid, "messages: give at least one");
   Conversation conversation;

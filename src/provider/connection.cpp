@@ -29,6 +29,19 @@ std::optional<Protocol> protocol_of(std::string_view path) {
   return std::nullopt;
 }
 
+/// The body of a list of models, or of one: a name may have slashes in it.
+std::optional<std::string> look_up_models(std::string_view path, bool anthropic) {
+  ModelForm form = anthropic ? ModelForm::anthropic : ModelForm::openai;
+  if (path.starts_with("/v1beta/")) form = ModelForm::gemini;
+  for (const std::string_view place : {"/v1/models", "/models", "/v1beta/models"}) {
+    if (!path.starts_with(place)) continue;
+    const std::string_view rest = path.substr(place.size());
+    if (rest.empty() || rest == "/") return models_body(form);
+    if (rest.starts_with('/')) return model_body(form, rest.substr(1));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 /// One model call: what was asked, what will be said, and its place in the books, which it leaves however it ends.
@@ -237,8 +250,8 @@ Task<Connection::Ended> Connection::respond(const Request& request) {
   if (post && request.path.ends_with(":countTokens")) {
     co_return co_await answer_plain(request, 200, kJson, count_body(Protocol::gemini, counted));
   }
-  if (get && (request.path == "/v1/models" || request.path == "/models")) {
-    co_return co_await answer_plain(request, 200, kJson, models_body(request.anthropic));
+  if (std::optional<std::string> models = get ? look_up_models(request.path, request.anthropic) : std::nullopt) {
+    co_return co_await answer_plain(request, 200, kJson, std::move(*models));
   }
   if (get && request.path == "/") {
     co_return co_await answer_plain(request, 200, kText, "stint provider: a simulated model provider\n");
@@ -278,22 +291,34 @@ Task<Connection::Ended> Connection::administer(const Request& request) {
       request, 404, kText, "known are GET /_/stats, GET /_/requests, POST and DELETE /_/script, POST /_/reset\n");
 }
 
+Task<Connection::Ended> Connection::refuse_call(const Request& request, Call& call, Failure failure) {
+  call.record.end = wire::ProviderEnd::refused;
+  call.record.status = failure.status;
+  const std::string body = error_body(call.ask.protocol, failure, call.record.number);
+  co_return co_await answer_plain(request, failure.status, kJson, body);
+}
+
 Task<Connection::Ended> Connection::converse(const Request& request, Protocol protocol) {
   Call call(server_, request);
   call.ask.protocol = protocol;
   Result<Ask> ask = read_ask(protocol, request.path, request.body);
+  if (ask && !server_.threads().complete(*ask)) {
+    Failure failure;
+    failure.status = 404;
+    failure.message = fmt::format("thread: there is no answer '{}' to continue from.", ask->continues);
+    failure.code = "thread_not_found";
+    co_return co_await refuse_call(request, call, std::move(failure));
+  }
   Result<Reply> reply = fail(Errc::invalid, "");
   if (ask) {
     const Question question{to_string(protocol), ask->model, ask->prompt, ask->turn};
     reply = server_.script().reply_to(question);
   }
   if (!ask || !reply) {
-    call.record.end = wire::ProviderEnd::refused;
-    call.record.status = 400;
     Failure failure;
     failure.status = 400;
     failure.message = ask ? reply.error().what() : ask.error().what();
-    co_return co_await answer_plain(request, 400, kJson, error_body(protocol, failure, call.record.number));
+    co_return co_await refuse_call(request, call, std::move(failure));
   }
   call.record.protocol = to_string(protocol);
   call.record.model = ask->model;
@@ -303,6 +328,7 @@ Task<Connection::Ended> Connection::converse(const Request& request, Protocol pr
   call.record.input_tokens = ask->input_tokens;
   call.record.fault = to_string(reply->fault);
   call.ask = std::move(*ask);
+  if (reply->fault == Fault::none) server_.threads().keep(message_id(call.record.number), call.ask);
   call.generation.emplace(call.ask, std::move(*reply), call.record.number);
 
   const auto first = co_await race(perform(call), watch());

@@ -46,6 +46,7 @@ class Connection {
   Task<Ended> answer_plain(const Request& request, int status, std::string_view type, std::string body);
   Task<Ended> administer(const Request& request);
   Task<Ended> converse(const Request& request, Protocol protocol);
+  Task<Ended> refuse_call(const Request& request, Call& call, Failure failure);
   Task<Ended> perform(Call& call);
   Task<Ended> stream(Call& call);
   Task<std::optional<Ended>> strike(Call& call, std::string& pending);

@@ -33,41 +33,49 @@ class GeminiEncoder final : public Encoder {
     if (block.kind == Block::Kind::tool) return {};  // a call has no pieces here: it comes whole
     json::object part{{"text", text}};
     if (block.kind == Block::Kind::thinking) part["thought"] = true;
-    return sse({}, write(response(json::array{std::move(part)}, false)));
+    return sse({}, write(response(json::array{std::move(part)}, std::nullopt)));
   }
   std::string close(std::size_t, const Block& block) override {
     if (block.kind != Block::Kind::tool) return {};
-    return sse({}, write(response(json::array{call(block)}, false)));
+    if (!is_whole(block)) return {};
+    return sse({}, write(response(json::array{call(block)}, std::nullopt)));
   }
-  std::string end(const std::vector<Block>&, const Tokens& tokens) override {
+  std::string end(const std::vector<Block>&, const Tokens& tokens, Finish finish) override {
     tokens_ = tokens;
     json::object part{{"text", ""}};
-    return sse({}, write(response(json::array{std::move(part)}, true)));
+    return sse({}, write(response(json::array{std::move(part)}, finish)));
   }
-  std::string whole(const std::vector<Block>& blocks, const Tokens& tokens) override {
+  std::string whole(const std::vector<Block>& blocks, const Tokens& tokens, Finish finish) override {
     tokens_ = tokens;
     json::array parts;
     for (const Block& block : blocks) {
       if (block.kind == Block::Kind::tool) {
-        parts.push_back(call(block));
+        if (is_whole(block)) parts.push_back(call(block));
       } else {
         json::object part{{"text", block.whole()}};
         if (block.kind == Block::Kind::thinking) part["thought"] = true;
         parts.push_back(std::move(part));
       }
     }
-    return write(response(std::move(parts), true));
+    return write(response(std::move(parts), finish));
   }
   std::string error(const Failure& failure) override { return sse({}, write(gemini::error(failure))); }
 
  private:
+  /// Not one that the bound of the answer's length cut: here a call comes whole, or not at all.
+  static bool is_whole(const Block& block) {
+    boost::system::error_code error;
+    (void)json::parse(block.whole(), error);
+    return !error;
+  }
   static json::object call(const Block& block) {
     boost::system::error_code error;
     return {{"functionCall", {{"id", block.id}, {"name", block.name}, {"args", json::parse(block.whole(), error)}}}};
   }
-  json::object response(json::array parts, bool last) const {
+  /// `finish` is that of the last event; none: more comes.
+  json::object response(json::array parts, std::optional<Finish> finish) const {
     json::object candidate{{"content", {{"role", "model"}, {"parts", std::move(parts)}}}, {"index", 0}};
-    if (last) candidate["finishReason"] = "STOP";
+    if (finish) candidate["finishReason"] = *finish == Finish::cut ? "MAX_TOKENS" : "STOP";
     const std::uint64_t input = std::uint64_t{tokens_.fresh} + tokens_.cache_read;
     json::object usage{{"promptTokenCount", input},
                        {"cachedContentTokenCount", tokens_.cache_read},
@@ -94,6 +102,9 @@ Result<> read(const json::object& body, std::string_view target, Ask& ask) {
   }
   ask.model = target.substr(models + 8, colon - models - 8);
   ask.stream = target.substr(colon).starts_with(":streamGenerateContent");
+  if (const json::object* const config = object_at(body, "generationConfig")) {
+    STINT_CHECK(read_output_max(*config, "maxOutputTokens", ask));
+  }
   const json::array* const list = array_at(body, "contents");
   if (list == nullptr || list->empty()) return fail(Errc::invalid, "contents: give at least one");
   Conversation conversation;

@@ -9,7 +9,18 @@ Generation::Generation(const Ask& ask, Reply reply, std::uint64_t serial)
       blocks_(make_blocks(reply_, ask.prompt, serial)),
       encoder_(make_encoder(ask, serial)),
       input_tokens_(ask.input_tokens) {
-  for (const Block& block : blocks_) total_ += static_cast<std::uint32_t>(block.pieces.size());
+  const std::uint32_t most = ask.output_max.value_or(UINT32_MAX);
+  for (auto block = blocks_.begin(); block != blocks_.end(); ++block) {
+    const auto size = static_cast<std::uint32_t>(block->pieces.size());
+    if (size > most - total_) {
+      finish_ = Finish::cut;
+      block->pieces.resize(most - total_);
+      blocks_.erase(block->pieces.empty() ? block : block + 1, blocks_.end());
+      total_ = most;
+      break;
+    }
+    total_ += size;
+  }
 }
 
 Duration Generation::due() const noexcept {
@@ -57,10 +68,10 @@ std::string Generation::end() {
   for (; block_ < blocks_.size(); ++block_) {
     out += encoder_->open(block_, blocks_[block_]) + encoder_->close(block_, blocks_[block_]);
   }
-  return out + encoder_->end(blocks_, tokens());
+  return out + encoder_->end(blocks_, tokens(), finish_);
 }
 
-std::string Generation::whole() { return encoder_->whole(blocks_, tokens()); }
+std::string Generation::whole() { return encoder_->whole(blocks_, tokens(), finish_); }
 
 Tokens Generation::tokens() const noexcept {
   Tokens tokens;

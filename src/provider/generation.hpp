@@ -32,7 +32,8 @@ class Generation {
   [[nodiscard]] Tokens tokens() const noexcept;
 
   const Reply reply_;
-  const std::vector<Block> blocks_;
+  std::vector<Block> blocks_;
+  Finish finish_ = Finish::complete;
   const std::unique_ptr<Encoder> encoder_;
   const std::uint32_t input_tokens_;
   std::uint32_t total_ = 0;

@@ -21,6 +21,52 @@ std::size_t count(std::string_view text, std::string_view part) {
   return found;
 }
 
+/// What a protocol says of an answer that its caller's bound cut, in a stream and in one body, and of one that was not.
+struct CutWords {
+  Protocol protocol;
+  std::string_view cut, complete;
+};
+constexpr CutWords kCutWords[] = {
+    {Protocol::messages, R"("stop_reason":"max_tokens")", R"("stop_reason":"end_turn")"},
+    {Protocol::chat, R"("finish_reason":"length")", R"("finish_reason":"stop")"},
+    {Protocol::responses, R"("incomplete_details":{"reason":"max_output_tokens"})", R"("status":"completed")"},
+    {Protocol::gemini, R"("finishReason":"MAX_TOKENS")", R"("finishReason":"STOP")"},
+};
+
+TEST(ProviderGeneration, an_answer_is_not_longer_than_its_caller_allows) {
+  const auto bounded = [](Protocol protocol, std::string_view line, std::optional<std::uint32_t> most) {
+    Ask ask;
+    ask.protocol = protocol;
+    ask.model = "m";
+    ask.output_max = most;
+    Reply reply;
+    EXPECT_TRUE(apply_directive(reply, line));
+    return Generation(ask, std::move(reply), 1);
+  };
+  for (const CutWords& words : kCutWords) {
+    for (const std::uint32_t most : {1U, 2U, 3U, 4U, 9U}) {
+      for (const std::string_view line :
+           {R"(text="a b c")", R"(text="a b" tool=f input={"long": "0123456789abcdef"})"}) {
+        Generation streamed = bounded(words.protocol, line, most);
+        Generation at_once = bounded(words.protocol, line, most);
+        Generation free = bounded(words.protocol, line, std::nullopt);
+        EXPECT_EQ(streamed.total(), std::min(most, free.total()));
+        std::string stream = streamed.begin();
+        while (!streamed.done()) stream += streamed.next();
+        stream += streamed.end();
+        while (!at_once.done()) at_once.skip();
+        const std::string body = at_once.whole();
+        const bool cut = most < free.total();
+        EXPECT_EQ(stream.contains(words.cut), cut) << to_string(words.protocol) << ' ' << most << ' ' << stream;
+        EXPECT_EQ(body.contains(words.cut), cut) << to_string(words.protocol) << ' ' << most << ' ' << body;
+        if (cut || line.contains("tool")) continue;
+        EXPECT_TRUE(stream.contains(words.complete)) << stream;
+        EXPECT_TRUE(body.contains(words.complete)) << body;
+      }
+    }
+  }
+}
+
 TEST(ProviderGeneration, tokens_are_due_at_the_rate) {
   Generation generation = make("tokens=10 rate=10/s");
   EXPECT_EQ(generation.total(), 10);

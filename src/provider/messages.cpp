@@ -43,6 +43,7 @@ json::object content(const Block& block, bool full) {
     case Block::Kind::tool: {
       boost::system::error_code error;
       json::value input = full ? json::parse(block.whole(), error) : json::value(json::object());
+      if (error) input = json::object();  // of a call that was cut
       return {{"type", "tool_use"}, {"id", block.id}, {"name", block.name}, {"input", std::move(input)}};
     }
     case Block::Kind::text: break;
@@ -52,7 +53,7 @@ json::object content(const Block& block, bool full) {
 
 class MessagesEncoder final : public Encoder {
  public:
-  MessagesEncoder(const Ask& ask, std::uint64_t serial) : id_(fmt::format("msg_{:08}", serial)), model_(ask.model) {}
+  MessagesEncoder(const Ask& ask, std::uint64_t serial) : id_(message_id(serial)), model_(ask.model) {}
 
   std::string begin(const Tokens& tokens) override {
     json::object message = envelope(json::array(), nullptr, usage(tokens, 1));
@@ -78,20 +79,21 @@ class MessagesEncoder final : public Encoder {
     }
     return out + event("content_block_stop", {{"index", index}});
   }
-  std::string end(const std::vector<Block>& blocks, const Tokens& tokens) override {
-    json::object delta{{"stop_reason", stop_reason(blocks)}, {"stop_sequence", nullptr}};
+  std::string end(const std::vector<Block>& blocks, const Tokens& tokens, Finish finish) override {
+    json::object delta{{"stop_reason", stop_reason(blocks, finish)}, {"stop_sequence", nullptr}};
     return event("message_delta", {{"delta", std::move(delta)}, {"usage", usage(tokens, tokens.output)}}) +
            event("message_stop", {});
   }
-  std::string whole(const std::vector<Block>& blocks, const Tokens& tokens) override {
+  std::string whole(const std::vector<Block>& blocks, const Tokens& tokens, Finish finish) override {
     json::array parts;
     for (const Block& block : blocks) parts.push_back(content(block, true));
-    return write(envelope(std::move(parts), json::value(stop_reason(blocks)), usage(tokens, tokens.output)));
+    return write(envelope(std::move(parts), json::value(stop_reason(blocks, finish)), usage(tokens, tokens.output)));
   }
   std::string error(const Failure& failure) override { return sse("error", write(messages::error(failure, 0))); }
 
  private:
-  static std::string_view stop_reason(const std::vector<Block>& blocks) {
+  static std::string_view stop_reason(const std::vector<Block>& blocks, Finish finish) {
+    if (finish == Finish::cut) return "max_tokens";
     return calls_tools(blocks) ? "tool_use" : "end_turn";
   }
   static std::string event(std::string_view type, json::object rest) {
@@ -114,11 +116,26 @@ class MessagesEncoder final : public Encoder {
   const std::string model_;
 };
 
+/// A conversation that is kept here: the SDKs' tool runners begin one, and then send only what is new.
+Result<> read_thread(const json::object& body, Ask& ask) {
+  const json::object* const thread = object_at(body, "thread");
+  if (thread == nullptr) return {};
+  ask.threaded = true;
+  const std::string type = text_at(*thread, "type");
+  if (type == "create") return {};
+  ask.continues = text_at(*thread, "previous_message_id");
+  if (type == "continue" && !ask.continues.empty()) return {};
+  return fail(Errc::invalid, "thread: type must be create, or continue with a previous_message_id");
+}
+
 }  // namespace
 
 Result<> read(const json::object& body, Ask& ask) {
+  STINT_CHECK(read_output_max(body, "max_tokens", ask));
+  STINT_CHECK(read_thread(body, ask));
   const json::array* const list = array_at(body, "messages");
-  if (list == nullptr || list->empty()) return fail(Errc::invalid, "messages: give at least one");
+  if (list == nullptr || (list->empty() && ask.continues.empty()))
+    return fail(Errc::invalid, "messages: give at least one");
   Conversation conversation;
   for (const json::value& item : *list) {
     const json::object* const message = item.if_object();
@@ -149,7 +166,14 @@ std::unique_ptr<Encoder> encoder(const Ask& ask, std::uint64_t serial) {
 json::value error(const Failure& failure, std::uint64_t serial) {
   json::object inner{{"type", type_of(failure)}, {"message", message_of(failure)}};
   if (failure.spend_limit) inner["details"] = {{"error_code", "enforced_spend_limit_reached"}};
+  if (!failure.code.empty()) inner["details"] = {{"error_code", failure.code}};
   return {{"type", "error"}, {"error", std::move(inner)}, {"request_id", fmt::format("req_{:08}", serial)}};
 }
 
 }  // namespace stint::provider::messages
+
+namespace stint::provider {
+
+std::string message_id(std::uint64_t serial) { return fmt::format("msg_{:08}", serial); }
+
+}  // namespace stint::provider

@@ -4,6 +4,7 @@
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace stint::provider {
@@ -11,6 +12,20 @@ namespace {
 
 constexpr std::size_t kDepthMax = 128;  // a tool's schema nests deeper than Boost's 32
 constexpr std::array<std::string_view, 4> kModels{"simulated", "simulated-small", "claude-simulated", "gpt-simulated"};
+
+json::object model(ModelForm form, std::string_view name) {
+  switch (form) {
+    case ModelForm::openai: return {{"id", name}, {"object", "model"}, {"created", 1767225600}, {"owned_by", "stint"}};
+    case ModelForm::gemini:
+      return {{"name", fmt::format("models/{}", name)},
+              {"displayName", name},
+              {"inputTokenLimit", 1'000'000},
+              {"outputTokenLimit", Reply::kTokensMax},
+              {"supportedGenerationMethods", json::array{"generateContent", "countTokens"}}};
+    case ModelForm::anthropic: break;
+  }
+  return {{"type", "model"}, {"id", name}, {"display_name", name}, {"created_at", "2026-01-01T00:00:00Z"}};
+}
 
 }  // namespace
 
@@ -40,6 +55,17 @@ const json::array* array_at(const json::object& object, std::string_view key) {
 const json::object* object_at(const json::object& object, std::string_view key) {
   const json::value* const value = object.if_contains(key);
   return value == nullptr ? nullptr : value->if_object();
+}
+
+Result<> read_output_max(const json::object& object, std::string_view key, Ask& ask) {
+  const json::value* const value = object.if_contains(key);
+  if (value == nullptr || value->is_null()) return {};
+  const bool whole = value->is_int64() || value->is_uint64();
+  if (!whole || value->to_number<double>() < 1) {
+    return fail(Errc::invalid, fmt::format("{}: must be a whole number of at least 1", key));
+  }
+  ask.output_max = static_cast<std::uint32_t>(std::min<double>(value->to_number<double>(), UINT32_MAX));
+  return {};
 }
 
 void Conversation::person(std::string_view text) {
@@ -127,19 +153,19 @@ std::string error_body(Protocol protocol, const Failure& failure, std::uint64_t 
   return write(messages::error(failure, serial));
 }
 
-std::string models_body(bool anthropic) {
+std::string models_body(ModelForm form) {
   json::array list;
-  for (const std::string_view name : kModels) {
-    if (anthropic) {
-      list.push_back({{"type", "model"}, {"id", name}, {"display_name", name}, {"created_at", "2026-01-01T00:00:00Z"}});
-    } else {
-      list.push_back({{"id", name}, {"object", "model"}, {"created", 1767225600}, {"owned_by", "stint"}});
-    }
+  for (const std::string_view name : kModels) list.push_back(model(form, name));
+  switch (form) {
+    case ModelForm::openai: return write({{"object", "list"}, {"data", std::move(list)}});
+    case ModelForm::gemini: return write({{"models", std::move(list)}});
+    case ModelForm::anthropic: break;
   }
-  if (!anthropic) return write({{"object", "list"}, {"data", std::move(list)}});
   return write(
       {{"data", std::move(list)}, {"has_more", false}, {"first_id", kModels.front()}, {"last_id", kModels.back()}});
 }
+
+std::string model_body(ModelForm form, std::string_view name) { return write(model(form, name)); }
 
 std::string count_body(Protocol protocol, std::uint32_t tokens) {
   if (protocol == Protocol::gemini) return write({{"totalTokens", tokens}});

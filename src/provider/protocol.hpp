@@ -25,17 +25,26 @@ struct Ask {
   std::uint32_t input_tokens = 0;
   bool stream = false;
   bool wants_usage = true;  ///< in the stream
+  /// Output tokens that the caller allows; none: as many as the answer has.
+  std::optional<std::uint32_t> output_max;
+  /// Of Messages: the caller keeps its conversation here, and `continues` names the answer that this request follows.
+  bool threaded = false;
+  std::string continues;
 };
 
 struct Tokens {
   std::uint32_t fresh = 0, cache_read = 0, cache_write = 0, output = 0;
 };
 
+/// Why an answer is over: it said all that it had to say, or its caller's bound cut it.
+enum class Finish : std::uint8_t { complete, cut };
+
 /// An error as the protocol's body says it.
 struct Failure {
   int status = 500;
   bool spend_limit = false;
   std::string message;  ///< empty: the usual one of the status
+  std::string code;     ///< of Messages: the machine-readable reason; empty: none
 };
 
 /// Reads a request's body. `target` is the path: some protocols name the model there. `Errc::invalid` says what is
@@ -54,8 +63,8 @@ class Encoder {
   [[nodiscard]] virtual std::string open(std::size_t index, const Block& block) = 0;
   [[nodiscard]] virtual std::string piece(std::size_t index, const Block& block, std::string_view text) = 0;
   [[nodiscard]] virtual std::string close(std::size_t index, const Block& block) = 0;
-  [[nodiscard]] virtual std::string end(const std::vector<Block>& blocks, const Tokens& tokens) = 0;
-  [[nodiscard]] virtual std::string whole(const std::vector<Block>& blocks, const Tokens& tokens) = 0;
+  [[nodiscard]] virtual std::string end(const std::vector<Block>& blocks, const Tokens& tokens, Finish finish) = 0;
+  [[nodiscard]] virtual std::string whole(const std::vector<Block>& blocks, const Tokens& tokens, Finish finish) = 0;
   /// The protocol's error inside a stream.
   [[nodiscard]] virtual std::string error(const Failure& failure) = 0;
 };
@@ -63,8 +72,13 @@ class Encoder {
 [[nodiscard]] std::unique_ptr<Encoder> make_encoder(const Ask& ask, std::uint64_t serial);
 
 [[nodiscard]] std::string error_body(Protocol protocol, const Failure& failure, std::uint64_t serial);
-/// The list of models, in the form of who asks: with `anthropic` that of Messages, else OpenAI's.
-[[nodiscard]] std::string models_body(bool anthropic);
+/// Whose form a list of models has.
+enum class ModelForm : std::uint8_t { anthropic, openai, gemini };
+[[nodiscard]] std::string models_body(ModelForm form);
+/// One model. Every name is one, as in a request.
+[[nodiscard]] std::string model_body(ModelForm form, std::string_view name);
+/// The id that Messages gives to the answer of request `serial`.
+[[nodiscard]] std::string message_id(std::uint64_t serial);
 /// The answer to a request that only wants its tokens counted.
 [[nodiscard]] std::string count_body(Protocol protocol, std::uint32_t tokens);
 

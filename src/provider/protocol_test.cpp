@@ -56,6 +56,32 @@ TEST(ProviderProtocol, gemini_names_its_model_and_method_in_the_path) {
   EXPECT_FALSE(read_ask(Protocol::gemini, "/v1beta/nothing", body));
 }
 
+TEST(ProviderProtocol, each_protocol_bounds_its_answer_by_its_own_name) {
+  struct Row {
+    Protocol protocol;
+    std::string_view before, after;
+  };
+  constexpr Row kRows[] = {
+      {Protocol::messages, R"({"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": )", "}"},
+      {Protocol::chat, R"({"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": )", "}"},
+      {Protocol::chat, R"({"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_completion_tokens": )",
+       "}"},
+      {Protocol::responses, R"({"model": "m", "input": "hi", "max_output_tokens": )", "}"},
+      {Protocol::gemini, R"({"contents": [{"parts": [{"text": "hi"}]}], "generationConfig": {"maxOutputTokens": )",
+       "}}"},
+  };
+  for (const Row& row : kRows) {
+    const auto with = [&row](std::string_view value) {
+      return read_ask(row.protocol, "/v1beta/models/m:generateContent",
+                      std::string(row.before) + std::string(value) + std::string(row.after));
+    };
+    EXPECT_EQ(with("7")->output_max, 7U) << row.before;
+    EXPECT_EQ(with("null")->output_max, std::nullopt);
+    EXPECT_EQ(with("99999999999999")->output_max, UINT32_MAX);
+    for (const std::string_view bad : {"0", "-1", "1.5", "\"7\"", "[]"}) EXPECT_FALSE(with(bad)) << row.before << bad;
+  }
+}
+
 TEST(ProviderProtocol, chat_sends_usage_only_if_asked) {
   const auto wants = [](std::string_view options) {
     return read(Protocol::chat,

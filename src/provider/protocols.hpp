@@ -16,6 +16,8 @@ namespace json = boost::json;
 [[nodiscard]] bool truth_at(const json::object& object, std::string_view key, bool otherwise);
 [[nodiscard]] const json::array* array_at(const json::object& object, std::string_view key);
 [[nodiscard]] const json::object* object_at(const json::object& object, std::string_view key);
+/// Reads the bound of the answer's length, if the request has one. `Errc::invalid` if it is no whole number from 1.
+[[nodiscard]] Result<> read_output_max(const json::object& object, std::string_view key, Ask& ask);
 
 /// Collects what a person said last, and counts the answers since. Text that a CLI adds for the model alone (reminders,
 /// the environment) is no word of a person.

@@ -68,11 +68,12 @@ class ResponsesEncoder final : public Encoder {
     }
     return out + event("response.output_item.done", {{"output_index", index}, {"item", item(index, block, true)}});
   }
-  std::string end(const std::vector<Block>& blocks, const Tokens& tokens) override {
-    return event("response.completed", {{"response", finished(blocks, tokens)}});
+  std::string end(const std::vector<Block>& blocks, const Tokens& tokens, Finish finish) override {
+    return event(finish == Finish::cut ? "response.incomplete" : "response.completed",
+                 {{"response", finished(blocks, tokens, finish)}});
   }
-  std::string whole(const std::vector<Block>& blocks, const Tokens& tokens) override {
-    return write(finished(blocks, tokens));
+  std::string whole(const std::vector<Block>& blocks, const Tokens& tokens, Finish finish) override {
+    return write(finished(blocks, tokens, finish));
   }
   std::string error(const Failure& failure) override {
     json::object failed = response("failed", json::array());
@@ -125,11 +126,15 @@ class ResponsesEncoder final : public Encoder {
             {"parallel_tool_calls", true},
             {"usage", nullptr}};
   }
-  json::object finished(const std::vector<Block>& blocks, const Tokens& tokens) const {
+  json::object finished(const std::vector<Block>& blocks, const Tokens& tokens, Finish finish) const {
     json::array output;
     for (std::size_t i = 0; i < blocks.size(); ++i) output.push_back(item(i, blocks[i], true));
     json::object out = response("completed", std::move(output));
     out["usage"] = usage(tokens);
+    if (finish == Finish::complete) return out;
+    out["status"] = "incomplete";
+    out["incomplete_details"] = {{"reason", "max_output_tokens"}};
+    if (!blocks.empty()) out["output"].as_array().back().as_object()["status"] = "incomplete";
     return out;
   }
   std::string event(std::string_view type, json::object rest) {
@@ -146,6 +151,7 @@ class ResponsesEncoder final : public Encoder {
 }  // namespace
 
 Result<> read(const json::object& body, Ask& ask) {
+  STINT_CHECK(read_output_max(body, "max_output_tokens", ask));
   Conversation conversation;
   const json::value* const input = body.if_contains("input");
   if (input == nullptr) return fail(Errc::invalid, "input: give a text or a list of items");

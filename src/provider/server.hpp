@@ -6,6 +6,7 @@
 
 #include "provider/journal.hpp"
 #include "provider/script.hpp"
+#include "provider/threads.hpp"
 #include "stint/asio.hpp"
 #include "stint/semaphore.hpp"
 
@@ -44,12 +45,14 @@ class Server {
   Reactor& reactor() noexcept { return reactor_; }
   Script& script() noexcept { return script_; }
   Journal& journal() noexcept { return journal_; }
+  Threads& threads() noexcept { return threads_; }
   TimePoint began() const noexcept { return began_; }
 
  private:
   Reactor& reactor_;
   Script script_;
   Journal& journal_;
+  Threads threads_;
   TimePoint began_;
   Semaphore slots_{"connections", ServerLimits::kConnectionsMax};
   asio::ip::tcp::acceptor acceptor_;

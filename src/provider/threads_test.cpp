@@ -1,0 +1,71 @@
+#include "provider/threads.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stint::provider {
+namespace {
+
+Ask read(std::string_view body) {
+  Result<Ask> ask = read_ask(Protocol::messages, "", body);
+  EXPECT_TRUE(ask) << ask.error().what();
+  return ask ? std::move(*ask) : Ask();
+}
+
+constexpr std::string_view kBegin =
+    R"({"model": "m", "thread": {"type": "create"}, "messages": [{"role": "user", "content": "go"}]})";
+
+std::string follow(std::string_view id, std::string_view messages) {
+  return R"({"model": "m", "thread": {"type": "continue", "previous_message_id": ")" + std::string(id) +
+         R"("}, "messages": )" + std::string(messages) + "}";
+}
+
+constexpr std::string_view kResult =
+    R"([{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "done"}]}])";
+
+TEST(ProviderThreads, a_continuation_counts_turns_from_the_prompt_that_it_does_not_repeat) {
+  Threads threads;
+  threads.keep("msg_1", read(kBegin));
+  Ask second = read(follow("msg_1", kResult));
+  EXPECT_EQ(second.prompt, "");
+  ASSERT_TRUE(threads.complete(second));
+  EXPECT_EQ(second.prompt, "go");
+  EXPECT_EQ(second.turn, 1);
+  threads.keep("msg_2", second);
+  Ask third = read(follow("msg_2", kResult));
+  ASSERT_TRUE(threads.complete(third));
+  EXPECT_EQ(third.turn, 2);
+  Ask resumed = read(follow("msg_2", "[]"));
+  ASSERT_TRUE(threads.complete(resumed)) << "a turn that was paused is resumed without a message";
+  EXPECT_EQ(resumed.prompt, "go");
+}
+
+TEST(ProviderThreads, new_words_of_a_person_begin_a_new_prompt) {
+  Threads threads;
+  threads.keep("msg_1", read(kBegin));
+  Ask next = read(follow("msg_1", R"([{"role": "user", "content": "and now?"}])"));
+  ASSERT_TRUE(threads.complete(next));
+  EXPECT_EQ(next.prompt, "and now?");
+  EXPECT_EQ(next.turn, 0);
+}
+
+TEST(ProviderThreads, what_was_not_kept_is_not_continued) {
+  Threads threads;
+  threads.keep("msg_1", read(R"({"model": "m", "messages": [{"role": "user", "content": "go"}]})"));
+  Ask ask = read(follow("msg_1", kResult));
+  EXPECT_FALSE(threads.complete(ask)) << "it was no thread";
+  EXPECT_FALSE(read_ask(Protocol::messages, "", R"({"model": "m", "thread": {"type": "continue"}, "messages": []})"));
+  EXPECT_FALSE(read_ask(Protocol::messages, "", R"({"model": "m", "thread": {"type": "fork"}, "messages": [{}]})"));
+}
+
+TEST(ProviderThreads, the_oldest_goes_when_there_are_too_many) {
+  Threads threads;
+  const Ask begin = read(kBegin);
+  for (std::size_t i = 0; i <= Threads::kAnswersMax; ++i) threads.keep("msg_" + std::to_string(i), begin);
+  Ask oldest = read(follow("msg_0", kResult));
+  EXPECT_FALSE(threads.complete(oldest));
+  Ask next = read(follow("msg_1", kResult));
+  EXPECT_TRUE(threads.complete(next));
+}
+
+}  // namespace
+}  // namespace stint::provider

@@ -3,11 +3,13 @@
 #include "agent/schema.hpp"
 #include "agent/template.hpp"
 #include "agent/text.hpp"
+#include "agent/tool_table.hpp"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <cctype>
+#include <span>
 
 namespace stint::agent {
 namespace {
@@ -32,20 +34,6 @@ std::string slug(std::string_view name) {
   while (out.ends_with('-')) out.pop_back();
   while (out.starts_with('_')) out.erase(0, 1);
   return out.substr(0, domain::kAgentNameMax);
-}
-
-/// A list, or one text with commas.
-std::optional<std::vector<std::string>> tool_names(Fields& fields, std::string_view key) {
-  const YamlNode* const node = fields.find(key);
-  if (node == nullptr || node->kind == YamlNode::Kind::null) return std::nullopt;
-  if (node->kind == YamlNode::Kind::scalar) return split_commas(node->text);
-  if (node->kind == YamlNode::Kind::list) return fields.texts(key);
-  // opencode's old form: {write: false, edit: true}
-  std::vector<std::string> names;
-  for (const YamlNode& item : node->items) {
-    if (item.text == "true") names.push_back(item.key);
-  }
-  return names;
 }
 
 void read_name(Fields& fields, Agent& agent) {
@@ -77,7 +65,7 @@ void read_model(Fields& fields, Agent& agent) {
 void read_permission_mode(Fields& fields, Agent& agent) {
   const std::optional<std::string> mode = fields.text("permission_mode");
   if (!mode) return;
-  if (*mode == "plan") agent.permissions = domain::Permissions::read;
+  if (*mode == "plan" || *mode == "dontAsk") agent.permissions = domain::Permissions::read;
   if (*mode == "acceptEdits") agent.permissions = domain::Permissions::edit;
   if (*mode == "bypassPermissions") agent.permissions = domain::Permissions::full;
 }
@@ -94,18 +82,19 @@ void read_turns(Fields& fields, Agent& agent) {
 }
 
 /// Keys that belong to the other tool. Those that change what an agent may do are named, the rest is passed over.
-void pass_over(Fields& fields) {
-  constexpr std::array<std::string_view, 8> kMatter{"mcp_servers", "hooks",  "skills",     "isolation",
-                                                    "permission",  "memory", "background", "initial_prompt"};
+void pass_over(Fields& fields, Dialect dialect) {
+  constexpr std::array<std::string_view, 8> kMatter{"permission", "mcp_servers", "hooks",      "skills",
+                                                    "isolation",  "memory",      "background", "initial_prompt"};
   constexpr std::array<std::string_view, 13> kCosmetic{
       "color",          "effort", "kind",     "temperature", "top_p",  "mode", "hidden", "disable_model_invocation",
       "user_invocable", "target", "metadata", "disable",     "license"};
-  for (const std::string_view key : kMatter) {
+  const std::span matter = std::span(kMatter).subspan(dialect == Dialect::opencode ? 1 : 0);  // there it is read
+  for (const std::string_view key : matter) {
     if (const YamlNode* const node = fields.find(key)) {
       fields.problems().warning(node->key_place, std::string(key), "is not used by Stint");
     }
   }
-  fields.ignore(kMatter);
+  fields.ignore(matter);
   fields.ignore(kCosmetic);
 }
 
@@ -132,11 +121,12 @@ void read_foreign(Fields& fields, const Frontmatter& parts, Agent& agent) {
     if (const auto theirs = fields.texts("claude_args")) agent.driver_args = *theirs;
   }
   read_model(fields, agent);
-  agent.tool_names = tool_names(fields, "tools");
-  agent.tool_names_denied = tool_names(fields, "disallowed_tools").value_or(std::vector<std::string>());
+  ForeignTools tools = read_tools(fields, agent.dialect);
+  agent.tool_names = std::move(tools.allowed);
+  agent.tool_names_denied = std::move(tools.denied);
   read_turns(fields, agent);
   read_permission_mode(fields, agent);
-  pass_over(fields);
+  pass_over(fields, agent.dialect);
   agent.system_prompt = parts.body;
   agent.args = {{"task", "What the agent shall do", true, std::nullopt}};
   agent.prompt = {"{{task}}", parts.body_line};

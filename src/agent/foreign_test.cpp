@@ -1,4 +1,5 @@
 #include "agent/agent_file.hpp"
+#include "agent/text.hpp"
 
 #include <gtest/gtest.h>
 
@@ -30,7 +31,7 @@ TEST(ForeignClaude, the_body_is_who_it_is_and_the_task_an_argument) {
   EXPECT_EQ(agent.name, "code-reviewer");
   EXPECT_EQ(agent.driver, domain::DriverKind::claude);
   EXPECT_EQ(agent.model, "sonnet");
-  EXPECT_EQ(agent.tool_names, (std::vector<std::string>{"Read", "Grep", "Bash(git log:*, git diff:*)"}));
+  EXPECT_EQ(agent.tool_names, (std::vector<std::string>{"Read", "Grep", "Bash(git log:*)", "Bash(git diff:*)"}));
   EXPECT_EQ(agent.tool_names_denied, std::vector<std::string>{"Write"});
   EXPECT_EQ(agent.turns_max, 12U);
   EXPECT_EQ(agent.permissions, domain::Permissions::read);
@@ -124,7 +125,48 @@ TEST(ForeignOpencode, core_fields) {
   EXPECT_EQ(file.agent->model, "");
   EXPECT_NE(said(file).find("'anthropic/x' is a name of opencode's own"), std::string::npos);
   EXPECT_EQ(file.agent->turns_max, 9U);
-  EXPECT_EQ(file.agent->tool_names, std::vector<std::string>{"read"});
+  EXPECT_EQ(file.agent->tool_names, std::nullopt) << "what is not named is allowed there";
+  EXPECT_EQ(file.agent->tool_names_denied, (std::vector<std::string>{"Edit", "Write", "MultiEdit", "NotebookEdit"}));
+}
+
+TEST(ForeignOpencode, permissions_deny_and_what_must_be_asked_for_is_denied) {
+  const auto read = [](const std::string& permission) {
+    return parsed("---\ndescription: d\npermission: " + permission + "\n---\nx", Dialect::opencode);
+  };
+  const AgentFile all = read("deny");
+  ASSERT_TRUE(all.agent) << said(all);
+  EXPECT_EQ(all.agent->tool_names, std::vector<std::string>());
+  const AgentFile some = read("{webfetch: deny, bash: ask}");
+  ASSERT_TRUE(some.agent) << said(some);
+  EXPECT_EQ(some.agent->tool_names_denied, (std::vector<std::string>{"WebFetch", "Bash"}));
+  EXPECT_NE(said(some).find("'bash' is denied: nobody can be asked"), std::string::npos) << said(some);
+  const AgentFile rules = read("{bash: {'*': deny, 'git log*': allow, 'git push*': deny}}");
+  ASSERT_TRUE(rules.agent) << said(rules);
+  const std::vector<std::string>& names = rules.agent->tool_names.value();
+  EXPECT_TRUE(contains(names, "Bash(git log*)")) << said(rules);
+  EXPECT_FALSE(contains(names, "Bash"));
+  EXPECT_TRUE(contains(names, "Read")) << "what it does not name is allowed";
+  EXPECT_EQ(rules.agent->tool_names_denied, std::vector<std::string>{"Bash(git push*)"});
+  EXPECT_FALSE(read("{bash: {'rm (x)': deny}}").agent) << "a rule that can't be kept is an error";
+  EXPECT_FALSE(read("{telepathy: deny}").agent);
+}
+
+TEST(ForeignTools, names_of_others_are_mapped_and_unknown_ones_are_told) {
+  const AgentFile copilot =
+      parsed("---\ndescription: d\ntools: [execute, search/codebase, github/create_issue, telepathy]\n---\nx",
+             Dialect::github);
+  ASSERT_TRUE(copilot.agent) << said(copilot);
+  EXPECT_EQ(copilot.agent->tool_names,
+            (std::vector<std::string>{"Bash", "Grep", "Glob", "LS", "mcp__github__create_issue"}));
+  EXPECT_NE(said(copilot).find("'telepathy' is no tool that Stint knows"), std::string::npos);
+  const AgentFile gemini =
+      parsed("---\nname: x\ndescription: d\ntools: [read_file, run_shell_command(git log)]\n---\nx", Dialect::gemini);
+  ASSERT_TRUE(gemini.agent) << said(gemini);
+  EXPECT_EQ(gemini.agent->tool_names, (std::vector<std::string>{"Read", "Bash(git log:*)"}));
+  EXPECT_EQ(parsed("---\ndescription: d\ntools: ['*']\n---\nx", Dialect::github).agent.value().tool_names,
+            std::nullopt);
+  EXPECT_EQ(parsed("---\ndescription: d\ntools: []\n---\nx", Dialect::github).agent.value().tool_names,
+            std::vector<std::string>());
 }
 
 TEST(ForeignGithub, core_fields) {
@@ -133,7 +175,7 @@ TEST(ForeignGithub, core_fields) {
              "test-writer");
   ASSERT_TRUE(file.agent) << said(file);
   EXPECT_EQ(file.agent->name, "test-writer");
-  EXPECT_EQ(file.agent->tool_names, (std::vector<std::string>{"read", "edit"}));
+  EXPECT_EQ(file.agent->tool_names, (std::vector<std::string>{"Read", "Edit", "Write", "MultiEdit", "NotebookEdit"}));
 }
 
 }  // namespace

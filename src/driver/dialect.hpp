@@ -31,6 +31,8 @@ struct Attempt {
   std::vector<std::string> driver_args;  ///< verbatim, before ours
   std::vector<std::string> command;      ///< of the command dialect: an argv, expanded
   Permissions permissions = Permissions::edit;
+  std::optional<std::vector<std::string>> tools;  ///< that it may use: tool_rules.hpp; absent: all of the permissions
+  std::vector<std::string> tools_denied;
   /// False: the CLI is told to read no settings, hooks, MCP servers or instructions of the folder that it starts in.
   bool reads_checkout = false;
   std::string conversation;                ///< one to go on with; empty: a new one

@@ -10,6 +10,7 @@
 // 5. What a call that breaks in mid-stream had used is only in the events of that stream.
 // 6. After SIGINT it leaves with status 0, after an interrupt with 1, after SIGTERM with 143 and without a result.
 #include "driver/dialect_support.hpp"
+#include "driver/tool_rules.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>
@@ -26,15 +27,7 @@ constexpr std::int64_t kOwnPauseMsMax = 999;      // of a retry without a Retry-
 constexpr std::int64_t kOwnWaitMsMax = 10'000;    // longer ones are Stint's to wait for, whatever the status
 constexpr std::int64_t kDelayMsMax = 86'400'000;  // as kServerDelayMax
 constexpr std::size_t kMessagesMax = 64;          // messages that are told in turns: one per subagent
-
-std::string_view mode(Permissions permissions) {
-  switch (permissions) {
-    case Permissions::read: return "default";  // without a terminal, what would ask is refused
-    case Permissions::edit: return "acceptEdits";
-    case Permissions::full: return "bypassPermissions";
-  }
-  return "default";
-}
+constexpr std::size_t kCallsMax = 64;             // tool calls whose results may still come
 
 /// Seconds since 1970, or milliseconds.
 std::optional<WallTime> moment(std::int64_t number) {
@@ -65,8 +58,7 @@ Denial read_denial(const json::object& entry, Permissions permissions) {
   denial.tool = one_line(text_at(entry, "tool_name"), kShownMax);
   const json::object* const input = object_at(entry, "tool_input");
   denial.call = short_call(input == nullptr ? kNothing : *input);
-  const bool edits =
-      denial.tool == "Write" || denial.tool == "Edit" || denial.tool == "MultiEdit" || denial.tool == "NotebookEdit";
+  const bool edits = is_edit_tool(denial.tool);
   if (edits && permissions == Permissions::read) {
     denial.allow = "permissions: edit";
   } else if (edits) {
@@ -75,7 +67,9 @@ Denial read_denial(const json::object& entry, Permissions permissions) {
   } else {
     std::string rule = plain(denial.tool) ? denial.tool : "Bash";
     const std::string word = denial.call.substr(0, denial.call.find(' '));
-    if (denial.tool == "Bash" && plain(word)) rule = fmt::format("Bash({}:*)", word);
+    // A rule of one word does not allow what a shell puts together.
+    const bool simple = denial.call.find_first_of(";&|<>$`()\n") == std::string::npos;
+    if (denial.tool == "Bash" && plain(word) && simple) rule = fmt::format("Bash({}:*)", word);
     denial.allow = "driver_args: " + json::serialize(json::array{"--allowedTools", rule});
   }
   return denial;
@@ -134,6 +128,9 @@ class ClaudeDialect final : public Dialect {
     std::string id;
     Usage usage;
   };
+  struct Call {
+    std::string id, tool, call;
+  };
 
   void read_system(const json::object& event, std::vector<Progress>& out);
   void read_assistant(const json::object& event, std::vector<Progress>& out);
@@ -142,6 +139,7 @@ class ClaudeDialect final : public Dialect {
   void read_retry(const json::object& event, std::vector<Progress>& out);
   void read_stream(const json::object& event, std::vector<Progress>& out);
   void read_result(const json::object& event, std::vector<Progress>& out);
+  void note_missing(std::string_view id);
   void count(std::string id, const Usage& usage);
   void count_out(std::string_view id, std::int64_t tokens);
   [[nodiscard]] Usage counted() const;
@@ -153,7 +151,9 @@ class ClaudeDialect final : public Dialect {
   std::string error_;  // of the last assistant message: a word of the API
   Final result_;
   std::vector<Message> messages_;
-  Usage older_;  // of messages that are no longer listed
+  std::vector<Call> calls_;      // the latest
+  std::vector<Denial> missing_;  // of tools that are not there
+  Usage older_;                  // of messages that are no longer listed
   std::optional<WallTime> resets_at_;
   std::optional<Duration> retry_after_;
   std::string waiting_;    // before a retry of its own: for what
@@ -175,12 +175,12 @@ Launch ClaudeDialect::launch(const Attempt& attempt) {
   add_arg("--input-format=stream-json");
   add_arg("--verbose");
   add_arg("--include-partial-messages");  // else nothing tells what a call had used that breaks in mid-stream
-  add_arg(fmt::format("--permission-mode={}", mode(attempt.permissions)));
+  const ToolRules rules{attempt.permissions, attempt.tools, attempt.tools_denied};
+  for (std::string& argument : claude_arguments(rules)) add_arg(std::move(argument));
   if (!attempt.reads_checkout) {  // checked with the real CLI: tests/integration/untrusted_test.py
     add_arg("--setting-sources=user");
-    add_arg("--strict-mcp-config");
+    if (std::ranges::find(launch.argv, "--strict-mcp-config") == launch.argv.end()) add_arg("--strict-mcp-config");
   }
-  if (attempt.permissions == Permissions::read) add_arg("--disallowedTools=Write,Edit,MultiEdit,NotebookEdit");
   if (!attempt.model.empty()) add_arg("--model=" + attempt.model);
   if (!attempt.system_prompt.empty()) add_arg("--append-system-prompt=" + attempt.system_prompt);
   if (!attempt.conversation.empty()) {
@@ -199,6 +199,9 @@ Launch ClaudeDialect::launch(const Attempt& attempt) {
       {"CLAUDE_CODE_MAX_RETRIES", "1"},                    // and it says how long it was told to wait
       {"CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1"},  // a broken stream was asked again, unseen and billed
       {"DISABLE_AUTOUPDATER", "1"}};
+  if (attempt.permissions == Permissions::read) {
+    for (auto& variable : read_only_git()) launch.env.push_back(std::move(variable));
+  }
   json::object message{{"role", "user"}, {"content", attempt.prompt}};
   launch.stdin_text = json::serialize(json::object{{"type", "user"}, {"message", std::move(message)}}) + "\n";
   launch.close_stdin = false;
@@ -290,7 +293,10 @@ void ClaudeDialect::read_assistant(const json::object& event, std::vector<Progre
     } else if (type == "tool_use") {
       const json::object* const input = object_at(*block, "input");
       const std::string call = input == nullptr ? "" : short_call(*input);
-      say(out, ProgressKind::tool_start, one_line(text_at(*block, "name") + " " + call, 2 * kShownMax));
+      const std::string name = text_at(*block, "name");
+      say(out, ProgressKind::tool_start, one_line(name + " " + call, 2 * kShownMax));
+      if (calls_.size() >= kCallsMax) calls_.erase(calls_.begin());
+      calls_.push_back({shortened(text_at(*block, "id"), kShownMax), one_line(name, kShownMax), call});
     }
   }
 }
@@ -305,10 +311,18 @@ void ClaudeDialect::read_user(const json::object& event, std::vector<Progress>& 
       if (block == nullptr || text_at(*block, "type") != "tool_result") continue;
       const std::string said = one_line(text_at(*block, "content"), kShownMax);
       say(out, ProgressKind::tool_end, (truth_at(*block, "is_error") ? "failed: " : "") + said);
+      if (has(said, "no such tool available")) note_missing(text_at(*block, "tool_use_id"));
       told = true;
     }
   }
   if (!told) say(out, ProgressKind::heartbeat, "");
+}
+
+/// A call of a tool that `permissions: read` leaves out: the CLI does not count it among what it refused.
+void ClaudeDialect::note_missing(std::string_view id) {
+  if (permissions_ != Permissions::read || missing_.size() >= Outcome::kDenialsMax) return;
+  const auto call = std::ranges::find(calls_, id, &Call::id);
+  if (call != calls_.end()) missing_.push_back({call->tool, call->call, "permissions: edit"});
 }
 
 void ClaudeDialect::read_rate_limit(const json::object& event, std::vector<Progress>& out) {
@@ -354,6 +368,9 @@ void ClaudeDialect::read_result(const json::object& event, std::vector<Progress>
       if (const json::object* const fields = entry.if_object())
         now.denials.push_back(read_denial(*fields, permissions_));
     }
+  }
+  for (const Denial& each : missing_) {
+    if (now.denials.size() < Outcome::kDenialsMax) now.denials.push_back(each);
   }
   if (const std::string id = text_at(event, "session_id"); !id.empty()) conversation_ = shortened(id, kShownMax);
   // A second result may follow: of a further turn, or an error that takes nothing back.

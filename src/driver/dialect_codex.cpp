@@ -11,6 +11,7 @@
 // 4. A budget of tokens is a feature of its own; it ends the turn with "budget reached",
 //    or, in 0.166, "shared rollout token budget exhausted".
 #include "driver/dialect_support.hpp"
+#include "driver/tool_rules.hpp"
 
 #include <fmt/format.h>
 
@@ -87,15 +88,6 @@ std::optional<OwnBudget> budget_of(const Attempt& attempt) {
   return budget;
 }
 
-std::string_view sandbox(Permissions permissions) {
-  switch (permissions) {
-    case Permissions::read: return "read-only";
-    case Permissions::edit: return "workspace-write";
-    case Permissions::full: return "danger-full-access";
-  }
-  return "read-only";
-}
-
 class CodexDialect final : public Dialect {
  public:
   Launch launch(const Attempt& attempt) override {
@@ -108,7 +100,10 @@ class CodexDialect final : public Dialect {
                    "never"};
     launch.argv.insert(launch.argv.end(), attempt.driver_args.begin(), attempt.driver_args.end());
     if (!attempt.model.empty()) launch.argv.push_back("--model=" + attempt.model);
-    launch.argv.push_back(fmt::format("--sandbox={}", sandbox(attempt.permissions)));
+    permissions_ = attempt.permissions;
+    for (std::string& argument : codex_arguments({attempt.permissions, attempt.tools, attempt.tools_denied})) {
+      launch.argv.push_back(std::move(argument));
+    }
     add_limits(launch, attempt, limit_);
     if (!attempt.conversation.empty()) {
       launch.argv.emplace_back("resume");
@@ -181,6 +176,8 @@ class CodexDialect final : public Dialect {
     outcome.text = std::move(text_);
     outcome.usage = usage_;
     outcome.conversation = conversation_;
+    note_refused_patch(end.stderr_tail);
+    outcome.denials = std::move(denials_);
     return outcome;
   }
 
@@ -216,6 +213,20 @@ class CodexDialect final : public Dialect {
     if (is_before_https(error_)) return;
     if (broke) ++breaks_;
     gave_up_ = gave_up_ || !broke || breaks_ > kBreaksMax;
+  }
+  /// What its sandbox refused. It tells the model, not us: seen are commands whose output says so, and patches.
+  void deny(std::string_view tool, std::string_view call) {
+    if (denials_.size() >= Outcome::kDenialsMax) return;
+    const bool reads = permissions_ == Permissions::read;
+    denials_.push_back(
+        {std::string(tool), one_line(call, kShownMax), reads ? "permissions: edit" : "permissions: full"});
+  }
+  void note_refused_command(const json::object& item) {
+    if (permissions_ == Permissions::full) return;
+    if (has(text_at(item, "aggregated_output"), "read-only file system")) deny("shell", text_at(item, "command"));
+  }
+  void note_refused_patch(std::string_view errors) {
+    if (has(errors, "patch rejected: writing is blocked")) deny("apply_patch", "");
   }
   /// Its errors are sentences, so words decide.
   void judge_error(Outcome& outcome) const {
@@ -280,6 +291,7 @@ class CodexDialect final : public Dialect {
     if (event == "item.updated") return say(out, ProgressKind::heartbeat, one_line(what, kShownMax));
     if (done) {
       if (const auto status = number_at(item, "exit_code")) what += fmt::format(" → {}", *status);
+      note_refused_command(item);
     }
     say(out, done ? ProgressKind::tool_end : ProgressKind::tool_start, one_line(what, kShownMax));
   }
@@ -294,6 +306,8 @@ class CodexDialect final : public Dialect {
   int breaks_ = 0;
   bool begun_ = false, completed_ = false, failed_ = false;
   bool gave_up_ = false;  // it would ask again, more often than it may
+  Permissions permissions_ = Permissions::edit;
+  std::vector<Denial> denials_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 // 2. A stream that breaks is asked for again, up to four times and without a word: the same text comes once more.
 // 3. Its text comes in deltas, each with the time.
 #include "driver/dialect_support.hpp"
+#include "driver/tool_rules.hpp"
 
 #include <fmt/format.h>
 
@@ -21,13 +22,10 @@ constexpr std::string_view kName = "gemini";
 constexpr std::size_t kShownMax = 200;
 constexpr std::size_t kCallsMax = 64;  // tool calls that are open at once
 
-std::string_view mode(Permissions permissions) {
-  switch (permissions) {
-    case Permissions::read: return "default";  // without a terminal it has no tool that changes anything
-    case Permissions::edit: return "auto_edit";
-    case Permissions::full: return "yolo";
-  }
-  return "default";
+/// The permissions with which it has a tool that it was asked for in vain; empty: a tool that it never has.
+std::string_view permissions_for(std::string_view tool) {
+  if (tool == "write_file" || tool == "replace" || tool == "edit" || tool == "web_fetch") return "permissions: edit";
+  return tool == "run_shell_command" ? "permissions: full" : std::string_view();
 }
 
 /// Its exit statuses with a meaning of their own.
@@ -73,7 +71,10 @@ class GeminiDialect final : public Dialect {
                    "--skip-trust"};
     launch.argv.insert(launch.argv.end(), attempt.driver_args.begin(), attempt.driver_args.end());
     if (!attempt.model.empty()) launch.argv.push_back("--model=" + attempt.model);
-    launch.argv.push_back(fmt::format("--approval-mode={}", mode(attempt.permissions)));
+    for (std::string& argument : gemini_arguments({attempt.permissions, attempt.tools, attempt.tools_denied})) {
+      launch.argv.push_back(std::move(argument));
+    }
+    if (attempt.permissions == Permissions::read) launch.env = read_only_git();
     if (!attempt.conversation.empty()) launch.argv.push_back("--resume=" + attempt.conversation);
     // Otherwise the process that we signal is only the parent of the one that works, and passes nothing on.
     launch.env.emplace_back("GEMINI_CLI_NO_RELAUNCH", "true");
@@ -281,9 +282,9 @@ class GeminiDialect final : public Dialect {
     const json::object* const error = object_at(event, "error");
     const std::string kind = error == nullptr ? "" : text_at(*error, "type");
     const bool refused = kind == "tool_not_registered" || has(kind, "policy") || has(kind, "denied");
-    if (refused && denials_.size() < Outcome::kDenialsMax) {
-      const bool edits = call.tool == "write_file" || call.tool == "replace" || call.tool == "edit";
-      denials_.push_back({call.tool, call.call, edits ? "permissions: edit" : "permissions: full"});
+    const std::string_view allow = permissions_for(call.tool);
+    if (refused && !allow.empty() && denials_.size() < Outcome::kDenialsMax) {
+      denials_.push_back({call.tool, call.call, std::string(allow)});
     }
     say(out, ProgressKind::tool_end, call.tool + " → " + one_line(text_at(event, "status"), kShownMax));
   }

@@ -60,7 +60,7 @@ TEST(Dialect, permissions_are_mapped_to_each_cli) {
     return contains(launched(driver, attempt).argv, argument);
   };
   EXPECT_TRUE(has("claude", Permissions::read, "--permission-mode=default"));
-  EXPECT_TRUE(has("claude", Permissions::read, "--disallowedTools=Write,Edit,MultiEdit,NotebookEdit"));
+  EXPECT_TRUE(has("claude", Permissions::read, "--disallowedTools=Edit,Write,MultiEdit,NotebookEdit"));
   EXPECT_TRUE(has("claude", Permissions::full, "--permission-mode=bypassPermissions"));
   EXPECT_TRUE(has("codex", Permissions::read, "--sandbox=read-only"));
   EXPECT_TRUE(has("codex", Permissions::edit, "--sandbox=workspace-write"));

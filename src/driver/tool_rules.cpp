@@ -1,0 +1,168 @@
+// Invariants
+// 1. `permissions: read` names the tools that there may be, for Claude Code: a tool of a later version is not among
+// them.
+//    Found with 2.1.325: EnterWorktree, and Task with isolation, made a branch, CronCreate a file, all without asking.
+// 2. A rule in parentheses allows what it says and no more: so no mode that accepts further commands may be set. With
+//    acceptEdits Claude Code runs `rm` and `mv` without asking.
+// 3. Codex and Gemini CLI have modes, not lists: they keep what a mode keeps, and more is refused.
+#include "driver/tool_rules.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+namespace stint::driver {
+namespace {
+
+using domain::DriverKind;
+using domain::Permissions;
+using Names = std::vector<std::string>;
+
+constexpr std::array<std::string_view, 4> kEditTools{"Edit", "Write", "MultiEdit", "NotebookEdit"};
+/// Of Claude Code: what reads, and what only talks to the model. Commands that change anything it refuses by itself.
+constexpr std::array<std::string_view, 17> kReadTools{"Read",
+                                                      "Grep",
+                                                      "Glob",
+                                                      "LS",
+                                                      "NotebookRead",
+                                                      "Bash",
+                                                      "BashOutput",
+                                                      "KillShell",
+                                                      "TaskOutput",
+                                                      "TaskStop",
+                                                      "WebFetch",
+                                                      "WebSearch",
+                                                      "TodoWrite",
+                                                      "ToolSearch",
+                                                      "LSP",
+                                                      "ReportFindings",
+                                                      "ReadMcpResourceTool"};
+/// Tools of Claude Code whose rules in parentheses decide what is allowed without asking.
+constexpr std::array<std::string_view, 6> kRuled{"Bash", "Edit", "Write", "MultiEdit", "NotebookEdit", "WebFetch"};
+
+template <class Range>
+bool has(const Range& range, std::string_view value) {
+  return std::ranges::find(range, value) != std::ranges::end(range);
+}
+bool is_rule(std::string_view name) noexcept { return name.contains('('); }
+bool is_mcp(std::string_view name) noexcept { return name.starts_with("mcp__"); }
+
+/// Rules of tools that are not allowed as a whole, too.
+Names narrow_rules(const ToolRules& rules) {
+  Names out;
+  for (const std::string& name : rules.allowed.value_or(Names())) {
+    if (is_rule(name) && !has(*rules.allowed, tool_of(name))) out.push_back(name);
+  }
+  return out;
+}
+
+Result<> refused(std::string_view what, std::string_view by) {
+  return fail(Errc::invalid, fmt::format("{}: {} can't keep this restriction", what, by));
+}
+
+Result<> check_claude(const ToolRules& rules) {
+  for (const std::string& rule : narrow_rules(rules)) {
+    if (!has(kRuled, tool_of(rule))) return refused("tools: " + rule, "claude");
+    if (rules.permissions == Permissions::full) {
+      return refused(fmt::format("tools: {}, with permissions: full", rule), "claude");
+    }
+  }
+  for (const std::string& name : rules.allowed.value_or(Names())) {
+    if (is_mcp(name) && rules.permissions == Permissions::full) {
+      return refused(fmt::format("tools: {}, with permissions: full", name), "claude");
+    }
+  }
+  return {};
+}
+
+/// Of the modes of Codex and Gemini CLI: `may_deny` says which tools a mode can take away.
+Result<> check_modes(const ToolRules& rules, std::string_view driver, bool (*may_deny)(std::string_view)) {
+  if (rules.allowed) return refused("tools", driver);
+  for (const std::string& name : rules.denied) {
+    if (is_rule(name) || !may_deny(name)) return refused("a denied tool, " + name, driver);
+  }
+  return {};
+}
+
+Permissions mode_of(const ToolRules& rules) {
+  const bool edits_denied = std::ranges::any_of(rules.denied, is_edit_tool);
+  if (edits_denied) return Permissions::read;
+  return has(rules.denied, "Bash") ? std::min(rules.permissions, Permissions::edit) : rules.permissions;
+}
+
+}  // namespace
+
+std::string_view tool_of(std::string_view rule) noexcept { return rule.substr(0, rule.find('(')); }
+bool is_edit_tool(std::string_view tool) noexcept { return has(kEditTools, tool); }
+
+Result<> check_rules(DriverKind driver, const ToolRules& rules) {
+  switch (driver) {
+    case DriverKind::claude: return check_claude(rules);
+    case DriverKind::codex: return check_modes(rules, "codex", is_edit_tool);
+    case DriverKind::gemini:
+      return check_modes(rules, "gemini", [](std::string_view tool) { return tool == "Bash" || is_edit_tool(tool); });
+    case DriverKind::command:
+    case DriverKind::llm: break;
+  }
+  if (!rules.allowed && rules.denied.empty()) return {};
+  return refused("tools", to_string(driver));
+}
+
+Names claude_arguments(const ToolRules& rules) {
+  const bool read = rules.permissions == Permissions::read;
+  const Names narrow = narrow_rules(rules);
+  Names tools, allowed = narrow, denied = rules.denied, out;
+  bool servers = !rules.allowed;
+  for (const std::string& name : rules.allowed.value_or(Names())) {
+    const std::string tool(tool_of(name));
+    servers = servers || is_mcp(name);
+    if (is_mcp(name)) {
+      allowed.push_back(name);
+    } else if ((!read || has(kReadTools, tool)) && !has(tools, tool)) {
+      tools.push_back(tool);
+    }
+    // Without the mode that accepts edits, they are allowed by name.
+    if (!narrow.empty() && rules.permissions == Permissions::edit && is_edit_tool(name)) allowed.push_back(name);
+  }
+  if (read && !rules.allowed) tools.assign(kReadTools.begin(), kReadTools.end());
+  if (read) {
+    for (const std::string_view tool : kEditTools) {
+      if (!has(denied, tool)) denied.emplace_back(tool);
+    }
+  }
+  const bool asks = read || !narrow.empty();  // without a terminal, what would ask is refused
+  out.push_back(fmt::format("--permission-mode={}", asks                                     ? "default"
+                                                    : rules.permissions == Permissions::full ? "bypassPermissions"
+                                                                                             : "acceptEdits"));
+  if (read || rules.allowed) out.push_back(fmt::format("--tools={}", fmt::join(tools, ",")));
+  if (!allowed.empty()) out.push_back(fmt::format("--allowedTools={}", fmt::join(allowed, ",")));
+  if (!denied.empty()) out.push_back(fmt::format("--disallowedTools={}", fmt::join(denied, ",")));
+  if (!servers) out.emplace_back("--strict-mcp-config");
+  return out;
+}
+
+Names codex_arguments(const ToolRules& rules) {
+  switch (mode_of(rules)) {
+    case Permissions::read: return {"--sandbox=read-only"};
+    case Permissions::edit: return {"--sandbox=workspace-write"};
+    case Permissions::full: break;
+  }
+  return {"--sandbox=danger-full-access"};
+}
+
+Names gemini_arguments(const ToolRules& rules) {
+  switch (mode_of(rules)) {
+    case Permissions::read: return {"--approval-mode=default"};  // then it has no tool that changes anything
+    case Permissions::edit: return {"--approval-mode=auto_edit"};
+    case Permissions::full: break;
+  }
+  return {"--approval-mode=yolo"};
+}
+
+std::vector<std::pair<std::string, std::optional<std::string>>> read_only_git() {
+  return {{"GIT_OPTIONAL_LOCKS", "0"}, {"GIT_CONFIG_PARAMETERS", "'diff.autorefreshindex=false'"}};
+}
+
+}  // namespace stint::driver

@@ -1,0 +1,171 @@
+// For any foreign file: what is denied there is never allowed by the command line that we build, whichever driver does
+// the work. The file's meaning is decided here by a naive model of its own tool; the command line's by one of the CLI.
+#include "agent/agent_file.hpp"
+#include "driver/tool_rules.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+
+namespace stint::driver {
+namespace {
+
+using domain::Dialect;
+using domain::DriverKind;
+using domain::Permissions;
+using Names = std::vector<std::string>;
+
+/// One thing that a model may try.
+struct Try {
+  std::string_view kind;     ///< shell, edit, web, task
+  std::string_view command;  ///< of a shell; all of them change something
+  std::string_view tool;     ///< of Claude Code
+};
+constexpr Try kTries[] = {{"shell", "git push", "Bash"}, {"shell", "rm x", "Bash"}, {"shell", "npm test", "Bash"},
+                          {"edit", "", "Edit"},          {"edit", "", "Write"},     {"web", "", "WebFetch"},
+                          {"task", "", "Task"}};
+/// Their names for the kinds, and for one command.
+struct Tongue {
+  Dialect dialect;
+  std::string_view shell, edit, web, task, read, push;
+};
+constexpr Tongue kTongues[] = {
+    {Dialect::claude, "Bash", "Write, Edit, MultiEdit, NotebookEdit", "WebFetch", "Task", "Read", "Bash(git push:*)"},
+    {Dialect::github, "execute", "edit", "web", "agent", "read", ""},
+    {Dialect::gemini, "run_shell_command", "write_file", "web_fetch", "invoke_agent", "read_file",
+     "run_shell_command(git push)"},
+};
+
+/// A list of tools, and what it does not allow.
+struct Case {
+  std::string text;
+  Dialect dialect = Dialect::claude;
+  std::map<std::string, bool, std::less<>> denied;  ///< by kind; "git push" for that command alone
+};
+
+Case list_case() {
+  const Tongue& tongue = kTongues[*rc::gen::inRange<std::size_t>(0, std::size(kTongues))];
+  Case out;
+  out.dialect = tongue.dialect;
+  std::string listed;
+  const auto add = [&](std::string_view name) { listed += (listed.empty() ? "" : ", ") + std::string(name); };
+  const auto maybe = [&](std::string_view kind, std::string_view name) {
+    const bool on = *rc::gen::arbitrary<bool>();
+    out.denied[std::string(kind)] = !on;
+    if (on) add(name);
+  };
+  add(tongue.read);
+  maybe("edit", tongue.edit);
+  maybe("web", tongue.web);
+  maybe("task", tongue.task);
+  maybe("shell", tongue.shell);
+  out.denied["git push"] = out.denied["shell"];
+  if (!tongue.push.empty() && *rc::gen::arbitrary<bool>()) {
+    add(tongue.push);
+    out.denied["git push"] = false;
+  }
+  out.text = "tools: '" + listed + "'\n";
+  if (tongue.dialect == Dialect::claude && *rc::gen::arbitrary<bool>()) {
+    out.text += "disallowedTools: Bash\n";
+    out.denied["shell"] = out.denied["git push"] = true;
+  }
+  return out;
+}
+
+/// opencode: what is not named is allowed, the last that fits decides, and who has to be asked can't be.
+Case permission_case() {
+  Case out;
+  out.dialect = Dialect::opencode;
+  const auto action = [] { return *rc::gen::element<std::string>("allow", "ask", "deny"); };
+  const bool old = *rc::gen::arbitrary<bool>();
+  if (old) {
+    const bool edits = *rc::gen::arbitrary<bool>(), shell = *rc::gen::arbitrary<bool>();
+    out.text =
+        std::string("tools: {write: ") + (edits ? "true" : "false") + ", bash: " + (shell ? "true" : "false") + "}\n";
+    out.denied["edit"] = !edits;
+    out.denied["shell"] = out.denied["git push"] = !shell;
+  }
+  if (old && *rc::gen::arbitrary<bool>()) return out;
+  const std::string edit = action(), web = action(), others = action(), push = action();
+  out.text += "permission:\n  edit: " + edit + "\n  webfetch: " + web + "\n  bash:\n    '*': " + others +
+              "\n    'git push*': " + push + "\n";
+  out.denied["edit"] = out.denied["edit"] || edit != "allow";
+  out.denied["web"] = web != "allow";
+  out.denied["git push"] = out.denied["git push"] || push != "allow";
+  out.denied["shell"] = out.denied["shell"] || others != "allow";
+  return out;
+}
+
+Names split(std::string_view text) {
+  Names out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    out.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+bool fits(std::string_view rule, const Try& attempt) {
+  if (tool_of(rule) != attempt.tool) return false;
+  if (!rule.contains('(')) return true;
+  std::string_view pattern = rule.substr(rule.find('(') + 1);
+  pattern = pattern.substr(0, pattern.find_first_of(":*)"));
+  return attempt.command.starts_with(pattern);
+}
+bool any_fits(const Names& rules, const Try& attempt) {
+  return std::ranges::any_of(rules, [&](const std::string& rule) { return fits(rule, attempt); });
+}
+
+/// What Claude Code 2.1 does with these arguments.
+bool claude_allows(const Names& arguments, const Try& attempt) {
+  std::string mode;
+  std::optional<Names> tools;
+  Names allowed, denied;
+  for (const std::string_view each : arguments) {
+    const std::string_view value = each.substr(std::min(each.find('=') + 1, each.size()));
+    if (each.starts_with("--permission-mode=")) mode = value;
+    if (each.starts_with("--tools=")) tools = split(value);
+    if (each.starts_with("--allowedTools=")) allowed = split(value);
+    if (each.starts_with("--disallowedTools=")) denied = split(value);
+  }
+  if (tools && std::ranges::find(*tools, attempt.tool) == tools->end()) return false;
+  if (any_fits(denied, attempt)) return false;
+  if (mode == "bypassPermissions" || attempt.kind == "task" || any_fits(allowed, attempt)) return true;
+  if (mode != "acceptEdits") return false;
+  return attempt.kind == "edit" || attempt.command == "rm x";  // without asking
+}
+bool mode_allows(DriverKind driver, const ToolRules& rules, const Try& attempt) {
+  const std::string mode =
+      driver == DriverKind::codex ? codex_arguments(rules).front() : gemini_arguments(rules).front();
+  if (mode == "--sandbox=read-only" || mode == "--approval-mode=default") return attempt.kind == "task";
+  if (mode == "--approval-mode=auto_edit") return attempt.kind != "shell";
+  return true;
+}
+
+TEST(ToolRulesProperty, what_a_foreign_file_denies_no_command_line_allows) {
+  rc::check([] {
+    const Case file = *rc::gen::arbitrary<bool>() ? list_case() : permission_case();
+    const Permissions permissions = *rc::gen::element(Permissions::read, Permissions::edit, Permissions::full);
+    const std::string text = "---\nname: x\ndescription: d\n" + file.text + "---\nx";
+    const agent::AgentFile read = agent::parse_agent(text, {"x.md", "x", file.dialect});
+    if (!read.agent) return;  // refused
+    const ToolRules rules{permissions, read.agent->tool_names, read.agent->tool_names_denied};
+    for (const DriverKind driver : {DriverKind::claude, DriverKind::codex, DriverKind::gemini}) {
+      if (!check_rules(driver, rules)) continue;
+      for (const Try& attempt : kTries) {
+        const std::string_view kind = attempt.command == "git push" ? attempt.command : attempt.kind;
+        const auto denied = file.denied.find(kind);
+        if (denied == file.denied.end() || !denied->second) continue;
+        const bool allows = driver == DriverKind::claude ? claude_allows(claude_arguments(rules), attempt)
+                                                         : mode_allows(driver, rules, attempt);
+        RC_LOG() << text << to_string(driver) << ' ' << to_string(permissions) << ' ' << attempt.tool << ' '
+                 << attempt.command << '\n';
+        RC_ASSERT(!allows);
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace stint::driver

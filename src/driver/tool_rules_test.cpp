@@ -1,0 +1,65 @@
+#include "driver/tool_rules.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace stint::driver {
+namespace {
+
+using domain::DriverKind;
+using domain::Permissions;
+using Names = std::vector<std::string>;
+
+bool has(const Names& arguments, const std::string& wanted) {
+  return std::ranges::find(arguments, wanted) != arguments.end();
+}
+std::string value(const Names& arguments, const std::string& name) {
+  for (const std::string& each : arguments) {
+    if (each.starts_with(name + "=")) return each.substr(name.size() + 1);
+  }
+  return "absent";
+}
+
+TEST(ToolRules, read_names_the_tools_that_there_may_be) {
+  const Names read = claude_arguments({Permissions::read, {}, {}});
+  EXPECT_TRUE(has(read, "--permission-mode=default"));
+  const std::string tools = "," + value(read, "--tools") + ",";
+  for (const std::string_view kept : {"Read", "Grep", "Bash"})
+    EXPECT_TRUE(tools.contains("," + std::string(kept) + ","));
+  for (const std::string_view left : {"EnterWorktree", "Task", "Agent", "CronCreate", "Monitor", "Skill", "Write"}) {
+    EXPECT_FALSE(tools.contains("," + std::string(left) + ",")) << left;
+  }
+  EXPECT_EQ(value(claude_arguments({Permissions::edit, {}, {}}), "--tools"), "absent");
+  EXPECT_EQ(value(claude_arguments({Permissions::read, Names{"Read", "EnterWorktree"}, {}}), "--tools"), "Read");
+}
+
+TEST(ToolRules, a_rule_allows_what_it_says_and_no_mode_allows_more) {
+  const ToolRules rules{Permissions::edit, Names{"Read", "Edit", "Bash(git log:*)"}, {}};
+  const Names arguments = claude_arguments(rules);
+  EXPECT_TRUE(has(arguments, "--permission-mode=default")) << "acceptEdits would run rm";
+  EXPECT_EQ(value(arguments, "--tools"), "Read,Edit,Bash");
+  EXPECT_EQ(value(arguments, "--allowedTools"), "Bash(git log:*),Edit");
+  EXPECT_TRUE(has(arguments, "--strict-mcp-config")) << "servers are no tools of the list";
+  EXPECT_FALSE(check_rules(DriverKind::claude, {Permissions::full, Names{"Bash(git log:*)"}, {}}));
+  EXPECT_FALSE(check_rules(DriverKind::claude, {Permissions::edit, Names{"Task(reviewer)"}, {}}));
+  EXPECT_TRUE(check_rules(DriverKind::claude, {Permissions::full, Names{"Bash", "Bash(git log:*)"}, {}}));
+}
+
+TEST(ToolRules, a_cli_with_modes_keeps_what_a_mode_keeps_and_refuses_the_rest) {
+  const ToolRules no_edits{Permissions::full, {}, {"Edit", "Write"}};
+  EXPECT_EQ(codex_arguments(no_edits), Names{"--sandbox=read-only"});
+  EXPECT_EQ(gemini_arguments(no_edits), Names{"--approval-mode=default"});
+  const ToolRules no_shell{Permissions::full, {}, {"Bash"}};
+  EXPECT_EQ(gemini_arguments(no_shell), Names{"--approval-mode=auto_edit"});
+  EXPECT_TRUE(check_rules(DriverKind::gemini, no_shell));
+  EXPECT_FALSE(check_rules(DriverKind::codex, no_shell)) << "it does everything by commands";
+  for (const DriverKind driver : {DriverKind::codex, DriverKind::gemini, DriverKind::command}) {
+    EXPECT_FALSE(check_rules(driver, {Permissions::edit, Names{"Read"}, {}}));
+    EXPECT_FALSE(check_rules(driver, {Permissions::edit, {}, {"Bash(rm *)"}}));
+    EXPECT_TRUE(check_rules(driver, {Permissions::edit, {}, {}}));
+  }
+}
+
+}  // namespace
+}  // namespace stint::driver

@@ -2,6 +2,7 @@
 
 #include "agent/trust.hpp"
 #include "driver/dialect.hpp"
+#include "driver/tool_rules.hpp"
 #include "engine/local_fleet.hpp"
 #include "limit/host_limit.hpp"
 
@@ -18,9 +19,7 @@ using domain::OnCrash;
 constexpr std::size_t kGoneMax = 1000;        // agents without a file; runs of more wait for theirs
 constexpr std::uint32_t kAttemptsMax = 1000;  // the engine counts them, by the run's own budget
 
-std::string account_of(const domain::Agent& agent, DriverKind driver, const agent::Settings& settings) {
-  const auto model = settings.models.find(agent.model);
-  if (model != settings.models.end() && !model->second.account.empty()) return "account:" + model->second.account;
+std::string account_of(DriverKind driver) {
   switch (driver) {
     case DriverKind::claude: return "account:anthropic";
     case DriverKind::codex: return "account:openai";
@@ -29,6 +28,34 @@ std::string account_of(const domain::Agent& agent, DriverKind driver, const agen
     case DriverKind::command: break;
   }
   return {};
+}
+std::string account_of(const domain::Agent& agent, DriverKind driver, const agent::Settings& settings) {
+  const auto model = settings.models.find(agent.model);
+  if (model != settings.models.end() && !model->second.account.empty()) return "account:" + model->second.account;
+  return account_of(driver);
+}
+
+/// Which account a run uses whose driver or model is chosen for it, and how the store then sees it.
+void add_lanes(engine::AgentSpec& spec, const agent::Settings& settings) {
+  for (const DriverKind driver : {DriverKind::claude, DriverKind::codex, DriverKind::gemini, DriverKind::command}) {
+    spec.driver_accounts[std::string(to_string(driver))] =
+        driver == *spec.agent.driver ? spec.account : account_of(driver);
+  }
+  for (const auto& [name, model] : settings.models) {
+    if (!model.account.empty()) spec.model_accounts[name] = "account:" + model.account;
+  }
+  const auto add = [&spec](const std::string& account) {
+    if (account == spec.account) return;
+    engine::Lane lane{.entry = spec.entry, .account = account};
+    lane.entry.name = engine::lane_name(spec.agent.name, account);
+    std::erase_if(lane.entry.limits, [&](const store::LimitUse& use) { return use.limit == spec.account; });
+    const bool known =
+        std::ranges::find(lane.entry.limits, account, &store::LimitUse::limit) != lane.entry.limits.end();
+    if (!account.empty() && !known) lane.entry.limits.push_back({account, 1});
+    spec.lanes.emplace(lane.entry.name, std::move(lane));
+  };
+  for (const auto& [driver, account] : spec.driver_accounts) add(account);
+  for (const auto& [model, account] : spec.model_accounts) add(account);
 }
 
 /// Fills in one agent.
@@ -60,6 +87,11 @@ class AgentReader {
     const bool talks = driver != DriverKind::command;
     spec.on_crash = agent.on_crash.value_or(talks ? OnCrash::resume : OnCrash::doubt);
     spec.refused = why_refused(spec.agent);
+    for (const DriverKind other : {DriverKind::claude, DriverKind::codex, DriverKind::gemini, DriverKind::command}) {
+      if (const Result<> kept = check_tools(spec.agent, other); !kept) {
+        spec.refused_drivers.emplace(to_string(other), kept.error());
+      }
+    }
     for (const DriverKind other : {DriverKind::codex, DriverKind::gemini}) {
       const auto things = agent::things_that_need_trust(spec.agent, other);
       if (trusted_ || things.empty()) continue;
@@ -83,6 +115,7 @@ class AgentReader {
     }
     if (const auto capacity = configured_capacity(settings, "host")) add(spec, "host", 1, *capacity, false);
     if (!requests_.empty()) reading_.permits[agent.name] = requests_;
+    add_lanes(spec, settings);
     reading_.book[agent.name] = std::move(spec);
   }
 
@@ -100,17 +133,20 @@ class AgentReader {
     if (*agent.driver == DriverKind::command && agent.command.empty()) {
       return Error(Errc::invalid, agent.name + ": the driver 'command' needs a command: in its file");
     }
-    const bool tools = agent.tool_names || !agent.tool_names_denied.empty();
-    if (tools && *agent.driver != DriverKind::claude) {
-      return Error(Errc::invalid, agent.file + ": the driver '" + std::string(to_string(*agent.driver)) +
-                                      "' can't restrict tools as this file says");
-    }
+    if (const Result<> kept = check_tools(agent, *agent.driver); !kept) return kept.error();
     if (trusted_) return std::nullopt;
     const auto things = agent::things_that_need_trust(agent, *agent.driver);
     const auto& project = reading_.place.project;
     if (!things.empty()) return agent::untrusted(project, things.front());
     if (!git_things_.empty()) return agent::untrusted(project, git_things_.front());
     return std::nullopt;
+  }
+  /// Fails if the driver can't keep what the agent's file says about tools.
+  static Result<> check_tools(const domain::Agent& agent, DriverKind driver) {
+    const auto permissions = agent.permissions.value_or(domain::Permissions::edit);
+    const Result<> kept = driver::check_rules(driver, {permissions, agent.tool_names, agent.tool_names_denied});
+    if (kept) return {};
+    return fail(Errc::invalid, agent.file + ": " + std::string(kept.error().what()));
   }
   static void add_to_store(engine::AgentSpec& spec, const std::string& limit, std::uint32_t weight) {
     const auto known = std::ranges::find(spec.entry.limits, limit, &store::LimitUse::limit);
@@ -186,7 +222,10 @@ DriverKind driver_of(const domain::Agent& agent, std::string_view chosen) {
 
 std::vector<std::string> agent_names(const Reading& reading) {
   std::vector<std::string> names;
-  for (const auto& [name, spec] : reading.book) names.push_back(name);
+  for (const auto& [name, spec] : reading.book) {
+    names.push_back(name);
+    for (const auto& [lane, entry] : spec.lanes) names.push_back(lane);
+  }
   return names;
 }
 

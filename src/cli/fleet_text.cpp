@@ -200,6 +200,7 @@ std::string reason_text(const store::Why& why, WallTime now) {
   }
   if (is("person")) return "parked: it waits for a person" + (detail.empty() ? "" : ", on " + detail) + until;
   if (is("paused")) return fmt::format("{0} is paused{1}; `stint resume {0}` ends that", detail, until);
+  if (is("paused_by")) return "that is since a run was parked: " + detail;
   if (is("limit")) return "no permit is free: " + detail;
   if (is("probe")) return "its account was paused, and is tried by few at first: " + detail;
   if (is("turn")) return "a larger request is served first: " + detail + until;
@@ -225,7 +226,10 @@ std::vector<std::string> why_lines(const engine::WhyView& why, WallTime now, boo
       if (lines.empty()) lines.emplace_back("it does not wait: it is running");
       break;
     case RunState::in_doubt:
-      lines.emplace_back("nobody knows what it did: a person decides, by `stint resolve`");
+      lines.push_back(fmt::format(
+          "nobody knows what it did: a person decides, by `stint resolve {0} --done`, `stint resolve {0} --rerun` or "
+          "`stint resolve {0} --discard`",
+          printable(why.run)));
       break;
     case RunState::succeeded:
     case RunState::failed:
@@ -263,10 +267,13 @@ std::vector<std::string> next_steps(const store::Run& run) {
               fmt::format("  stint resolve {} --rerun     it did not: run it again", id),
               fmt::format("  stint resolve {} --discard   whatever it was: forget it", id)};
     case RunState::parked:
-      if (run.hold != Hold::person)
-        return {fmt::format("  stint answer {}    goes on at once, not when its wait is over", id)};
-      return {"It waits for a person. When what it asks for is settled:", fmt::format("  stint answer {}", id),
-              "or end it:", fmt::format("  stint cancel {}", id)};
+      if (run.hold != Hold::person) {
+        return {fmt::format("  stint answer {}    goes on at once, with all that wait for the same", id)};
+      }
+      return {
+          "It waits for a person. When what it asks for is settled, this lets it go on, and all that wait for the "
+          "same:",
+          fmt::format("  stint answer {}", id), "or end it:", fmt::format("  stint cancel {}", id)};
     case RunState::failed:
     case RunState::cancelled:
     case RunState::expired: return {fmt::format("  stint retry {}    the same once more, as a new run", id)};

@@ -298,12 +298,8 @@ Result<driver::Attempt> attempt_of(const Reading& reading, const domain::Agent& 
     attempt.system_prompt += agent.system_prompt;
   }
   if (agent.turns_max) attempt.turns_max = static_cast<int>(*agent.turns_max);
-  if (agent.tool_names) {
-    attempt.driver_args.push_back(fmt::format("--tools={}", fmt::join(*agent.tool_names, ",")));
-  }
-  if (!agent.tool_names_denied.empty()) {
-    attempt.driver_args.push_back(fmt::format("--disallowedTools={}", fmt::join(agent.tool_names_denied, ",")));
-  }
+  attempt.tools = agent.tool_names;
+  attempt.tools_denied = agent.tool_names_denied;
   if (order.budget.tokens) {
     attempt.tokens_max = std::max<std::int64_t>(0, *order.budget.tokens - order.usage_before.tokens());
   }
@@ -370,11 +366,14 @@ std::vector<std::string> untrusted_environment(const agent::Environment& environ
 HostPermits::HostPermits(Reactor& reactor, const domain::Ambient& ambient, CurrentReading reading)
     : ambient_(ambient), reading_(std::move(reading)), limits_(reactor, ambient) {}
 
-bool HostPermits::needed(const std::string& agent) const { return reading_()->permits.contains(agent); }
+bool HostPermits::needed(const std::string& agent) const {
+  return reading_()->permits.contains(std::string(engine::agent_of(agent)));
+}
 
 Task<Result<std::unique_ptr<domain::HeldPermits>>> HostPermits::acquire(std::string agent,
                                                                         std::function<void(std::string)> waits) {
   const auto reading = reading_();
+  agent = std::string(engine::agent_of(agent));
   const auto requests = reading->permits.find(agent);
   if (requests == reading->permits.end()) co_return fail(Errc::invalid, "'" + agent + "' needs no permits");
   limit::Claimant who;

@@ -5,6 +5,7 @@
 #include "cli/fleet_text.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
+#include "cli/settle.hpp"
 #include "wire/fleet.hpp"
 
 #include <fmt/format.h>
@@ -34,14 +35,20 @@ Task<Result<int>> pause(FleetAccess& access, const std::string& name, std::optio
   std::string limit;
   if (!name.empty()) {
     STINT_CO_TRY(const std::optional<std::string> found, co_await find_limit(access.fleet, name));
-    if (!found) {
+    // An account, or another limit of agents that have never run: the fleet knows whether an agent takes it.
+    if (!found && !name.contains(':')) {
       complain(Error(Errc::invalid, "there is neither an agent nor a limit '" + name +
                                         "'. `stint agents` and `stint limits` list them"));
       co_return kExitUsage;
     }
-    limit = *found;
+    limit = found.value_or(name);
   }
-  STINT_CO_CHECK(co_await access.fleet.pause(limit, length));
+  const Result<> paused = co_await access.fleet.pause(limit, length);
+  if (!paused && paused.error() == Errc::invalid) {
+    complain(paused.error());
+    co_return kExitUsage;
+  }
+  STINT_CO_CHECK(paused);
   if (json) {
     STINT_CO_TRY(const std::vector<engine::LimitView> limits, co_await access.fleet.limits());
     print_out("{}\n", wire::to_json(limits));
@@ -63,13 +70,7 @@ Task<Result<int>> resume(FleetAccess& access, const std::string& name, bool json
         complain(Error(Errc::invalid, "there is no agent, no limit and no run '" + name + "'"));
         co_return kExitUsage;
       }
-      STINT_CO_CHECK(co_await access.fleet.answer(view->run.id));
-      if (json) {
-        print_out("{}\n", wire::resolved_to_json(view->run.id, domain::RunState::queued));
-      } else {
-        print_out("{}: goes on\n", printable(view->run.id));
-      }
-      co_return kExitDone;
+      co_return co_await let_go_on(access, view->run.id, json);
     }
     limit = *found;
   }
@@ -108,7 +109,8 @@ int PauseCommand::run(const domain::Ambient& ambient) {
 }
 
 ResumeCommand::ResumeCommand(CLI::App& app) : command_(app, "resume", "End a pause; or let a parked run go on") {
-  command_.footer("Wakes what was parked on it: one goes first, the others follow in order.");
+  command_.footer(
+      "Wakes what was parked on it: one goes first, the others follow in order. With a run's id it is `stint answer`.");
   command_.option("NAME", name_, "An agent, a limit, or a run's id; default: everything that is paused").value("");
   command_.flag("--json", json_, "One JSON object");
 }

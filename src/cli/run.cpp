@@ -5,6 +5,7 @@
 #include "cli/end_signals.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/fleet_place.hpp"
+#include "cli/fleet_text.hpp"
 #include "cli/follow.hpp"
 #include "cli/host_parts.hpp"
 #include "cli/remote_fleet.hpp"
@@ -182,7 +183,12 @@ class Follower {
       if (!reasons) co_return;
       for (const store::Why& each : reasons->reasons) {
         const bool own = carrier_ != nullptr && each.reason == "workers";  // its one worker is on its way
-        if (!own && each.reason != "place" && each.reason != "delay") why = each.reason + ": " + each.detail;
+        if (own || each.reason == "place" || each.reason == "delay") continue;
+        if (each.reason == "paused_by") {
+          why += "; " + reason_text(each, ambient_.wall_now());
+          break;
+        }
+        why = each.reason == "paused" ? reason_text(each, ambient_.wall_now()) : each.reason + ": " + each.detail;
       }
     }
     if (why.empty() || why == told_wait_) co_return;
@@ -275,7 +281,9 @@ class OwnRun {
   /// Fails if it could not be submitted.
   Task<Result<>> carry(engine::Submission wish) {
     const std::string id = domain::new_run_id(ambient_);
-    make_engine(wish.agent.empty() ? std::string(engine::kPromptAgent) : wish.agent, id);
+    const std::string agent = wish.agent.empty() ? std::string(engine::kPromptAgent) : wish.agent;
+    const engine::AgentSpec* const spec = engine::find_spec(reading_->book, agent);
+    make_engine(spec == nullptr ? agent : engine::name_in_store(*spec, wish.driver, wish.model), id);
     STINT_CO_CHECK(co_await engine_->enlist());
     wish.id = id;
     // Whoever has to take it up may serve another checkout; on another host there may be no such folder.

@@ -77,7 +77,7 @@ void RunDisplay::print(std::string_view text) {
 void RunDisplay::show_wait(const std::string& why) {
   state_ = "waiting";
   wait_ = why;
-  say("waiting for " + printable(why));
+  say("waiting: " + printable(why));
 }
 
 void RunDisplay::show(const store::Event& event, std::string_view note) {
@@ -139,8 +139,16 @@ void RunDisplay::show_result(const engine::RunView& view) {
   } else if (says_more && !succeeded) {
     sums += ": " + printable(run.error);
   }
-  if (run.state == RunState::in_doubt) sums += fmt::format("; `stint resolve {}` settles it", run.id);
-  if (run.state == RunState::parked) sums += fmt::format("; `stint resume {}` lets it go on", run.id);
+  if (run.state == RunState::in_doubt) {
+    sums += fmt::format(
+        "; `stint resolve {0} --done`, `stint resolve {0} --rerun` or `stint resolve {0} --discard` "
+        "settles it",
+        run.id);
+  }
+  if (run.state == RunState::parked) {
+    sums +=
+        fmt::format("; when that is settled, `stint resume {}` lets it go on, and all that wait for the same", run.id);
+  }
   // What went wrong is said also to who wanted quiet.
   if (quiet_ && succeeded) return;
   Line line;

@@ -37,17 +37,6 @@ Task<Result<int>> resolve(FleetAccess& access, const std::string& id, domain::Re
   co_return kExitDone;
 }
 
-Task<Result<int>> answer(FleetAccess& access, const std::string& id, bool json) {
-  STINT_CO_TRY(const RunView before, co_await find_run(access.fleet, id));
-  STINT_CO_CHECK(co_await access.fleet.answer(before.run.id));
-  if (json) {
-    print_out("{}\n", wire::resolved_to_json(before.run.id, RunState::queued));
-  } else {
-    print_out("{}: goes on\n", printable(before.run.id));
-  }
-  co_return kExitDone;
-}
-
 Task<Result<int>> show_inbox(FleetAccess& access, bool json) {
   std::vector<RunView> waiting;
   store::Filter filter;
@@ -77,6 +66,25 @@ Task<Result<int>> show_inbox(FleetAccess& access, bool json) {
 }
 
 }  // namespace
+
+Task<Result<int>> let_go_on(FleetAccess& access, const std::string& id, bool json) {
+  STINT_CO_TRY(const RunView before, co_await find_run(access.fleet, id));
+  STINT_CO_TRY(const engine::WhyView why, co_await access.fleet.why(before.run.id));
+  STINT_CO_CHECK(co_await access.fleet.answer(before.run.id));
+  if (json) {
+    print_out("{}\n", wire::resolved_to_json(before.run.id, RunState::queued));
+  } else {
+    std::string with_it;  // the limit on which it was parked
+    for (const store::Why& each : why.reasons) {
+      if (each.reason == "person" || each.reason == "quota") with_it = each.detail;
+    }
+    print_out("{}: goes on{}\n", printable(before.run.id),
+              with_it.empty() ? std::string() : "; " + printable(with_it) + " is not paused any more");
+  }
+  STINT_CO_TRY(const bool carried, co_await is_carried(access));
+  if (!carried) print_error("stint: it waits in the store: {}\n", kNobodyCarries);
+  co_return kExitDone;
+}
 
 RetryCommand::RetryCommand(CLI::App& app) : command_(app, "retry", "The same wish once more, as a new run") {
   command_.footer("Only of what has ended: a doubt is settled by `stint resolve`. Prints the new id.");
@@ -110,14 +118,17 @@ int ResolveCommand::run(const domain::Ambient& ambient) {
   return run_on_fleet(ambient, {}, [this, how](FleetAccess& access) { return resolve(access, id_, how, json_); });
 }
 
-AnswerCommand::AnswerCommand(CLI::App& app) : command_(app, "answer", "A run that waits for a person goes on") {
-  command_.footer("When what it asks for is settled: a login, a question. `stint inbox` lists them.");
+AnswerCommand::AnswerCommand(CLI::App& app) : command_(app, "answer", "Let a parked run go on") {
+  command_.footer(
+      "When what it asks for is settled: a login, a question. `stint inbox` lists them. If it is parked on an "
+      "account,\n"
+      "the account's pause ends with it: one run goes first, the others follow in order.");
   command_.option("ID", id_, "Of the run, or the beginning of it").value("").required();
   command_.flag("--json", json_, "One JSON object");
 }
 bool AnswerCommand::chosen() const { return command_.chosen(); }
 int AnswerCommand::run(const domain::Ambient& ambient) {
-  return run_on_fleet(ambient, {}, [this](FleetAccess& access) { return answer(access, id_, json_); });
+  return run_on_fleet(ambient, {}, [this](FleetAccess& access) { return let_go_on(access, id_, json_); });
 }
 
 InboxCommand::InboxCommand(CLI::App& app)

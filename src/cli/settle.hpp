@@ -3,11 +3,18 @@
 
 #include "cli/command.hpp"
 #include "domain/ambient.hpp"
+#include "stint/error.hpp"
+#include "stint/task.hpp"
 
 #include <string>
 #include <vector>
 
 namespace stint::cli {
+
+struct FleetAccess;
+
+/// Lets a parked run go on, and with it the limit on which it is parked. Prints what that did; the exit status.
+Task<Result<int>> let_go_on(FleetAccess& access, const std::string& id, bool json);
 
 class RetryCommand {
  public:

@@ -122,13 +122,13 @@ Task<bool> Engine::dispatch_once() {
   std::uint32_t startable = 0;
   auto carried = running();
   for (const store::Ready& each : *ready) {
-    const auto spec = book_->find(each.agent);
-    if (spec == book_->end() || spec->second.refused) continue;  // somebody else's, or it waits until it may run
+    const AgentSpec* const spec = find_spec(*book_, each.agent);
+    if (spec == nullptr || spec->refused) continue;  // somebody else's, or it waits until it may run
     const std::uint32_t runs = std::min(each.runs, each.startable.value_or(each.runs));
     if (runs == 0 && !each.takes_turn) continue;
     if (!parts_.permits.needed(each.agent)) {
       if (runs == 0) heavy.push_back(each.agent);
-      candidates.push_back({each.agent, runs, each.rank_ms, carried[each.agent]});
+      candidates.push_back({each.agent, runs, each.rank_ms, carried[agent_of(each.agent)]});
       startable += runs;
     } else if (!feeding_.contains(each.agent)) {
       if (rests(each.agent)) continue;
@@ -286,14 +286,16 @@ Task<std::vector<store::Claim>> Engine::ask_claim(store::WorkerNumber owner, con
 
 /// False: nobody took it. Of the claim its numbers are left then, and perhaps no more.
 bool Engine::assign(store::WorkerNumber owner, store::Claim& claim, std::unique_ptr<domain::HeldPermits> permits) {
-  const auto found = book_->find(claim.agent);
-  if (found == book_->end() || pool_.free_workers() == 0) return false;  // the pool may have shrunk meanwhile
-  const AgentSpec& spec = found->second;
+  const AgentSpec* const found = find_spec(*book_, claim.agent);
+  if (found == nullptr || pool_.free_workers() == 0) return false;  // the pool may have shrunk meanwhile
+  const AgentSpec& spec = *found;
+  const auto lane = spec.lanes.find(claim.agent);
   auto assignment = std::make_unique<pool::Assignment>();
-  assignment->account = spec.account;
+  assignment->account = lane == spec.lanes.end() ? spec.account : lane->second.account;
   assignment->budget = spec.budget;
   assignment->on_crash = spec.on_crash;
   assignment->permits = std::move(permits);
+  claim.agent = std::string(agent_of(claim.agent));  // people, drivers and permits know no lanes
   assignment->carried = worker_.take(owner, claim);
   JobOptions options;
   options.label = claim.id;

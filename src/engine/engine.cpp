@@ -17,10 +17,16 @@ TimePoint end_of(TimePoint asked_at, Duration lease) {
   return lease == Duration::max() ? TimePoint::max() : asked_at + lease;
 }
 
-std::vector<store::AgentEntry> entries_of(const Book& book) {
+/// Tells the store of all agents, and of those lanes that it knows: others are defined when a run is submitted to them.
+Task<Result<>> define_all(store::Store& store, const Book& book) {
   std::vector<store::AgentEntry> entries;
   for (const auto& [name, spec] : book) entries.push_back(spec.entry);
-  return entries;
+  STINT_CO_TRY(const std::vector<store::AgentEntry> known, co_await store.agents());
+  for (const store::AgentEntry& each : known) {
+    if (agent_of(each.name) == each.name) continue;
+    if (const store::AgentEntry* const lane = find_entry(book, each.name)) entries.push_back(*lane);
+  }
+  co_return co_await store.define(std::move(entries));
 }
 
 }  // namespace
@@ -60,7 +66,7 @@ Engine::Engine(Parts parts, EngineOptions options, Book book)
 Engine::~Engine() = default;
 
 Task<Result<>> Engine::enlist() {
-  STINT_CO_CHECK(co_await parts_.store.define(entries_of(*book_)));
+  STINT_CO_CHECK(co_await define_all(parts_.store, *book_));
   const TimePoint asked_at = parts_.executor.now();
   STINT_CO_TRY(owner_, co_await parts_.store.enrol(options_.label));
   leased_until_ = end_of(asked_at, options_.lease);
@@ -96,11 +102,14 @@ Task<Result<>> Engine::run() {
 
 Task<Result<>> Engine::reload(Book book, std::map<std::string, std::uint32_t> capacities) {
   std::vector<std::string> names;
-  for (const auto& [name, spec] : book) names.push_back(name);
-  Result<> done = co_await parts_.store.define(entries_of(book));
+  for (const auto& [name, spec] : book) {
+    names.push_back(name);
+    for (const auto& [lane, entry] : spec.lanes) names.push_back(lane);
+  }
+  Result<> done = co_await define_all(parts_.store, book);
   if (done) done = co_await parts_.store.configure(std::move(capacities), std::move(names));
   if (!done) {
-    (void)co_await parts_.store.define(entries_of(*book_));  // as far as it got
+    (void)co_await define_all(parts_.store, *book_);  // as far as it got
     co_return done;
   }
   book_ = std::make_shared<const Book>(std::move(book));

@@ -7,6 +7,7 @@
 #include "pool/persist.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace stint::engine {
 namespace {
@@ -26,6 +27,17 @@ constexpr std::size_t kHoldersNamed = 3;
 
 Error no_such_run(const std::string& id) {
   return {Errc::invalid, "there is no run '" + agent::excerpt(id) + "'. `stint ls` lists them"};
+}
+
+/// Counts what is queued in an agent's lanes as the agent's.
+void join_lanes(std::vector<store::QueueState>& queues) {
+  std::map<std::string, std::uint64_t> in_lanes;
+  std::erase_if(queues, [&](const store::QueueState& each) {
+    const bool lane = agent_of(each.agent) != each.agent;
+    if (lane) in_lanes[std::string(agent_of(each.agent))] += each.queued;
+    return lane;
+  });
+  for (store::QueueState& each : queues) each.queued += in_lanes[each.agent];
 }
 
 Error sent_away(const std::string& run) {
@@ -73,6 +85,7 @@ RunView LocalFleet::view(store::Run run) const {
     }
   }
   view.run = std::move(run);
+  view.run.agent = std::string(agent_of(view.run.agent));
   const bool never_began = view.run.state == RunState::expired && !view.run.started_at;
   if (never_began && view.run.error.empty()) view.run.error = "its deadline passed while it waited to begin";
   return view;
@@ -121,10 +134,26 @@ Task<Result<RunView>> LocalFleet::must_find(std::string id) {
 Task<Result<std::vector<RunView>>> LocalFleet::list(store::Filter filter) {
   filter.texts = true;  // titles, and what was used, are in them
   filter.text_bytes_max = kListTextMax;
-  STINT_CO_TRY(std::vector<store::Run> runs, co_await parts_.store.list(std::move(filter)));
+  STINT_CO_TRY(std::vector<store::Run> runs, co_await parts_.store.list(filter));
+  if (!filter.agent.empty()) STINT_CO_CHECK(co_await list_lanes(filter, runs));
   std::vector<RunView> views;
   for (store::Run& run : runs) views.push_back(view(std::move(run)));
   co_return views;
+}
+
+/// Adds the runs of an agent that use another account than its own: in the store they are not the agent's.
+Task<Result<>> LocalFleet::list_lanes(store::Filter filter, std::vector<store::Run>& runs) {
+  STINT_CO_TRY(const std::vector<store::AgentEntry> known, co_await parts_.store.agents());
+  const std::string agent = filter.agent;
+  for (const store::AgentEntry& each : known) {
+    if (each.name == agent || agent_of(each.name) != agent) continue;
+    filter.agent = each.name;
+    STINT_CO_TRY(std::vector<store::Run> more, co_await parts_.store.list(filter));
+    std::ranges::move(more, std::back_inserter(runs));
+  }
+  std::ranges::sort(runs, std::greater(), &store::Run::number);
+  if (runs.size() > filter.most) runs.resize(filter.most);
+  co_return Result<>();
 }
 
 Task<Result<std::vector<store::Event>>> LocalFleet::events(std::string id, std::int64_t after, std::uint32_t most) {
@@ -160,6 +189,7 @@ Task<Result<WhyView>> LocalFleet::why(std::string id) {
   why.state = found.run.state;
   STINT_CO_TRY(why.reasons, co_await parts_.store.why(found.run.id));
   STINT_CO_CHECK(co_await name_holders(why.reasons));
+  STINT_CO_CHECK(co_await name_causes(why.reasons));
   for (store::Why& each : why.reasons) {
     // What the host lacked: there is no account whose name could be told.
     if (each.reason == "quota" && each.detail.empty()) each = {"held_up", found.run.error, each.until};
@@ -180,7 +210,9 @@ Task<Result<WhyView>> LocalFleet::why(std::string id) {
     why.reasons.push_back({"agent", spec->second.refused->describe(), std::nullopt});
   }
   const auto& waits = parts_.engine->waits();
-  const auto waiting = waits.find(found.run.agent);
+  const bool known = spec != parts_.book().end();
+  const auto waiting =
+      waits.find(known ? name_in_store(spec->second, found.input.driver, found.input.model) : found.run.agent);
   if (waiting != waits.end()) {
     // The engine stands in line once for all runs of the agent: the place in that line is that of the first.
     const auto place = std::ranges::find(why.reasons, "place", &store::Why::reason);
@@ -218,8 +250,8 @@ Task<Result<LocalFleet::Holders>> LocalFleet::holders() {
     if (agent == agents.end()) continue;
     const auto since = run.started_at.value_or(run.created_at);
     const auto seconds = std::chrono::floor<std::chrono::seconds>(parts_.ambient.wall_now() - since).count();
-    const std::string who =
-        run.id + " of " + run.agent + ", for " + std::to_string(std::max<std::int64_t>(0, seconds)) + " s";
+    const std::string who = run.id + " of " + std::string(agent_of(run.agent)) + ", for " +
+                            std::to_string(std::max<std::int64_t>(0, seconds)) + " s";
     for (const store::LimitUse& use : agent->limits) holders[use.limit].push_back(who);
   }
   co_return holders;
@@ -349,67 +381,6 @@ Task<Result<RunState>> LocalFleet::resolve(std::string id, domain::Resolution ho
   co_return state;
 }
 
-Task<Result<>> LocalFleet::answer(std::string id) {
-  STINT_CO_TRY(const RunView found, co_await must_find(std::move(id)));
-  STINT_CO_CHECK(co_await parts_.store.answer(found.run.id));
-  tell(found.run.id);
-  co_return Result<>();
-}
-
-/// One that the store can pause: a name that was mistyped must not make a new one.
-Task<Result<store::LimitState>> LocalFleet::must_know(const std::string& limit) {
-  STINT_CO_TRY(const auto known, co_await parts_.store.limits());
-  const auto found = std::ranges::find(known, limit, &store::LimitState::name);
-  if (found != known.end()) co_return *found;
-  co_return fail(Errc::invalid, "there is no limit '" + agent::excerpt(limit, domain::kShownNameBytesMax) +
-                                    "' in the store. `stint limits` lists them");
-}
-
-/// An agent that has never run is unknown to the store, and its limits with it.
-Task<Result<>> LocalFleet::make_known(const std::string& limit) {
-  STINT_CO_TRY(const auto known, co_await parts_.store.limits());
-  if (std::ranges::find(known, limit, &store::LimitState::name) != known.end()) co_return Result<>();
-  std::vector<store::AgentEntry> entries;
-  for (const auto& [name, spec] : parts_.book()) {
-    const bool uses = std::ranges::find(spec.entry.limits, limit, &store::LimitUse::limit) != spec.entry.limits.end();
-    if (uses) entries.push_back(spec.entry);
-  }
-  if (entries.empty()) {
-    co_return fail(Errc::invalid, "no agent here takes the limit '" +
-                                      agent::excerpt(limit, domain::kShownNameBytesMax) +
-                                      "', and a pause holds back runs of agents only. `stint agents` lists them");
-  }
-  co_return co_await parts_.store.define(std::move(entries));
-}
-
-Task<Result<>> LocalFleet::pause(std::string limit, std::optional<Duration> length) {
-  if (!limit.empty()) {
-    STINT_CO_CHECK(co_await make_known(limit));
-    co_return co_await parts_.store.pause(std::move(limit), length);
-  }
-  for (const auto& [name, spec] : parts_.book()) {
-    STINT_CO_CHECK(co_await parts_.store.pause(domain::agent_limit(name), length));
-  }
-  co_return Result<>();
-}
-
-Task<Result<std::uint64_t>> LocalFleet::resume(std::string limit) {
-  std::uint64_t woken = 0;
-  if (!limit.empty()) {
-    STINT_CO_CHECK(co_await must_know(limit));
-    STINT_CO_TRY(woken, co_await parts_.store.resume(std::move(limit)));
-  } else {
-    STINT_CO_TRY(const auto limits, co_await parts_.store.limits());
-    for (const store::LimitState& each : limits) {
-      if (!each.paused) continue;
-      STINT_CO_TRY(const std::uint64_t more, co_await parts_.store.resume(each.name));
-      woken += more;
-    }
-  }
-  tell("");
-  co_return woken;
-}
-
 // ---- the fleet -----------------------------------------------------------------------------------------------------
 
 Task<Result<std::vector<AgentView>>> LocalFleet::agents() {
@@ -522,6 +493,7 @@ Task<Result<FleetHealth>> LocalFleet::health() {
   FleetHealth health;
   static_cast<PoolHealth&>(health) = parts_.engine->health();
   STINT_CO_TRY(health.queues, co_await parts_.store.queues());
+  join_lanes(health.queues);
   std::erase_if(health.queues, [this](const store::QueueState& each) {  // those of agents that are gone
     const auto found = parts_.book().find(each.agent);
     return each.queued == 0 && (found == parts_.book().end() || found->second.gone);

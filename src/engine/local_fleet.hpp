@@ -84,11 +84,16 @@ class LocalFleet final : public Fleet {
   using Holders = std::map<std::string, std::vector<std::string>>;  ///< in words, by limit
   Task<Result<Holders>> holders();
   Task<Result<>> name_holders(std::vector<store::Why>& reasons);
+  Task<Result<>> list_lanes(store::Filter filter, std::vector<store::Run>& runs);
+  Task<Result<>> define_lanes(const std::vector<store::NewRun>& runs);
+  Task<Result<std::string>> cause_of_pause(const std::string& limit);
+  Task<Result<>> name_causes(std::vector<store::Why>& reasons);
   [[nodiscard]] RunView view(store::Run run) const;
   void tell(std::string_view id, events::Changes::Kind kind = events::Changes::Kind::any);
 
   Parts parts_;
   Options options_;
+  std::map<std::string, store::AgentEntry> lanes_defined_;  // as this process told the store, by name
 };
 
 }  // namespace stint::engine

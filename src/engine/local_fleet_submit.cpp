@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace stint::engine {
 namespace {
@@ -152,7 +153,7 @@ Result<store::NewRun> LocalFleet::prepare(Submission&& wish, BudgetsAbove above)
   input.retry_of = std::move(wish.retry_of);
   input.trace = wish.trace.empty() ? domain::new_trace_id(parts_.ambient) : std::move(wish.trace);
   run.id = wish.id.empty() ? domain::new_run_id(parts_.ambient) : std::move(wish.id);
-  run.agent = std::move(name);
+  run.agent = name_in_store(spec, input.driver, input.model);
   run.session = std::move(wish.session);
   run.parent = std::move(wish.parent);
   run.key = std::move(wish.key);
@@ -223,10 +224,25 @@ Task<Result<>> LocalFleet::define_missing(const std::vector<store::NewRun>& runs
   for (const store::NewRun& run : runs) {
     const bool there = std::ranges::find(known, run.agent, &store::AgentEntry::name) != known.end() ||
                        std::ranges::find(missing, run.agent, &store::AgentEntry::name) != missing.end();
-    if (!there) missing.push_back(parts_.book().find(run.agent)->second.entry);
+    if (!there) missing.push_back(*find_entry(parts_.book(), run.agent));
   }
   if (missing.empty()) co_return Result<>();
   co_return co_await parts_.store.define(std::move(missing));
+}
+
+/// An engine tells the store of agents, not of lanes that nobody has used: their accounts would be listed for all.
+Task<Result<>> LocalFleet::define_lanes(const std::vector<store::NewRun>& runs) {
+  std::vector<store::AgentEntry> entries;
+  for (const store::NewRun& run : runs) {
+    const store::AgentEntry* const lane =
+        agent_of(run.agent) == run.agent ? nullptr : find_entry(parts_.book(), run.agent);
+    if (lane == nullptr || lanes_defined_[run.agent] == *lane) continue;
+    entries.push_back(lanes_defined_[run.agent] = *lane);
+  }
+  if (entries.empty()) co_return Result<>();
+  const Result<> defined = co_await parts_.store.define(entries);
+  if (!defined) lanes_defined_.clear();
+  co_return defined;
 }
 
 Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Submission> wishes) {
@@ -254,9 +270,8 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
     Result<store::NewRun> run = !above    ? Result<store::NewRun>(fail(std::move(above).error()))
                                 : has_key ? prepare(Submission(wish), std::move(*above))
                                           : prepare(std::move(wish), std::move(*above));
-    // What the run of a known key was made from may have changed, or be gone. Else the store finds it by its agent and
-    // key.
-    if (has_key && (!run || wish.agent_by_default)) {
+    // What the run of a known key was made from may have changed, or be gone; or it is in another lane.
+    if (has_key) {
       Result<std::optional<std::string>> known = co_await find_by_key(wish);
       if (!known || *known) {
         answers.push_back(known ? Result<Submitted>(Submitted{.id = std::move(**known), .created = false})
@@ -277,6 +292,7 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
   }
   if (runs.empty()) co_return answers;
   if (parts_.engine == nullptr) STINT_CO_CHECK(co_await define_missing(runs));
+  STINT_CO_CHECK(co_await define_lanes(runs));
   auto accepted = co_await parts_.store.enqueue(runs);
   // Ids were made here, so that what was not answered can be asked again.
   if (!accepted && accepted.error().retry() == Retry::unknown)
@@ -315,6 +331,12 @@ Task<Result<std::optional<std::string>>> LocalFleet::find_by_key(const Submissio
                             : wish.agent.empty()  ? std::string(kPromptAgent)
                                                   : wish.agent;
   STINT_CO_TRY(std::vector<store::Run> runs, co_await parts_.store.with_key(agent, wish.key));
+  if (const AgentSpec* const spec = agent.empty() ? nullptr : find_spec(parts_.book(), agent)) {
+    for (const auto& [lane, entry] : spec->lanes) {
+      STINT_CO_TRY(std::vector<store::Run> more, co_await parts_.store.with_key(lane, wish.key));
+      std::ranges::move(more, std::back_inserter(runs));
+    }
+  }
   std::string other;  // the run of a different wish
   for (store::Run& run : runs) {
     const RunView known = view(std::move(run));

@@ -82,7 +82,7 @@ Task<Result<int>> let_go_on(FleetAccess& access, const std::string& id, bool jso
               with_it.empty() ? std::string() : "; " + printable(with_it) + " is not paused any more");
   }
   STINT_CO_TRY(const bool carried, co_await is_carried(access));
-  if (!carried) print_error("stint: it waits in the store: {}\n", kNobodyCarries);
+  if (!carried) print_error("stint: it waits in the store: {}\n", kNoDaemonHere);
   co_return kExitDone;
 }
 

@@ -16,18 +16,43 @@ void check_bounds(const Played& played) {
   for (const Progress& progress : played.progress) RC_ASSERT(progress.text.size() <= Progress::kTextMax);
 }
 
+/// The same bytes on stderr, where Gemini CLI announces its retries.
+Played play_errors(std::string_view driver, const std::vector<std::string>& lines) {
+  Played played;
+  const std::unique_ptr<Dialect> dialect = make_dialect(driver).value();
+  played.launch = dialect->launch(Attempt());
+  for (const std::string& line : lines) {
+    dialect->read_error(line);
+    dialect->read_error("Attempt 1 failed with status 500. Retrying with backoff... " + line);
+    dialect->read_error("Attempt 2 failed: " + line + ". Retrying after " + line + "ms...");
+    dialect->read(line, played.progress);
+    RC_ASSERT(dialect->waits_for().size() <= Outcome::kMessageMax);
+  }
+  played.outcome = dialect->finish(killed_by_us());
+  return played;
+}
+
 TEST(DialectProperty, any_bytes) {
   rc::check([](const std::vector<std::string>& lines, const std::string& tail) {
-    for (const char* const driver : kDrivers) check_bounds(play(driver, lines, exited(1, tail)));
+    for (const char* const driver : kDrivers) {
+      check_bounds(play(driver, lines, exited(1, tail)));
+      check_bounds(play_errors(driver, lines));
+    }
   });
 }
 
 /// Every recorded line, cut anywhere and with bytes changed: most of them are still nearly right.
 TEST(DialectProperty, recorded_lines_cut_and_changed) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> streams{
-      {"claude", recorded("claude/denied")}, {"claude", recorded("claude/session_limit")},
-      {"codex", recorded("codex/tool")},     {"codex", recorded("codex/unauthorized")},
-      {"gemini", recorded("gemini/tool")},   {"gemini", recorded("gemini/unauthorized")}};
+      {"claude", recorded("claude/denied")},
+      {"claude", recorded("claude/session_limit")},
+      {"codex", recorded("codex/tool")},
+      {"codex", recorded("codex/unauthorized")},
+      {"gemini", recorded("gemini/tool")},
+      {"gemini", recorded("gemini/unauthorized")},
+      {"claude", recorded("claude/reset_stream")},
+      {"codex", recorded("codex/websocket_failing")},
+      {"gemini", recorded("gemini/half_stream_once")}};
   rc::check([&](std::uint32_t seed) {
     for (const auto& [driver, lines] : streams) {
       std::vector<std::string> changed = lines;
@@ -39,6 +64,7 @@ TEST(DialectProperty, recorded_lines_cut_and_changed) {
       }
       check_bounds(play(driver, changed, exited(0)));
       check_bounds(play(driver, changed, killed_by_us()));
+      check_bounds(play_errors(driver, changed));
     }
   });
 }

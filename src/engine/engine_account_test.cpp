@@ -1,0 +1,106 @@
+// Accounts: which one a run uses, what its pause holds up, and how that ends.
+#include "engine/engine_world.hpp"
+#include "engine/local_fleet.hpp"
+
+#include <algorithm>
+
+namespace stint::engine {
+namespace {
+
+class AccountTest : public EngineTest {
+ protected:
+  AccountTest() {
+    add_agent("a", OnCrash::resume, "account:x");
+    AgentSpec& spec = book_["a"];
+    spec.driver_accounts = {{"claude", "account:x"}, {"gemini", "account:y"}};
+    Lane lane{.entry = spec.entry, .account = "account:y"};
+    lane.entry.name = lane_name("a", "account:y");
+    std::ranges::replace(lane.entry.limits, store::LimitUse{"account:x", 1}, store::LimitUse{"account:y", 1});
+    spec.lanes.emplace(lane.entry.name, lane);
+    decide_ = [this](const domain::WorkOrder& order) {
+      EXPECT_EQ(order.agent, "a") << "drivers know no lanes";
+      Script script;
+      script.outcome.kind = logged_in_ ? OutcomeKind::succeeded : OutcomeKind::not_logged_in;
+      script.outcome.message = "log in";
+      return script;
+    };
+    start();
+    fleet_.emplace(
+        LocalFleet::Parts{sim_, store_, scribe_, ambient_, [this]() -> const Book& { return book_; }, engine_.get()},
+        LocalFleet::Options());
+  }
+  std::string ask(const std::string& driver) {
+    std::vector<Submission> wishes(1);
+    wishes[0].agent = "a";
+    wishes[0].driver = driver;
+    return get(fleet_->submit(std::move(wishes))).front().value().id;
+  }
+  RunState state(const std::string& id) { return look(id).state; }
+  bool paused(const std::string& limit) {
+    const auto limits = get(store_.limits());
+    const auto found = std::ranges::find(limits, limit, &store::LimitState::name);
+    return found != limits.end() && found->paused;
+  }
+
+  bool logged_in_ = false;
+  std::optional<LocalFleet> fleet_;
+};
+
+TEST_F(AccountTest, to_answer_a_run_ends_the_pause_of_its_account) {
+  const std::string first = ask("");
+  sim_.advance(5s);
+  ASSERT_EQ(state(first), RunState::parked);
+  ASSERT_TRUE(paused("account:x"));
+  const std::string behind = ask("");
+  sim_.advance(5s);
+  const WhyView why = get(fleet_->why(behind));
+  ASSERT_GE(why.reasons.size(), 2U);
+  EXPECT_EQ(why.reasons[0].reason + " " + why.reasons[0].detail, "paused account:x");
+  EXPECT_EQ(why.reasons[1].reason + " " + why.reasons[1].detail, "paused_by " + first + ": log in");
+  logged_in_ = true;
+  get(fleet_->answer(first));
+  EXPECT_FALSE(paused("account:x"));
+  sim_.advance(1min);
+  EXPECT_EQ(state(first), RunState::succeeded);
+  EXPECT_EQ(state(behind), RunState::succeeded);
+}
+
+TEST_F(AccountTest, one_that_is_not_parked_is_told_what_it_waits_for) {
+  (void)ask("");
+  sim_.advance(5s);
+  const std::string behind = ask("");
+  std::optional<Result<>> answered;
+  auto body = [&]() -> Task<> { answered.emplace(co_await fleet_->answer(behind)); };
+  scope_.spawn(body());
+  ASSERT_TRUE(sim_.run_until([&] { return answered.has_value(); }));
+  ASSERT_FALSE(*answered);
+  EXPECT_TRUE(answered->error().describe().contains("`stint resume account:x`")) << answered->error().describe();
+}
+
+TEST_F(AccountTest, a_driver_that_is_chosen_brings_its_account) {
+  const std::string other = ask("gemini");
+  sim_.advance(5s);
+  ASSERT_EQ(state(other), RunState::parked);
+  EXPECT_TRUE(paused("account:y"));
+  EXPECT_FALSE(paused("account:x"));
+  logged_in_ = true;
+  const std::string own = ask("claude"), held = ask("gemini");
+  sim_.advance(5s);
+  EXPECT_EQ(state(own), RunState::succeeded);
+  EXPECT_EQ(state(held), RunState::queued);
+  store::Filter filter;
+  filter.agent = "a";
+  const auto listed = get(fleet_->list(filter));
+  ASSERT_EQ(listed.size(), 3U);
+  EXPECT_EQ(listed[0].run.id, held) << "the newest first, whichever lane";
+  for (const RunView& view : listed) EXPECT_EQ(view.run.agent, "a");
+  const FleetHealth health = get(fleet_->health());
+  ASSERT_EQ(health.queues.size(), 1U);
+  EXPECT_EQ(health.queues[0].queued, 1U);
+  get(fleet_->answer(other));
+  sim_.advance(1min);
+  EXPECT_EQ(state(held), RunState::succeeded);
+}
+
+}  // namespace
+}  // namespace stint::engine

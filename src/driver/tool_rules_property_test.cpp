@@ -143,28 +143,35 @@ bool mode_allows(DriverKind driver, const ToolRules& rules, const Try& attempt) 
   return true;
 }
 
-TEST(ToolRulesProperty, what_a_foreign_file_denies_no_command_line_allows) {
-  rc::check([] {
-    const Case file = *rc::gen::arbitrary<bool>() ? list_case() : permission_case();
-    const Permissions permissions = *rc::gen::element(Permissions::read, Permissions::edit, Permissions::full);
-    const std::string text = "---\nname: x\ndescription: d\n" + file.text + "---\nx";
-    const agent::AgentFile read = agent::parse_agent(text, {"x.md", "x", file.dialect});
-    if (!read.agent) return;  // refused
-    const ToolRules rules{permissions, read.agent->tool_names, read.agent->tool_names_denied};
-    for (const DriverKind driver : {DriverKind::claude, DriverKind::codex, DriverKind::gemini}) {
-      if (!check_rules(driver, rules)) continue;
-      for (const Try& attempt : kTries) {
-        const std::string_view kind = attempt.command == "git push" ? attempt.command : attempt.kind;
-        const auto denied = file.denied.find(kind);
-        if (denied == file.denied.end() || !denied->second) continue;
-        const bool allows = driver == DriverKind::claude ? claude_allows(claude_arguments(rules), attempt)
-                                                         : mode_allows(driver, rules, attempt);
-        RC_LOG() << text << to_string(driver) << ' ' << to_string(permissions) << ' ' << attempt.tool << ' '
-                 << attempt.command << '\n';
-        RC_ASSERT(!allows);
-      }
+/// Of one file, under one set of permissions.
+void check_one() {
+  const Case file = *rc::gen::arbitrary<bool>() ? list_case() : permission_case();
+  const Permissions permissions = *rc::gen::element(Permissions::read, Permissions::edit, Permissions::full);
+  const std::string text = "---\nname: x\ndescription: d\n" + file.text + "---\nx";
+  const agent::AgentFile read = agent::parse_agent(text, {"x.md", "x", file.dialect});
+  RC_ASSERT(read.agent);
+  const ToolRules rules{permissions, read.agent->tool_names, read.agent->tool_names_denied};
+  for (const DriverKind driver : {DriverKind::claude, DriverKind::codex, DriverKind::gemini}) {
+    if (!check_rules(driver, rules)) continue;
+    for (const Try& attempt : kTries) {
+      const std::string_view kind = attempt.command == "git push" ? attempt.command : attempt.kind;
+      const auto denied = file.denied.find(kind);
+      if (denied == file.denied.end() || !denied->second) continue;
+      const bool allows = driver == DriverKind::claude ? claude_allows(claude_arguments(rules), attempt)
+                                                       : mode_allows(driver, rules, attempt);
+      RC_LOG() << text << to_string(driver) << ' ' << to_string(permissions) << ' ' << attempt.tool << ' '
+               << attempt.command << '\n';
+      RC_ASSERT(!allows);
     }
+  }
+}
+
+TEST(ToolRulesProperty, what_a_foreign_file_denies_no_command_line_allows) {
+  constexpr int kFilesEach = 20;  // a case in a hundred is a rule beside a mode that accepts more
+  const bool held = rc::check([] {
+    for (int i = 0; i < kFilesEach; ++i) check_one();
   });
+  EXPECT_TRUE(held);
 }
 
 }  // namespace

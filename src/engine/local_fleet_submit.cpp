@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 
 namespace stint::engine {
 namespace {
@@ -330,13 +329,9 @@ Task<Result<std::optional<std::string>>> LocalFleet::find_by_key(const Submissio
   const std::string agent = wish.agent_by_default ? std::string()
                             : wish.agent.empty()  ? std::string(kPromptAgent)
                                                   : wish.agent;
-  STINT_CO_TRY(std::vector<store::Run> runs, co_await parts_.store.with_key(agent, wish.key));
-  if (const AgentSpec* const spec = agent.empty() ? nullptr : find_spec(parts_.book(), agent)) {
-    for (const auto& [lane, entry] : spec->lanes) {
-      STINT_CO_TRY(std::vector<store::Run> more, co_await parts_.store.with_key(lane, wish.key));
-      std::ranges::move(more, std::back_inserter(runs));
-    }
-  }
+  // Of any agent, since it may be in any lane of this one: the index begins with the key.
+  STINT_CO_TRY(std::vector<store::Run> runs, co_await parts_.store.with_key({}, wish.key));
+  if (!agent.empty()) std::erase_if(runs, [&](const store::Run& run) { return agent_of(run.agent) != agent; });
   std::string other;  // the run of a different wish
   for (store::Run& run : runs) {
     const RunView known = view(std::move(run));

@@ -21,6 +21,8 @@ TimePoint end_of(TimePoint asked_at, Duration lease) {
 Task<Result<>> define_all(store::Store& store, const Book& book) {
   std::vector<store::AgentEntry> entries;
   for (const auto& [name, spec] : book) entries.push_back(spec.entry);
+  const bool lanes = std::ranges::any_of(book, [](const auto& each) { return !each.second.lanes.empty(); });
+  if (!lanes) co_return co_await store.define(std::move(entries));
   STINT_CO_TRY(const std::vector<store::AgentEntry> known, co_await store.agents());
   for (const store::AgentEntry& each : known) {
     if (agent_of(each.name) == each.name) continue;

@@ -136,10 +136,12 @@ class Engine {
   struct Orphan {
     std::uint64_t claims_before = 0;  // how many claims had been asked when it was first seen
     bool settling = false;
+    std::optional<std::uint64_t> settled;  // how many claims had been asked when the store had settled it
   };
   using AttemptKey = std::pair<std::string, std::int64_t>;  // id and fence
   Task<> watch_orphans();
   void log_slow_endings();
+  void forget_orphans(const std::set<AttemptKey>& owned);
   Task<> find_orphans();
   Task<> settle_orphan(store::WorkerNumber owner, store::Claim claim);
   Task<> leave(store::WorkerNumber owner);

@@ -139,6 +139,23 @@ TEST_F(EngineTest, what_is_owned_and_not_carried_is_settled_as_lost) {
   EXPECT_EQ(begun_[once], 0U);
 }
 
+TEST_F(EngineTest, what_was_settled_as_lost_is_not_begun_by_an_answer_from_before) {
+  add_agent("a", OnCrash::rerun);
+  store_.claims_garbled = 1;
+  start();
+  const std::string lost = submit("a");
+  sim_.advance(6s);  // it was seen once
+  store_.claims_unanswered = 1;
+  store_.owned_takes = 8s;
+  const std::string other = submit("a");
+  sim_.advance(30s);
+  EXPECT_EQ(look(lost).state, RunState::succeeded);
+  EXPECT_EQ(look(lost).lost, 1U) << "it was settled while the answer was on its way";
+  EXPECT_EQ(begun_[lost], 1U);
+  EXPECT_EQ(look(other).state, RunState::succeeded);
+  EXPECT_EQ(begun_[other], 1U);
+}
+
 TEST_F(EngineTest, a_cancel_of_what_nobody_carries_is_answered) {
   add_agent("a", OnCrash::rerun);
   store_.claims_garbled = 1;

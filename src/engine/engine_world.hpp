@@ -203,9 +203,19 @@ class FaultyStore final : public FullStore {
                                                 std::string only = {}) override {
     if (++claims > kClaimsMax) co_await sleep_for(24h);  // who spins fails instead of hanging
     auto answer = co_await MemoryStore::claim(worker, std::move(agent), most, std::move(only));
-    if (claims_garbled == 0) co_return answer;
-    --claims_garbled;
-    co_return fail(Errc::failed, "the answer can't be read");
+    if (claims_garbled > 0) {
+      --claims_garbled;
+      co_return fail(Errc::failed, "the answer can't be read");
+    }
+    if (claims_unanswered == 0) co_return answer;
+    --claims_unanswered;
+    owned_late = owned_takes;
+    co_return fail(Error(Errc::unavailable, Retry::unknown, "the answer was lost"));
+  }
+  Task<Result<std::vector<store::Claim>>> owned(store::WorkerNumber worker) override {
+    auto answer = co_await MemoryStore::owned(worker);
+    co_await sleep_for(std::exchange(owned_late, Duration::zero()));
+    co_return answer;
   }
   Task<Result<>> configure(std::map<std::string, std::uint32_t> capacities, std::vector<std::string> agents) override {
     if (refuses_configure) co_return fail(Errc::failed, "not now");
@@ -237,7 +247,10 @@ class FaultyStore final : public FullStore {
 
   static constexpr std::uint64_t kClaimsMax = 10'000;
   std::uint64_t claims = 0, finds = 0;
-  int claims_garbled = 0;  ///< so many are done, and answered with a final failure
+  int claims_garbled = 0;     ///< so many are done, and answered with a final failure
+  int claims_unanswered = 0;  ///< so many are done, and their answer is lost
+  Duration owned_takes{};     ///< until what is owned is told after such a loss; it is read at once
+  Duration owned_late{};
   bool refuses_configure = false;
   bool asleep = false;  ///< the process slept longer than its lease, and has not beaten yet
   std::function<bool(const std::string& text)> refuses;  ///< for good

@@ -5,7 +5,8 @@
 // Invariants
 // 1. What a claim that is under way may have taken is no orphan: it waits for claims that were asked before it was
 // seen.
-// 2. What is being settled as an orphan is not taken for the answer to a claim (dispatch.cpp, ask_claim).
+// 2. What is being settled as an orphan, or was since a claim was asked, is not taken for the answer to that claim
+//    (dispatch.cpp, ask_claim): what the store says that we own may have been read before it was settled.
 #include "engine/engine.hpp"
 #include "stint/combinators.hpp"
 
@@ -55,7 +56,7 @@ Task<> Engine::find_orphans() {
   if (!workers || owner_ != owner) co_return;
   const auto self = std::ranges::find(*workers, owner, &store::WorkerState::number);
   if (self == workers->end() || self->runs <= worker_.carried().size()) {
-    std::erase_if(orphans_, [](const auto& each) { return !each.second.settling; });
+    forget_orphans({});
     co_return;
   }
   const std::set<AttemptKey> before = carried_keys();
@@ -66,12 +67,23 @@ Task<> Engine::find_orphans() {
     const AttemptKey key{claim.id, claim.fence};
     if (before.contains(key) || worker_.carries(claim)) continue;
     seen.insert(key);
-    const auto [known, is_new] = orphans_.try_emplace(key, Orphan{.claims_before = claims_asked_});
+    const auto [known, is_new] =
+        orphans_.try_emplace(key, Orphan{.claims_before = claims_asked_, .settling = false, .settled = {}});
     const bool of_a_claim = !claims_under_way_.empty() && *claims_under_way_.begin() <= known->second.claims_before;
     if (is_new || of_a_claim || std::exchange(known->second.settling, true)) continue;
     scope_->spawn(settle_orphan(owner, claim));
   }
-  std::erase_if(orphans_, [&](const auto& each) { return !each.second.settling && !seen.contains(each.first); });
+  forget_orphans(seen);
+}
+
+/// All but those that are still owned, and those that an answer on its way may contain.
+void Engine::forget_orphans(const std::set<AttemptKey>& owned) {
+  std::erase_if(orphans_, [&](const auto& each) {
+    const Orphan& orphan = each.second;
+    if (!orphan.settling) return !owned.contains(each.first);
+    const bool on_its_way = !claims_under_way_.empty() && *claims_under_way_.begin() <= orphan.settled.value_or(0);
+    return orphan.settled && !on_its_way;
+  });
 }
 
 Task<> Engine::settle_orphan(store::WorkerNumber owner, store::Claim claim) {
@@ -82,7 +94,9 @@ Task<> Engine::settle_orphan(store::WorkerNumber owner, store::Claim claim) {
   settlement.fence = claim.fence;
   settlement.settle = domain::Settle::lost;
   (void)co_await settler_.settle(owner, std::move(settlement));
-  orphans_.erase({claim.id, claim.fence});
+  if (const auto known = orphans_.find({claim.id, claim.fence}); known != orphans_.end()) {
+    known->second.settled = claims_asked_;
+  }
   changes_.tell(claim.id);
   stirred_.ring();
 }

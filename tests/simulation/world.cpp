@@ -245,6 +245,11 @@ void World::draw_weather(Weather& weather) {
   weather.rejected = chance(0.5) ? 0.1 : 0;
   weather.garbled = chance(0.5) ? 0.1 : 0;
   weather.slow = chance(0.5) ? 0.2 : 0;
+  if (chance(0.2)) {  // answers come late or can't be read: what was read before may be settled meanwhile
+    weather.garbled = weather.unanswered = 0.3;
+    weather.slow = 0.5;
+    weather.slow_most = std::chrono::seconds(8);
+  }
 }
 
 Process* World::some_process() {

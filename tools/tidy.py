@@ -373,6 +373,14 @@ def test_sleep(file):
         yield line, f"{match.group(0).strip(' (')} in a unit test"
 
 
+@rule("unread-check", "rc::check returns whether the property held and fails no test: a result that nobody reads can't go red")
+def unread_check(file):
+    if not file.is_cpp:
+        return
+    for line, _ in file.matches(r"(?m)^[ \t]*rc::check\s*\("):
+        yield line, "rc::check whose result is dropped: EXPECT_TRUE(rc::check(…))"
+
+
 @rule("asio-coroutines", "one coroutine type, one way to cancel; Asio 1.26's own lose errors and use freed memory across executors")
 def asio_coroutines(file):
     if not file.is_cpp:

@@ -65,6 +65,9 @@ BAD = {
         ("core/src/semaphore_test.cpp", "TEST(A, b) { std::this_thread::sleep_for(1ms); }\n", {}),
         ("src/pool/worker_test.cpp", "TEST(A, b) { usleep(1000); }\n", {}),
     ],
+    "unread-check": [
+        ("src/driver/x_test.cpp", "TEST(A, b) {\n  rc::check([](int n) { RC_ASSERT(n == n); });\n}\n", {}),
+    ],
     "asio-coroutines": [
         ("src/http/server.cpp", "asio::co_spawn(io, serve(), asio::detached);\n", {}),
         ("src/http/server.cpp", "asio::awaitable<void> serve();\n", {}),
@@ -155,6 +158,9 @@ GOOD = {
     "test-sleep": [
         ("core/src/semaphore_test.cpp", "TEST(A, b) { simulator.advance(1s); }\n", {}),
         ("tests/chaos/kill.cpp", "void f() { std::this_thread::sleep_for(1ms); }\n", {}),
+    ],
+    "unread-check": [
+        ("src/driver/x_test.cpp", "TEST(A, b) {\n  EXPECT_TRUE(rc::check([](int n) { RC_ASSERT(n == n); }));\n}\n", {}),
     ],
     "asio-coroutines": [
         ("src/http/server.cpp", "co_await socket.async_connect(x, use_task);\nbool detached = false; // not co_spawn\n", {}),

@@ -33,12 +33,12 @@ Played play_errors(std::string_view driver, const std::vector<std::string>& line
 }
 
 TEST(DialectProperty, any_bytes) {
-  rc::check([](const std::vector<std::string>& lines, const std::string& tail) {
+  EXPECT_TRUE(rc::check([](const std::vector<std::string>& lines, const std::string& tail) {
     for (const char* const driver : kDrivers) {
       check_bounds(play(driver, lines, exited(1, tail)));
       check_bounds(play_errors(driver, lines));
     }
-  });
+  }));
 }
 
 /// Every recorded line, cut anywhere and with bytes changed: most of them are still nearly right.
@@ -53,7 +53,7 @@ TEST(DialectProperty, recorded_lines_cut_and_changed) {
       {"claude", recorded("claude/reset_stream")},
       {"codex", recorded("codex/websocket_failing")},
       {"gemini", recorded("gemini/half_stream_once")}};
-  rc::check([&](std::uint32_t seed) {
+  EXPECT_TRUE(rc::check([&](std::uint32_t seed) {
     for (const auto& [driver, lines] : streams) {
       std::vector<std::string> changed = lines;
       for (std::string& line : changed) {
@@ -66,7 +66,7 @@ TEST(DialectProperty, recorded_lines_cut_and_changed) {
       check_bounds(play(driver, changed, killed_by_us()));
       check_bounds(play_errors(driver, changed));
     }
-  });
+  }));
 }
 
 /// The right names with values of the wrong kind.
@@ -105,7 +105,7 @@ TEST(DialectProperty, known_names_with_any_values) {
                                         "\"success\"",
                                         "\"item.completed\"",
                                         "{\"a\":{\"inputTokens\":-1}}"};
-  rc::check([&](const std::vector<std::pair<std::uint8_t, std::uint8_t>>& fields, std::uint8_t kind) {
+  EXPECT_TRUE(rc::check([&](const std::vector<std::pair<std::uint8_t, std::uint8_t>>& fields, std::uint8_t kind) {
     const std::vector<std::string> types{"system",           "assistant",      "user",        "result",
                                          "rate_limit_event", "turn.completed", "turn.failed", "item.completed",
                                          "message",          "tool_use",       "tool_result", "error"};
@@ -114,7 +114,7 @@ TEST(DialectProperty, known_names_with_any_values) {
       line += ",\"" + names[name % names.size()] + "\":" + values[value % values.size()];
     }
     for (const char* const driver : kDrivers) check_bounds(play(driver, {line + "}", line + "}"}, exited(0)));
-  });
+  }));
 }
 
 TEST(DialectProperty, many_and_huge_lines_keep_to_the_bounds) {

@@ -113,12 +113,12 @@ TEST(ProviderProtocol, an_event_is_a_name_and_one_line_of_data) {
 
 TEST(ProviderProtocol, any_body_is_read_or_refused) {
   constexpr std::string_view kPath = "/models/m:generateContent";
-  rc::check([kPath](const std::string& text) {
+  EXPECT_TRUE(rc::check([kPath](const std::string& text) {
     for (const Protocol protocol : {Protocol::messages, Protocol::chat, Protocol::responses, Protocol::gemini}) {
       (void)read_ask(protocol, kPath, text);
       (void)read_ask(protocol, text, R"({"messages": [{"role": "user"}], "input": [{}], "contents": [{}]})");
     }
-  });
+  }));
   for (const std::string_view part : {"1", "null", "[]", "{}", "\"x\"", "[1]", "[[]]", "[null]", R"([{"role": 1}])",
                                       R"([{"role": "user", "content": 1}])", R"([{"role": "user", "content": [1]}])",
                                       R"([{"role": "user", "parts": [1]}])"}) {

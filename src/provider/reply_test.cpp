@@ -72,12 +72,12 @@ TEST(ProviderReply, a_refusal_names_the_key_the_value_and_the_remedy) {
 }
 
 TEST(ProviderReply, any_line_is_read_or_refused) {
-  rc::check("no line makes it crash", [](const std::string& line) {
+  EXPECT_TRUE(rc::check("no line makes it crash", [](const std::string& line) {
     Reply reply;
     (void)apply_directive(reply, line);
     (void)apply_directive(reply, "text=\"" + line);
     (void)apply_directive(reply, "tool=x input={" + line);
-  });
+  }));
 }
 
 TEST(ProviderReply, directives_are_lines_of_their_own) {
@@ -88,7 +88,7 @@ TEST(ProviderReply, directives_are_lines_of_their_own) {
 }
 
 TEST(ProviderReply, tokens_together_are_the_text_and_whole_characters) {
-  rc::check([](const std::vector<std::string>& words) {
+  EXPECT_TRUE(rc::check([](const std::vector<std::string>& words) {
     std::string text;
     for (const std::string& word : words) text += word + "ä€ 😀\n";
     std::string together;
@@ -97,7 +97,7 @@ TEST(ProviderReply, tokens_together_are_the_text_and_whole_characters) {
       together += piece;
     }
     RC_ASSERT(together == text);
-  });
+  }));
   for (const std::string& piece : split_tokens("ääääääääääääää€€€€€€€€€€😀😀😀😀😀😀")) {
     EXPECT_NE(static_cast<unsigned char>(piece[0]) & 0xC0, 0x80) << "begins in the middle of a character";
   }

@@ -3,8 +3,8 @@
 
     claude_cli_test.py PATH-TO-STINT PATH-TO-DIALECT_TOOL FOLDER-FOR-THE-CLI
 
-Installs the npm package @anthropic-ai/claude-code into the folder if it is not there. Where that can't be done, or is not wanted (STINT_NO_CLI=1), it
-says why and ends with status 77, which counts as skipped.
+Installs the npm package @anthropic-ai/claude-code into the folder if it is not there, in the long form of the tests only (`./dev test --full`). Elsewhere, and
+where that can't be done, it says why and ends with status 77, which counts as skipped.
 """
 import json
 import os
@@ -38,12 +38,12 @@ def works(program):
 
 def install():
     """The CLI's path."""
-    if os.environ.get("STINT_NO_CLI"):
-        skip("STINT_NO_CLI is set")
     package = FOLDER / "node_modules" / "@anthropic-ai" / "claude-code"
     program = FOLDER / "node_modules" / ".bin" / "claude"
     if works(program):
         return program
+    if os.environ.get("TESTS_FROM_REGISTRIES") != "1":
+        skip("it installs the CLI from npm; `./dev test --full` runs it")
     for needed in ("npm", "node"):
         if shutil.which(needed) is None:
             skip(f"{needed} is not installed, and the CLI comes from there")

@@ -318,6 +318,12 @@ std::vector<TrustedThing> things_that_need_trust(const domain::Agent& agent, dom
   if (agent.permissions == domain::Permissions::full && driver != domain::DriverKind::command) {
     out.push_back({fmt::format("{} with permissions: full, which is never asked or refused anything", cli), where});
   }
+  if (driver == domain::DriverKind::claude && agent.tool_names) {
+    for (const std::string& name : *agent.tool_names) {
+      const bool unasked = name.contains('(') || name.starts_with("mcp__");
+      if (unasked) out.push_back({fmt::format("{} with {}, which it then does without asking", cli, name), where});
+    }
+  }
   if (agent.home == domain::AgentHome::slot && driver != domain::DriverKind::command) {
     out.push_back(
         {fmt::format("{} with home: slot, which leaves out what your own settings of it forbid", cli), where});

@@ -208,7 +208,7 @@ std::string reason_text(const store::Why& why, WallTime now) {
     const bool more = detail == std::to_string(store::kPlaceMax);
     return fmt::format("it is number {}{} in the queue of its agent", detail, more ? " or later" : "");
   }
-  if (is("workers") || is("held_up") || is("agent") || is("ending")) return detail + until;
+  if (is("workers") || is("held_up") || is("agent") || is("ending") || is("network")) return detail + until;
   if (is("store")) return "what it says can't be stored: " + detail;
   return fmt::format("{}{}{}", printable(why.reason), detail.empty() ? "" : ": " + detail, until);
 }

@@ -110,6 +110,7 @@ class ProcessWork final : public domain::Work {
   void doubt_conversation() noexcept { may_be_unknown_ = true; }
   /// Is said before anything of the process.
   void begin_with(std::string note) { first_note_ = std::move(note); }
+  [[nodiscard]] bool is_ending() const override { return waits_ || process_.ending(); }
   [[nodiscard]] std::string waits_for() const override {
     return waits_ ? "it begins when the processes of an earlier attempt are gone; they are being ended"
                   : process_.waits_for();
@@ -418,6 +419,8 @@ Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder ord
   if (spec.refused) return fail(*spec.refused);
   const std::string driver =
       order.input.driver.empty() ? std::string(to_string(*spec.agent.driver)) : order.input.driver;
+  // Submit has looked, too; but the agent's file may have changed since, and an import was never looked at.
+  if (const auto no = spec.refused_drivers.find(driver); no != spec.refused_drivers.end()) return fail(no->second);
   STINT_TRY(std::unique_ptr<driver::Dialect> dialect, driver::make_dialect(driver));
   STINT_TRY(driver::Attempt attempt, attempt_of(*reading, spec.agent, order));
   attempt.price = price_of(spec.prices, attempt.model, driver);

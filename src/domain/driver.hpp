@@ -108,7 +108,9 @@ class Work {
   /// True: whoever hears what it says can't take more for now, so that it shall wait with it, if it can; false: again.
   /// Several may ask for it, each in turn with both. It never holds up the end.
   virtual void hold(bool /*held*/) {}
-  /// What it waits for before it begins, or while it ends, for people; empty: it is at work.
+  /// Its processes, or those of an attempt before it, are being ended.
+  [[nodiscard]] virtual bool is_ending() const { return false; }
+  /// What it waits for before it begins, while it ends, or of the network, for people; empty: it is at work.
   [[nodiscard]] virtual std::string waits_for() const { return {}; }
 };
 

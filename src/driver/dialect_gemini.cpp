@@ -234,6 +234,7 @@ class GeminiDialect final : public Dialect {
   /// the same, and is a repetition once it has come to the end of what was there before.
   void read_message(const json::object& event, std::vector<Progress>& out) {
     constexpr std::int64_t kPauseMsLeast = 900;  // it waits a second and more before it asks again
+    constexpr std::size_t kRepeatLeast = 8;  // bytes: less may well come twice, and a lost word is worse than a double
     if (text_at(event, "role") != "assistant") return say(out, ProgressKind::heartbeat, "");
     const std::string content = text_at(event, "content");
     if (!truth_at(event, "delta")) {
@@ -243,7 +244,7 @@ class GeminiDialect final : public Dialect {
     const auto now = time_of_day(text_at(event, "timestamp"));
     const bool paused = now && last_delta_ && *now - *last_delta_ >= kPauseMsLeast;
     last_delta_ = now;
-    const bool may_repeat = repeated_ > 0 || (paused && !text_.empty());
+    const bool may_repeat = repeated_ > 0 || (paused && text_.size() >= kRepeatLeast);
     if (may_repeat && !content.empty() && std::string_view(text_).substr(repeated_).starts_with(content)) {
       repeated_ += content.size();
       if (repeated_ == text_.size()) repeated_ = 0;  // all of it came again

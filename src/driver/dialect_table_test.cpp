@@ -175,6 +175,8 @@ TEST(DialectTable, a_text_that_only_looks_like_a_repetition_is_kept) {
             "one two one three");
   EXPECT_EQ(text({delta(0, "one "), delta(10, "two "), delta(2000, "one ")}), "one two one ");
   EXPECT_EQ(text({delta(0, "one "), delta(10, "two "), delta(2000, "one two three")}), "one two three");
+  EXPECT_EQ(text({delta(0, "#"), delta(2000, "# Title")}), "## Title") << "too little to tell";
+  EXPECT_EQ(text({delta(0, "1"), delta(2000, "1")}), "11");
 }
 
 }  // namespace

@@ -287,7 +287,7 @@ Task<> ProcessAttempt::watch_life() {
   std::uint64_t ticks = 0;
   while (!why_ended_ && ward_ != nullptr) {
     co_await sleep_for(pause);
-    if (ward_ == nullptr) co_return;
+    if (ward_ == nullptr || why_ended_) co_return;
     if (holds_ > 0) note_life();
     const std::uint64_t now = ward_->cpu_ticks();
     const std::uint64_t before = std::exchange(ticks, now);

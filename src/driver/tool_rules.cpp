@@ -114,7 +114,7 @@ Names claude_arguments(const ToolRules& rules) {
   const bool read = rules.permissions == Permissions::read;
   const Names narrow = narrow_rules(rules);
   Names tools, allowed = narrow, denied = rules.denied, out;
-  bool servers = !rules.allowed;
+  bool servers = !rules.allowed, edits = false;
   for (const std::string& name : rules.allowed.value_or(Names())) {
     const std::string tool(tool_of(name));
     servers = servers || is_mcp(name);
@@ -123,9 +123,10 @@ Names claude_arguments(const ToolRules& rules) {
     } else if ((!read || has(kReadTools, tool)) && !has(tools, tool)) {
       tools.push_back(tool);
     }
-    // Without the mode that accepts edits, they are allowed by name.
-    if (!narrow.empty() && rules.permissions == Permissions::edit && is_edit_tool(name)) allowed.push_back(name);
+    edits = edits || is_edit_tool(name);
   }
+  // Without the mode that accepts edits, they are allowed by a rule, within the folder as in that mode.
+  if (edits && !narrow.empty() && rules.permissions == Permissions::edit) allowed.emplace_back("Edit(./**)");
   if (read && !rules.allowed) tools.assign(kReadTools.begin(), kReadTools.end());
   if (read) {
     for (const std::string_view tool : kEditTools) {

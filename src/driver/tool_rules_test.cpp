@@ -39,7 +39,7 @@ TEST(ToolRules, a_rule_allows_what_it_says_and_no_mode_allows_more) {
   const Names arguments = claude_arguments(rules);
   EXPECT_TRUE(has(arguments, "--permission-mode=default")) << "acceptEdits would run rm";
   EXPECT_EQ(value(arguments, "--tools"), "Read,Edit,Bash");
-  EXPECT_EQ(value(arguments, "--allowedTools"), "Bash(git log:*),Edit");
+  EXPECT_EQ(value(arguments, "--allowedTools"), "Bash(git log:*),Edit(./**)");
   EXPECT_TRUE(has(arguments, "--strict-mcp-config")) << "servers are no tools of the list";
   EXPECT_FALSE(check_rules(DriverKind::claude, {Permissions::full, Names{"Bash(git log:*)"}, {}}));
   EXPECT_FALSE(check_rules(DriverKind::claude, {Permissions::edit, Names{"Task(reviewer)"}, {}}));

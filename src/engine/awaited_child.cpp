@@ -57,10 +57,10 @@ Result<> check_awaited(const std::string& agent, const LimitNeeds& needs, const 
 }
 
 Task<Result<>> LocalFleet::check_parent_waits(const Submission& wish) {
-  const Book& book = parts_.book();
-  const auto needs = [&](const std::string& agent) {
-    const auto found = book.find(agent.empty() ? std::string(kPromptAgent) : agent);
-    return needs_of(found == book.end() ? domain::Agent() : found->second.agent);
+  // The book is looked at anew each time: a reload may replace it between two awaits.
+  const auto needs = [this](std::string_view agent) {
+    const AgentSpec* const spec = find_spec(parts_.book(), agent.empty() ? kPromptAgent : agent);
+    return needs_of(spec == nullptr ? domain::Agent() : spec->agent);
   };
   std::vector<RunAbove> above;
   STINT_CO_TRY(const std::vector<store::WorkerState> workers, co_await parts_.store.workers());

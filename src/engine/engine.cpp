@@ -18,15 +18,15 @@ TimePoint end_of(TimePoint asked_at, Duration lease) {
 }
 
 /// Tells the store of all agents, and of those lanes that it knows: others are defined when a run is submitted to them.
-Task<Result<>> define_all(store::Store& store, const Book& book) {
+Task<Result<>> define_all(store::Store& store, std::shared_ptr<const Book> book) {
   std::vector<store::AgentEntry> entries;
-  for (const auto& [name, spec] : book) entries.push_back(spec.entry);
-  const bool lanes = std::ranges::any_of(book, [](const auto& each) { return !each.second.lanes.empty(); });
+  for (const auto& [name, spec] : *book) entries.push_back(spec.entry);
+  const bool lanes = std::ranges::any_of(*book, [](const auto& each) { return !each.second.lanes.empty(); });
   if (!lanes) co_return co_await store.define(std::move(entries));
   STINT_CO_TRY(const std::vector<store::AgentEntry> known, co_await store.agents());
   for (const store::AgentEntry& each : known) {
     if (agent_of(each.name) == each.name) continue;
-    if (const store::AgentEntry* const lane = find_entry(book, each.name)) entries.push_back(*lane);
+    if (const store::AgentEntry* const lane = find_entry(*book, each.name)) entries.push_back(*lane);
   }
   co_return co_await store.define(std::move(entries));
 }
@@ -68,7 +68,7 @@ Engine::Engine(Parts parts, EngineOptions options, Book book)
 Engine::~Engine() = default;
 
 Task<Result<>> Engine::enlist() {
-  STINT_CO_CHECK(co_await define_all(parts_.store, *book_));
+  STINT_CO_CHECK(co_await define_all(parts_.store, book_));
   const TimePoint asked_at = parts_.executor.now();
   STINT_CO_TRY(owner_, co_await parts_.store.enrol(options_.label));
   leased_until_ = end_of(asked_at, options_.lease);
@@ -108,13 +108,14 @@ Task<Result<>> Engine::reload(Book book, std::map<std::string, std::uint32_t> ca
     names.push_back(name);
     for (const auto& [lane, entry] : spec.lanes) names.push_back(lane);
   }
-  Result<> done = co_await define_all(parts_.store, book);
+  const auto next = std::make_shared<const Book>(std::move(book));
+  Result<> done = co_await define_all(parts_.store, next);
   if (done) done = co_await parts_.store.configure(std::move(capacities), std::move(names));
   if (!done) {
-    (void)co_await define_all(parts_.store, *book_);  // as far as it got
+    (void)co_await define_all(parts_.store, book_);  // as far as it got
     co_return done;
   }
-  book_ = std::make_shared<const Book>(std::move(book));
+  book_ = next;
   stirred_.ring();
   co_return Result<>();
 }

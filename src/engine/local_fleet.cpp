@@ -198,7 +198,9 @@ Task<Result<WhyView>> LocalFleet::why(std::string id) {
   if (found.run.state == RunState::running) {
     const pool::Carried* const carried = parts_.engine->worker().find(found.run.id);
     std::string waits = carried != nullptr ? carried->waits_for() : std::string();
-    if (!waits.empty()) why.reasons.push_back({"ending", std::move(waits), std::nullopt});
+    if (!waits.empty()) {
+      why.reasons.push_back({carried->is_ending() ? "ending" : "network", std::move(waits), std::nullopt});
+    }
     const std::string unusable = parts_.engine->store_health().why_unusable();
     if (!unusable.empty()) why.reasons.push_back({"store", unusable, std::nullopt});
   }

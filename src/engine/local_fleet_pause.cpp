@@ -82,8 +82,12 @@ Task<Result<>> LocalFleet::make_known(const std::string& limit) {
   if (std::ranges::find(known, limit, &store::LimitState::name) != known.end()) co_return Result<>();
   std::vector<store::AgentEntry> entries;
   for (const auto& [name, spec] : parts_.book()) {
-    const bool uses = std::ranges::find(spec.entry.limits, limit, &store::LimitUse::limit) != spec.entry.limits.end();
-    if (uses) entries.push_back(spec.entry);
+    const auto add_if_used = [&](const store::AgentEntry& entry) {
+      const bool uses = std::ranges::find(entry.limits, limit, &store::LimitUse::limit) != entry.limits.end();
+      if (uses) entries.push_back(entry);
+    };
+    add_if_used(spec.entry);
+    for (const auto& [lane, of_lane] : spec.lanes) add_if_used(of_lane.entry);
   }
   if (entries.empty()) {
     co_return fail(Errc::invalid, "no agent here takes the limit '" +
@@ -98,7 +102,9 @@ Task<Result<>> LocalFleet::pause(std::string limit, std::optional<Duration> leng
     STINT_CO_CHECK(co_await make_known(limit));
     co_return co_await parts_.store.pause(std::move(limit), length);
   }
-  for (const auto& [name, spec] : parts_.book()) {
+  std::vector<std::string> names;  // a reload may replace the book between two awaits
+  for (const auto& [name, spec] : parts_.book()) names.push_back(name);
+  for (const std::string& name : names) {
     STINT_CO_CHECK(co_await parts_.store.pause(domain::agent_limit(name), length));
   }
   co_return Result<>();

@@ -235,13 +235,17 @@ Task<Result<>> LocalFleet::define_lanes(const std::vector<store::NewRun>& runs) 
   for (const store::NewRun& run : runs) {
     const store::AgentEntry* const lane =
         agent_of(run.agent) == run.agent ? nullptr : find_entry(parts_.book(), run.agent);
-    if (lane == nullptr || lanes_defined_[run.agent] == *lane) continue;
-    entries.push_back(lanes_defined_[run.agent] = *lane);
+    if (lane == nullptr) continue;
+    const auto known = lanes_defined_.find(run.agent);
+    if (known == lanes_defined_.end() || known->second != *lane) entries.push_back(*lane);
   }
   if (entries.empty()) co_return Result<>();
-  const Result<> defined = co_await parts_.store.define(entries);
-  if (!defined) lanes_defined_.clear();
-  co_return defined;
+  STINT_CO_CHECK(co_await parts_.store.define(entries));
+  for (store::AgentEntry& each : entries) {  // not before: another submit may come meanwhile
+    std::string name = each.name;
+    lanes_defined_.insert_or_assign(std::move(name), std::move(each));
+  }
+  co_return Result<>();
 }
 
 Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Submission> wishes) {
@@ -290,8 +294,7 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
     }
   }
   if (runs.empty()) co_return answers;
-  if (parts_.engine == nullptr) STINT_CO_CHECK(co_await define_missing(runs));
-  STINT_CO_CHECK(co_await define_lanes(runs));
+  STINT_CO_CHECK(parts_.engine == nullptr ? co_await define_missing(runs) : co_await define_lanes(runs));
   auto accepted = co_await parts_.store.enqueue(runs);
   // Ids were made here, so that what was not answered can be asked again.
   if (!accepted && accepted.error().retry() == Retry::unknown)

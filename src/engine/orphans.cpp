@@ -26,8 +26,8 @@ Task<> Engine::watch_orphans() {
 void Engine::log_slow_endings() {
   std::map<AttemptKey, bool> ending;
   for (const auto& [key, carried] : worker_.carried()) {
+    if (!carried->is_ending()) continue;
     const std::string why = carried->waits_for();
-    if (why.empty()) continue;
     const auto before = endings_.find(AttemptKey(key));
     const bool logged = before != endings_.end() && before->second;
     if (before != endings_.end() && !logged) {

@@ -40,7 +40,8 @@ class Carried {
   [[nodiscard]] Stop stopped() const noexcept { return stop_; }
   /// Nothing of its work is alive, and its permits are free: it only has to be recorded.
   [[nodiscard]] bool is_work_over() const noexcept { return work_over_; }
-  /// What its work waits for before it begins, or while it ends, for people; empty: it is at work.
+  [[nodiscard]] bool is_ending() const { return work_ != nullptr && work_->is_ending(); }
+  /// What its work waits for before it begins, while it ends, or of the network, for people; empty: it is at work.
   [[nodiscard]] std::string waits_for() const { return work_ == nullptr ? std::string() : work_->waits_for(); }
 
   const std::string id, agent;

@@ -29,7 +29,6 @@ PACKAGE = f"{PACKAGES[DRIVER][0]}@{VERSION or PACKAGES[DRIVER][1]}"
 ACCOUNTS = {"claude": "account:anthropic", "codex": "account:openai", "gemini": "account:google"}
 INSTALL_SECONDS_MAX = 120
 ROW_SECONDS_MAX = 90
-SECONDS_MAX = 300  # of all rows
 IDLE = "6s"  # until a silent CLI counts as stalled, where it is meant to be
 NOBODY = "http://127.0.0.1:9"  # the port of `discard`: nothing listens there
 
@@ -210,15 +209,11 @@ def main():
     if os.environ.get("TESTS_FROM_REGISTRIES") != "1":
         skip("it installs agent CLIs from npm; `./dev test --full` runs it")
     bench = Bench(install())
-    begun = time.monotonic()
     failed = 0
     try:
         for row in ROWS[DRIVER]:
             if WANTED and row.fault not in WANTED:
                 continue
-            if time.monotonic() - begun > SECONDS_MAX:
-                print(f"FAILED: the rows before '{row.fault}' took more than {SECONDS_MAX} s")
-                return 1
             at = time.monotonic()
             seen = observe(bench, row)
             wrong = judge(row, *seen)

@@ -121,6 +121,16 @@ class Claude(Case):
         self.assertEqual(out.returncode, 0, out.stderr)
         self.assertEqual(sorted(name for name in os.listdir(self.project) if not name.startswith(".")), ["a.txt", "allowed"])
 
+    def test_edits_beside_a_rule_stay_in_the_folder(self):
+        os.makedirs(f"{self.project}/.claude/agents")
+        write(f"{self.project}/.claude/agents/edits.md", "---\nname: edits\ndescription: d\ntools: Read, Edit, Write, Bash(git log:*)\n---\nx\n")
+        self.trust()
+        calls = [("Write", {"file_path": f"{self.project}/inside.txt", "content": "x"}), ("Write", {"file_path": f"{self.b.home}/outside.txt", "content": "x"})]
+        out = self.b.run("run", "edits", prompt_of(calls), timeout=RUN_SECONDS_MAX)
+        self.assertEqual(out.returncode, 0, out.stderr)
+        self.assertTrue(os.path.exists(f"{self.project}/inside.txt"), out.stdout + out.stderr)
+        self.assertFalse(os.path.exists(f"{self.b.home}/outside.txt"))
+
 
 class Codex(Case):
     cli = "codex"
@@ -181,7 +191,7 @@ def install(cli):
     if cli == "sdk":
         if not (WORK / "venv").exists():
             clients_test.install([sys.executable, "-m", "venv", str(WORK / "venv")], WORK, "python3")
-        clients_test.install([str(WORK / "venv" / "bin" / "pip"), "install", "--quiet", "anthropic==2.*"], WORK, "python3")
+        clients_test.install([str(WORK / "venv" / "bin" / "pip"), "install", "--quiet", "anthropic==2.9.0"], WORK, "python3")
         return
     (WORK / "package.json").write_text('{"private": true}\n')
     clients_test.install(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", PACKAGES[cli]], WORK, "npm")

@@ -314,7 +314,7 @@ class StandIn(Case):
 
     def test_an_expired_run_names_its_last_error(self):
         plan = self.play(stream=str(STREAMS / "server_error.jsonl"), exit=1, once=f"{self.b.home}/once", again={"hang_after": 0, "lines": []})
-        status, events = self.run_json(*plan, "--time", "5s", timeout=60)
+        status, events = self.run_json(*plan, "--time", "12s", timeout=60)
         self.assertEqual((status, events[-1]["state"]), (4, "expired"), events[-1])
         self.assertRegex(events[-1]["message"], "time is used up.*the error before that: API Error")
 

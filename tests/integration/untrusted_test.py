@@ -81,6 +81,11 @@ class Clis(Case):
         self.b.run("run", "full")
         self.assertEqual(self.sprung(), ["claude"])
 
+    def test_no_tool_that_a_file_allows_without_asking(self):
+        for number, rule in enumerate(("Bash(*)", "Bash(sh:*)", "Edit(~/.bashrc)", "WebFetch(domain:example.org)", "mcp__any")):
+            self.plant(f".claude/agents/rule{number}.md", f"---\nname: rule{number}\ndescription: d\ntools: Read, {rule}\n---\nDo it.\n")
+            self.assertIn(rule, self.refused("run", f"rule{number}", "task=x"))
+
     def test_a_tool_that_is_an_option_is_none(self):
         for key in ("tools", "disallowedTools"):
             self.plant(".claude/agents/sly.md", f"---\nname: sly\ndescription: d\n{key}: --dangerously-skip-permissions\n---\nDo it.\n")

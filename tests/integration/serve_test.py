@@ -608,6 +608,7 @@ class Cost(Case):
 
 class Logs(Case):
     TRACE = "0af7651916cd43dd8448eb211c80319c"
+    speakers = 0
 
     def test_lines_for_programs_have_run_attempt_and_trace_and_no_secret(self):
         self.agent("teller", 'command: [sh, -c, "echo key $SOME_API_KEY; echo token $STINT_TOKEN; echo $TRACEPARENT; echo $SOME_API_KEY >&2; exit ${0}", "{{status}}"]\nargs:\n  - {name: status, default: "0"}\n')
@@ -633,9 +634,11 @@ class Logs(Case):
         self.assertEqual(lines[-1]["event"], "drained")
 
     def output_of(self, d, command):
-        self.agent("speaker", f"command: {json.dumps(['sh', '-c', command])}\n")
+        self.speakers += 1
+        name = f"speaker{self.speakers}"  # an agent of its own: the daemon may still know the old file of an earlier one
+        self.agent(name, f"command: {json.dumps(['sh', '-c', command])}\n")
         d.process.send_signal(signal.SIGHUP)
-        run = wait_for(lambda: d.ask("POST", "/v1/runs", {"agent": "speaker"})[1].get("id"), 5, "the new agent")
+        run = wait_for(lambda: d.ask("POST", "/v1/runs", {"agent": name})[1].get("id"), 5, "the new agent")
         self.assertEqual(d.wait(run, 60)["state"], "succeeded")
         return run, d.get(f"/v1/runs/{run}/output")
 

@@ -43,11 +43,12 @@ class SurvivorsTest : public testing::Test {
       os::blocking_reap(pid);
     }
   }
-  /// Returns when its mark can be seen: one in the middle of its exec has none.
-  pid_t start(const std::string& mark, const std::string& script = "exec sleep 60") {
+  /// Returns when its mark can be seen: one in the middle of its exec has none. So a sleeper is no shell's exec.
+  pid_t start(const std::string& mark, const std::string& script = "") {
     os::SpawnOptions options;
-    options.program = "/bin/sh";
-    options.argv = {"sh", "-c", script};
+    options.program = script.empty() ? "/bin/sleep" : "/bin/sh";
+    options.argv =
+        script.empty() ? std::vector<std::string>{"sleep", "60"} : std::vector<std::string>{"sh", "-c", script};
     options.environment = os::environment_with({std::string(os::kMarkVariable) + "=" + mark});
     const pid_t pid = os::spawn(options).value();
     children_.push_back(pid);

@@ -411,7 +411,7 @@ class Fleet(Repository):
                             {"cause": "claimed", "at_ms": 1_790_000_000_500, "fence": 1, "worker": 3, "state": "running"},
                             {"cause": "failed", "at_ms": 1_790_000_001_000, "fence": 1, "worker": 3, "state": "failed"}]}
         old = self.bring(**ended)
-        self.assertEqual(self.ask("show", old)["state"], "failed", "who only looks forgets nothing")
+        self.assertEqual(self.ask("show", old)["state"], "failed", "a command that only reads prunes nothing")
         young = self.submit("review", "1")
         self.assertIn("there is no run", self.stint("show", old, status=1))
         again = self.bring(**ended)

@@ -26,7 +26,7 @@ Played play_row(const Row& row) {
   Attempt attempt;
   attempt.prompt = "Say it.";
   played.launch = (*dialect)->launch(attempt);
-  constexpr std::size_t kBeforeErrors = 2;  // who it is, and what it was asked
+  constexpr std::size_t kBeforeErrors = 2;  // lines that name the session and repeat the prompt
   std::size_t lines = 0;
   for (const std::string& line : recorded(row.driver + "/" + row.stream)) {
     if (lines++ == kBeforeErrors) {
@@ -38,7 +38,7 @@ Played play_row(const Row& row) {
     for (const std::string& error : recorded_errors(row.driver + "/" + row.stream)) (*dialect)->read_error(error);
   }
   EXPECT_EQ((*dialect)->gives_up(), row.gives_up);
-  EXPECT_EQ((*dialect)->waits_for().empty(), !row.gives_up) << "whoever asks hears that it waits for the network";
+  EXPECT_EQ((*dialect)->waits_for().empty(), !row.gives_up) << "why says that it waits for the network";
   played.result_seen = (*dialect)->result_seen();
   played.outcome = (*dialect)->finish(row.gives_up ? killed_by_us() : exited(row.exit));
   return played;

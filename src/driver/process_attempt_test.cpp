@@ -375,7 +375,7 @@ TEST_F(ProcessAttemptTest, one_that_would_ask_again_by_itself_is_ended_and_what_
   EXPECT_EQ(report->outcome.kind, OutcomeKind::api_error);
   EXPECT_EQ(report->outcome.message, "503");
   EXPECT_LT(took_, 20s);
-  // Who cancels it meanwhile gets a cancelled one.
+  // A cancel meanwhile makes its outcome a cancelled one.
   const auto cancelled = run(shell("trap '' INT; echo again >&2; echo x; sleep 60"), [&](ProcessAttempt& it) {
     it.end(OutcomeKind::cancelled, "enough");
     it.end(OutcomeKind::cancelled, "enough");

@@ -102,5 +102,37 @@ TEST_F(AccountTest, a_driver_that_is_chosen_brings_its_account) {
   EXPECT_EQ(state(held), RunState::succeeded);
 }
 
+TEST_F(AccountTest, an_account_that_only_a_lane_uses_can_be_paused_before_its_first_run) {
+  logged_in_ = true;
+  get(fleet_->pause("account:y", std::nullopt));
+  const std::string other = ask("gemini"), own = ask("claude");
+  sim_.advance(5s);
+  EXPECT_EQ(state(other), RunState::queued);
+  EXPECT_EQ(state(own), RunState::succeeded);
+  get(fleet_->resume("account:y"));
+  sim_.advance(1min);
+  EXPECT_EQ(state(other), RunState::succeeded);
+}
+
+TEST_F(AccountTest, a_wait_for_what_a_run_of_a_lane_holds_is_refused) {
+  book_["a"].agent.max_concurrency = 1;
+  get(store_.resize(domain::agent_limit("a"), 1));
+  decide_ = [](const domain::WorkOrder&) {
+    Script script;
+    script.takes = 1h;
+    return script;
+  };
+  const std::string above = ask("gemini");
+  sim_.advance(5s);
+  ASSERT_EQ(state(above), RunState::running);
+  std::vector<Submission> wishes(1);
+  wishes[0].agent = "a";
+  wishes[0].parent = above;
+  wishes[0].parent_waits = true;
+  const auto answers = get(fleet_->submit(std::move(wishes)));
+  ASSERT_FALSE(answers.front());
+  EXPECT_EQ(answers.front().error(), Errc::conflict) << answers.front().error().describe();
+}
+
 }  // namespace
 }  // namespace stint::engine

@@ -201,7 +201,7 @@ class FaultyStore final : public FullStore {
 
   Task<Result<std::vector<store::Claim>>> claim(store::WorkerNumber worker, std::string agent, std::uint32_t most,
                                                 std::string only = {}) override {
-    if (++claims > kClaimsMax) co_await sleep_for(24h);  // who spins fails instead of hanging
+    if (++claims > kClaimsMax) co_await sleep_for(24h);  // an engine that spins fails instead of hanging
     auto answer = co_await MemoryStore::claim(worker, std::move(agent), most, std::move(only));
     if (claims_garbled > 0) {
       --claims_garbled;

@@ -59,7 +59,7 @@ Task<Result<WallTime>> PostgresStore::look_at_clock() {
     const bool jumped = std::chrono::abs(jump) > kJump + error + (sight_ ? sight_->error : Duration::zero());
     if (!jumped || vouched) {  // in the second case it is our own clock that stood still
       sight_ = seen;
-      // Who is new here knows nothing of the time before.
+      // A process that has just opened the store knows nothing of the time before.
       if (stale && (known || vouched)) {
         STINT_CO_CHECK(co_await writing_.run(query::vouch_for_clock, Parameters().number(seen.moved)));
       }

@@ -21,6 +21,7 @@ import threading
 import unittest
 
 import run_test
+import serve_test
 from host_support import read, wait_for, write
 
 
@@ -85,6 +86,17 @@ class Clis(Case):
         for number, rule in enumerate(("Bash(*)", "Bash(sh:*)", "Edit(~/.bashrc)", "WebFetch(domain:example.org)", "mcp__any")):
             self.plant(f".claude/agents/rule{number}.md", f"---\nname: rule{number}\ndescription: d\ntools: Read, {rule}\n---\nDo it.\n")
             self.assertIn(rule, self.refused("run", f"rule{number}", "task=x"))
+
+    def test_a_restriction_that_came_after_the_submit_is_kept_or_refused(self):
+        self.plant(".claude/agents/late.md", "---\nname: late\ndescription: d\n---\nDo it.\n")
+        self.trust()
+        run = json.loads(self.b.run("submit", "late", "task=x", "--driver", "codex", "--json").stdout)["id"]
+        self.plant(".claude/agents/late.md", "---\nname: late\ndescription: d\ntools: Read\n---\nDo it.\n")
+        daemon = serve_test.Daemon(self.b, self.project)
+        self.addCleanup(daemon.close)
+        ended = daemon.wait(run)
+        self.assertEqual((ended["state"], self.sprung()), ("failed", []), ended)
+        self.assertIn("can't keep this restriction", ended["error"])
 
     def test_a_tool_that_is_an_option_is_none(self):
         for key in ("tools", "disallowedTools"):
@@ -403,6 +415,6 @@ class Claude(Case):
 
 
 if __name__ == "__main__":
-    run_test.STINT = os.path.abspath(sys.argv.pop(1))
+    run_test.STINT = serve_test.STINT = os.path.abspath(sys.argv.pop(1))
     run_test.CLIS = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)

@@ -1,8 +1,8 @@
-// A worker pool that grows under load, shrinks when it is quiet, and drains without losing a job.
+// A worker pool that grows under load, shrinks when idle, and drains without losing a job.
 //
 // Look at the table: 40 jobs of 20 s arrive at once, then three that take hours. The pool starts with 2 workers, grows
-// by steps, shrinks back, and is drained with a time limit: what has not started is handed back, what runs for too long
-// is cancelled. Every accepted job ends in exactly one of four ways. Virtual time.
+// in steps, shrinks back, and is drained with a timeout: jobs that have not started are handed back, jobs that run too
+// long are cancelled. Every accepted job ends in exactly one of four ways. Virtual time.
 #include "stint/testing.hpp"
 #include "stint/worker_pool.hpp"
 
@@ -16,7 +16,7 @@ struct Job {
   Duration takes{};
 };
 
-/// Runs in a scope of its own, which ends with the job.
+/// Runs in its own scope, which ends with the job.
 Task<Result<>> carry(Job job, JobContext&) {
   co_await sleep_for(job.takes);
   co_return Result<>();

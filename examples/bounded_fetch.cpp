@@ -55,12 +55,13 @@ Task<> answer(tcp::socket socket, Callers& callers) {
   if (error) co_return;
   const int page = std::stoi(request);
   {
-    const Count count(callers);  // until the reply goes out: then the caller may already send its next request
+    const Count count(callers);  // until the reply is sent: then the client may already send its next request
     co_await sleep_for((kPages - page) * 1ms);
   }
   callers.order.push_back(page);
   const std::string reply = "page " + std::to_string(page) + "\n";
-  (void)co_await asio::async_write(socket, asio::buffer(reply), use_task);  // a client that has gone needs no reply
+  (void)co_await asio::async_write(socket, asio::buffer(reply),
+                                   use_task);  // a client that has disconnected needs no reply
 }
 
 Task<> serve(tcp::acceptor& acceptor, Callers& callers) {
@@ -78,7 +79,7 @@ int main() {
   Callers callers;
   std::vector<std::string> replies;
   auto program = [&]() -> Task<> {
-    // The server runs as long as the client: who loses a race is stopped, and its sockets are closed.
+    // The server runs as long as the client: the loser of a race is stopped, and its sockets are closed.
     auto first = co_await race(fetch_all(reactor, acceptor.local_endpoint()), serve(acceptor, callers));
     if (auto* pages = std::get_if<0>(&first); pages != nullptr && *pages) replies = std::move(**pages);
   };

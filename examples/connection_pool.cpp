@@ -1,8 +1,8 @@
 // A semaphore limits how many connections are in use; it does not reuse one. A pool does both.
 //
-// Look at the two ways to query: the same limit of 3, the same 24 queries. With the semaphore every query pays for a
-// connection; with the pool three are made, one more after a connection broke, and the rest are reused. Virtual time:
-// this program takes no longer than its output.
+// Compare the two ways to query: the same limit of 3, the same 24 queries. With the semaphore every query opens a
+// connection; with the pool three are created, one more after a connection broke, and the rest are reused. Virtual
+// time: the program runs at once.
 #include "stint/object_pool.hpp"
 #include "stint/scope.hpp"
 #include "stint/testing.hpp"
@@ -27,7 +27,7 @@ struct Database {
   Task<> query(Connection& connection) {
     co_await sleep_for(10ms);
     ++connection.queries;
-    if (connection.number == 2 && connection.queries == 3) connection.broken = true;  // somebody pulled a cable
+    if (connection.number == 2 && connection.queries == 3) connection.broken = true;  // the network fails
   }
 };
 
@@ -44,7 +44,7 @@ Task<Result<>> query_with_semaphore(Database& database, Semaphore& limit) {
 Task<Result<>> query_with_pool(Database& database, ObjectPool<Connection>& pool) {
   STINT_CO_TRY(auto lease, co_await pool.borrow());
   co_await database.query(*lease);
-  if (lease->broken) lease.discard();  // otherwise it goes back, and the next one finds it warm
+  if (lease->broken) lease.discard();  // otherwise it returns to the pool, for the next query
   co_return Result<>();
 }
 // [/reuse]

@@ -1,7 +1,7 @@
 // One deadline over retries, waits and nested work; and a cancel that leaves nothing running.
 //
-// A timeout that stops only the waiting leaves the work behind, which goes on to cost money. Look at `alive`: it counts
-// the calls that are really at work. When an answer is there, however it came about, it is 0. Virtual time.
+// A timeout that stops only the waiting leaves the work running, which keeps costing money. `alive` counts the calls
+// that are really running. When the result is returned, whatever it is, the count is 0. Virtual time.
 #include "stint/retry.hpp"
 #include "stint/scope.hpp"
 #include "stint/testing.hpp"
@@ -22,7 +22,7 @@ struct World {
 };
 
 // [work]
-/// One call to somewhere. Whatever ends it, the count is right: a stop destroys the frame, and that runs destructors.
+/// One upstream call. However it ends, the count is right: a stop destroys the frame, which runs destructors.
 Task<Result<int>> call(World& world, Duration takes) {
   struct Alive {
     explicit Alive(int& all) : count(all) { ++count; }
@@ -38,7 +38,7 @@ Task<Result<int>> call(World& world, Duration takes) {
 Task<Result<int>> attempt(World& world, std::uint32_t number) {
   std::printf("  %4d ms  attempt %u\n", world.now_ms(), number);
   STINT_CO_TRY(auto both, co_await all(call(world, 100ms), call(world, 300ms)));
-  if (world.failures-- > 0) co_return fail(Error(Errc::unavailable, Retry::safe, "the other side is overloaded"));
+  if (world.failures-- > 0) co_return fail(Error(Errc::unavailable, Retry::safe, "the upstream is overloaded"));
   co_return std::get<0>(both) + std::get<1>(both);
 }
 
@@ -51,7 +51,7 @@ Task<Result<int>> answer(World& world, Duration within) {
 }
 // [/work]
 
-/// Runs one story, cancelled from outside at `cancel_at`; gives its end, if it had one of its own.
+/// Runs one scenario, cancelled from outside at `cancel_at`; returns its result, if it ended by itself.
 std::optional<Result<int>> tell(World& world, Duration within, std::optional<Duration> cancel_at = {}) {
   std::optional<Result<int>> end;
   auto program = [&]() -> Task<> { end = co_await answer(world, within); };
@@ -60,7 +60,7 @@ std::optional<Result<int>> tell(World& world, Duration within, std::optional<Dur
   if (cancel_at) {
     world.simulator.advance(*cancel_at);
     std::printf("  %4d ms  cancel; calls at work: %d\n", world.now_ms(), world.alive);
-    scope.cancel(Reason::user, "nobody wants it any more");
+    scope.cancel(Reason::user, "no longer needed");
   }
   world.simulator.settle();
   const std::string how = !end ? "gone" : *end ? "answer " + std::to_string(**end) : end->error().describe();
@@ -75,13 +75,13 @@ int main() {
   const auto answered = tell(busy, 5s);
   bool good = answered && *answered && **answered == 2 && busy.alive == 0;
 
-  std::printf("the other side hangs, the deadline is one second:\n");
+  std::printf("the upstream hangs, the deadline is one second:\n");
   World hung;
   hung.hangs = true;
   const auto late = tell(hung, 1s);
   good = good && late && !*late && late->error() == Errc::timed_out && hung.now_ms() == 1000 && hung.alive == 0;
 
-  std::printf("somebody cancels in the middle of the second attempt:\n");
+  std::printf("cancelled in the middle of the second attempt:\n");
   World cancelled;
   cancelled.failures = 2;
   good = good && !tell(cancelled, 5s, 800ms) && cancelled.now_ms() == 800 && cancelled.alive == 0;

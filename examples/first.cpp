@@ -13,7 +13,7 @@ Task<Result<>> work(Semaphore& slots, int number) {
   co_await sleep_for(100ms);
   std::printf("%d ends\n", number);
   co_return Result<>();
-}  // the permit goes back here, however this ends
+}  // the permit is returned here, however this ends
 
 Task<Result<>> program() {
   Semaphore slots("slots", 2);

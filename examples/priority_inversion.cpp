@@ -1,9 +1,9 @@
 // Priority inversion, and its cure.
 //
-// Low holds a lock and needs the processor to get on. Five of middle priority want the processor too, and go before
-// low. High needs the lock: so it waits for low, and low for all in the middle. High is last: its priority is turned
-// upside down. Look at the two runs: the same story, with a semaphore of 1 as the lock, and with a Mutex. A mutex knows
-// who holds it, and lends the holder the priority of its highest waiter. Virtual time.
+// Low holds a lock and needs the processor to make progress. Five tasks of middle priority need the processor too, and
+// go before low. High needs the lock: so it waits for low, and low waits for all tasks in the middle. High runs last:
+// its priority is inverted. The program runs the scenario twice: with a semaphore of 1 as the lock, and with a Mutex. A
+// mutex knows its holder, and the holder inherits the priority of its highest waiter. Virtual time.
 #include "stint/mutex.hpp"
 #include "stint/scope.hpp"
 #include "stint/semaphore.hpp"
@@ -19,14 +19,14 @@ struct World {
   Semaphore processor{"processor", 1};
   Duration high_waited{};
 
-  void say(const char* who, const char* what) const {
-    std::printf("  %3d s  %-6s %s\n", static_cast<int>((simulator.now() - TimePoint()) / 1s), who, what);
+  void say(const char* task, const char* what) const {
+    std::printf("  %3d s  %-6s %s\n", static_cast<int>((simulator.now() - TimePoint()) / 1s), task, what);
   }
 };
 
-Task<> compute(World& world, const char* who, int priority, Duration time) {
+Task<> compute(World& world, const char* task, int priority, Duration time) {
   const Result<Permit> permit = co_await world.processor.acquire({.priority = priority});
-  world.say(who, "computes");
+  world.say(task, "computes");
   co_await sleep_for(time);
 }
 
@@ -53,7 +53,7 @@ Task<> high(World& world, Lock& lock) {
 // [/locks]
 
 template <class Lock>
-Duration tell(const char* title, Lock& lock) {
+Duration run_scenario(const char* title, Lock& lock) {
   std::printf("%s:\n", title);
   World world;
   RootScope scope(world.simulator);
@@ -68,9 +68,9 @@ Duration tell(const char* title, Lock& lock) {
 
 int main() {
   Semaphore semaphore("lock", 1);
-  const Duration inverted = tell("a semaphore of 1 as the lock", semaphore);
+  const Duration inverted = run_scenario("a semaphore of 1 as the lock", semaphore);
   Mutex mutex("lock");
-  const Duration cured = tell("a mutex with priority inheritance", mutex);
+  const Duration cured = run_scenario("a mutex with priority inheritance", mutex);
   std::printf("high waited %d s for the semaphore, and %d s for the mutex\n", static_cast<int>(inverted / 1s),
               static_cast<int>(cured / 1s));
   return inverted == 50s && cured == 10s ? 0 : 1;

@@ -1,7 +1,7 @@
-// Work for several cores: a reactor on each of four threads, one semaphore for all of them, and blocking code aside.
+// Using several cores: a reactor on each of four threads, one shared semaphore, and a pool for blocking code.
 //
-// An executor belongs to one thread, and so does all that runs on it. So there is no pool of threads that resumes
-// whatever is ready: each thread has a reactor, `run_on` sends a task there, and what is shared is made for it.
+// An executor and everything that runs on it belong to one thread. There is no thread pool that resumes any ready
+// coroutine: each thread has a reactor, `run_on` runs a task there, and shared objects are thread-safe.
 // [threads]
 #include "stint/asio.hpp"
 #include "stint/offload.hpp"
@@ -14,7 +14,7 @@
 
 using namespace stint;
 
-/// On a thread of its own: `slots` may be shared between threads, the rest of this is local.
+/// Runs on another thread: `slots` is shared between threads, everything else is local.
 Task<Result<int>> add_up(Semaphore& slots, int from, int to) {
   STINT_CO_TRY(const Permit permit, co_await slots.acquire());
   int sum = 0;
@@ -23,7 +23,8 @@ Task<Result<int>> add_up(Semaphore& slots, int from, int to) {
 }
 
 Task<Result<int>> add_up_on(ReactorThread& thread, Semaphore& slots, int from, int to) {
-  co_return co_await run_on(thread.executor(), add_up(slots, from, to));  // a cancel here ends the work there first
+  co_return co_await run_on(thread.executor(),
+                            add_up(slots, from, to));  // cancelling the caller ends the task there first
 }
 
 Task<Result<int>> program(std::array<ReactorThread, 4>& threads, Semaphore& slots, BlockingPool& files) {
@@ -33,7 +34,7 @@ Task<Result<int>> program(std::array<ReactorThread, 4>& threads, Semaphore& slot
   int sum = 0;
   for (const int each : sums) sum += each;
 
-  // What blocks would hold up everything on this thread: it goes to a pool of threads, two calls at a time.
+  // Blocking code would stall everything on this thread: it runs on a pool of threads, at most two calls at a time.
   const auto print = [sum] { return std::printf("the sum of 0 … 999 is %d\n", sum); };
   STINT_CO_TRY(const int printed, co_await offload(files, print));
   co_return printed > 0 && sum == 499'500 ? 0 : 1;  // the exit status

@@ -8,7 +8,7 @@ AdaptiveLimit::AdaptiveLimit(Semaphore& semaphore, const AimdPolicy& policy) : s
   (void)semaphore_.set_capacity(core_.limit());  // in range: a limit has 32 bits
 }
 
-AdaptiveLimit::~AdaptiveLimit() { STINT_ASSERT(inflight() == 0 && "a permit of this limit is still out"); }
+AdaptiveLimit::~AdaptiveLimit() { STINT_ASSERT(inflight() == 0 && "a permit of this limit is still held"); }
 
 Task<Result<AdaptivePermit>> AdaptiveLimit::acquire() {
   STINT_CO_TRY(Permit permit, co_await semaphore_.acquire());
@@ -31,7 +31,7 @@ AimdCore::Sample AdaptiveLimit::begin() noexcept {
 }
 
 void AdaptiveLimit::end(AimdCore::Sample sample, LoadSignal signal, TimePoint now) noexcept {
-  // The capacity is set under the lock: of two changes the later must stay. The semaphore calls nobody back.
+  // The capacity is set under the lock, so that the later of two changes wins. The semaphore never calls back.
   const std::lock_guard lock(mutex_);
   if (core_.end(sample, signal, now)) (void)semaphore_.set_capacity(core_.limit());
 }
@@ -46,7 +46,7 @@ AdaptivePermit& AdaptivePermit::operator=(AdaptivePermit&& other) noexcept {
 
 void AdaptivePermit::end(LoadSignal signal, TimePoint now) noexcept {
   if (limit_ == nullptr) return;
-  // The limit first: a permit that came back before a decrease would be handed out under the old capacity.
+  // The limit first: a permit returned before a decrease would be granted again under the old capacity.
   std::exchange(limit_, nullptr)->end(sample_, signal, now);
   permit_.release();
 }

@@ -38,7 +38,7 @@ TEST_F(AdaptiveTest, the_capacity_follows_the_limit) {
   EXPECT_EQ(semaphore.available(), 2);
 }
 
-TEST_F(AdaptiveTest, a_decrease_makes_a_debt_that_those_who_work_repay) {
+TEST_F(AdaptiveTest, a_decrease_creates_a_debt_that_held_permits_repay) {
   for (int i = 0; i < 4; ++i) scope.spawn(work(limit, sim, log, LoadSignal::overload, 1s + i * 1s));
   sim.run_ready();
   for (int i = 0; i < 2; ++i) scope.spawn(work(limit, sim, log, LoadSignal::success, 1s));
@@ -52,7 +52,7 @@ TEST_F(AdaptiveTest, a_decrease_makes_a_debt_that_those_who_work_repay) {
 }
 
 // Behaviour 115.
-TEST_F(AdaptiveTest, a_stopped_call_is_no_sample_and_gives_its_permit_back) {
+TEST_F(AdaptiveTest, a_stopped_call_is_not_a_sample_and_returns_its_permit) {
   for (int i = 0; i < 4; ++i) scope.spawn(work(limit, sim, log, LoadSignal::success, 1h));
   sim.advance(10s);
   EXPECT_EQ(limit.inflight(), 4u);
@@ -91,7 +91,7 @@ TEST_F(AdaptiveTest, a_permit_ends_once_and_can_be_moved) {
   scope.spawn(take(limit, second));
   sim.settle();
   EXPECT_EQ(limit.inflight(), 2u);
-  *first = std::move(*second);  // what it held before ends as ignored
+  *first = std::move(*second);  // the permit it held before ends as ignored
   EXPECT_EQ(limit.inflight(), 1u);
   first->end(LoadSignal::overload, sim.now());
   first->end(LoadSignal::overload, sim.now());

@@ -1,4 +1,4 @@
-// The adaptive limit between threads: each with a reactor of its own, all under one limit.
+// The adaptive limit across threads: each has its own reactor, all share one limit.
 #include "stint/adaptive.hpp"
 #include "stint/asio.hpp"
 #include "stint/testing.hpp"
@@ -19,11 +19,11 @@ Task<> call(AdaptiveLimit& limit, std::atomic<int>& calls, int number) {
   auto permit = co_await limit.acquire();
   co_await yield();
   ++calls;
-  if (number % 7 == 0) co_return;  // no sample
+  if (number % 7 == 0) co_return;  // not a sample
   permit->end(number % 5 == 0 ? LoadSignal::overload : LoadSignal::success, Clock::now());
 }
 
-TEST(AdaptiveThreads, the_capacity_is_the_limit_when_all_is_over) {
+TEST(AdaptiveThreads, the_capacity_equals_the_limit_after_all_calls_ended) {
   constexpr int kThreads = 4, kCalls = 3000;
   Semaphore semaphore("account", 1);
   AdaptiveLimit limit(semaphore, {.min = 1, .max = 16, .initial = 16, .growth_interval = 1us});
@@ -51,8 +51,8 @@ Task<> take(AdaptiveLimit& limit, std::vector<AdaptivePermit>& permits) {
   permits.push_back(std::move(*permit));
 }
 
-// Two ends that both change the limit meet, again and again: the capacity must be that of the later one.
-TEST(AdaptiveThreads, of_two_changes_the_later_one_stays) {
+// Two calls that both change the limit end concurrently, repeatedly: the capacity must be that of the later one.
+TEST(AdaptiveThreads, the_later_of_two_changes_wins) {
   constexpr int kRounds = 10'000;
   Semaphore semaphore("account", 1);
   std::optional<AdaptiveLimit> limit;

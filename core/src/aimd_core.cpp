@@ -11,7 +11,7 @@ namespace stint {
 AimdCore::AimdCore(const AimdPolicy& policy) noexcept : policy_(policy) {
   policy_.min = std::max(policy.min, 1U);
   policy_.max = std::max(policy.max, policy_.min);
-  policy_.decrease = policy.decrease > 0.1 ? std::min(policy.decrease, 0.95) : 0.1;  // also what is not a number
+  policy_.decrease = policy.decrease > 0.1 ? std::min(policy.decrease, 0.95) : 0.1;  // also NaN
   limit_ = std::clamp(policy.initial, policy_.min, policy_.max);
 }
 
@@ -21,7 +21,7 @@ AimdCore::Sample AimdCore::begin() noexcept {
 }
 
 bool AimdCore::end(Sample sample, LoadSignal signal, TimePoint now) noexcept {
-  STINT_ASSERT(inflight_ > 0 && "a sample ends once");
+  STINT_ASSERT(inflight_ > 0 && "a sample must end only once");
   const std::uint32_t inflight = inflight_--;
   if (signal == LoadSignal::ignored || sample.epoch != epoch_) return false;
   return signal == LoadSignal::overload ? shrink(now) : grow(inflight, now);

@@ -1,4 +1,5 @@
-// Any history of samples against the words of the rule, and a provider with a hidden capacity that the limit must find.
+// Random histories of samples against the documented rule, and a provider with a hidden capacity that the limit must
+// find.
 #include "stint/aimd_core.hpp"
 
 #include <gtest/gtest.h>
@@ -60,8 +61,8 @@ RC_GTEST_PROP(AimdProperty, every_history_keeps_the_rule, ()) {
   }
 }
 
-/// A provider that refuses what exceeds its capacity: the limit comes to it from any beginning and stays around it.
-RC_GTEST_PROP(AimdProperty, finds_a_hidden_capacity_and_keeps_near_it, ()) {
+/// A provider that refuses calls above its capacity: the limit converges to it from any start and stays near it.
+RC_GTEST_PROP(AimdProperty, converges_to_a_hidden_capacity, ()) {
   const auto capacity = *rc::gen::inRange<std::uint32_t>(2, 100);
   AimdCore core({.min = 1, .max = 200, .initial = *rc::gen::inRange<std::uint32_t>(1, 200)});
   TimePoint now{1000h};

@@ -20,19 +20,19 @@ void load(AimdCore& core, std::uint32_t count, LoadSignal signal, TimePoint now)
   for (const AimdCore::Sample sample : samples) core.end(sample, signal, now);
 }
 
-TEST(Aimd, grows_by_one_while_all_is_well) {
+TEST(Aimd, grows_by_one_while_calls_succeed) {
   AimdCore core(kPolicy);
   for (int second = 0; second < 5; ++second) load(core, core.limit(), LoadSignal::success, kStart + second * 1s);
   EXPECT_EQ(core.limit(), 15u);
 }
 
-TEST(Aimd, shrinks_by_a_share_on_overload) {
+TEST(Aimd, shrinks_by_a_factor_on_overload) {
   AimdCore core(kPolicy);
   EXPECT_TRUE(core.end(core.begin(), LoadSignal::overload, kStart));
   EXPECT_EQ(core.limit(), 5u);
 }
 
-TEST(Aimd, growth_has_a_slope) {
+TEST(Aimd, growth_rate_is_bounded) {
   AimdCore core(kPolicy);
   load(core, 10, LoadSignal::success, kStart);
   EXPECT_EQ(core.limit(), 11u) << "ten successes at once are one step";
@@ -42,7 +42,7 @@ TEST(Aimd, growth_has_a_slope) {
   EXPECT_EQ(core.limit(), 12u);
 }
 
-TEST(Aimd, the_slope_holds_after_a_decrease_too) {
+TEST(Aimd, growth_rate_is_bounded_after_a_decrease_too) {
   AimdCore core(kPolicy);
   load(core, 10, LoadSignal::overload, kStart);
   load(core, 5, LoadSignal::success, kStart + 999ms);
@@ -52,7 +52,7 @@ TEST(Aimd, the_slope_holds_after_a_decrease_too) {
 }
 
 // Behaviour 115.
-TEST(Aimd, cancelled_work_is_no_sample) {
+TEST(Aimd, cancelled_work_is_not_a_sample) {
   AimdCore core(kPolicy);
   for (int second = 0; second < 100; ++second) load(core, core.limit(), LoadSignal::ignored, kStart + second * 1s);
   EXPECT_EQ(core.limit(), 10u);
@@ -90,7 +90,7 @@ TEST(Aimd, recovers_after_ten_minutes_of_errors) {
 }
 
 // Behaviour 118.
-TEST(Aimd, one_wave_of_refusals_is_one_decrease) {
+TEST(Aimd, one_burst_of_refusals_causes_one_decrease) {
   AimdCore core(kPolicy);
   load(core, 10, LoadSignal::overload, kStart);
   EXPECT_EQ(core.limit(), 5u) << "ten calls of one epoch";
@@ -109,7 +109,7 @@ TEST(Aimd, successes_from_before_a_decrease_do_not_undo_it) {
   EXPECT_EQ(core.limit(), 5u);
 }
 
-TEST(Aimd, senseless_policies_are_cut) {
+TEST(Aimd, invalid_policy_values_are_clamped) {
   EXPECT_EQ(AimdCore({.min = 0, .max = 0, .initial = 0}).limit(), 1u);
   EXPECT_EQ(AimdCore({.min = 5, .max = 3, .initial = 100}).limit(), 5u);
   for (const double decrease : {-1.0, 0.0, 1.0, 100.0, std::nan("")}) {

@@ -1,4 +1,5 @@
-// `all` of vectors, combinators of what is no task, and time limits that count from the await; on the simulator.
+// `all` of vectors, combinators of awaitables that are not tasks, and timeouts that count from the await; on the
+// simulator.
 #include "stint/all.hpp"
 
 #include "stint/combinators.hpp"
@@ -45,7 +46,7 @@ Task<int> throws(int value) {
   co_return value;
 }
 
-TEST_P(AllTest, of_a_vector_gives_the_values_in_its_order) {
+TEST_P(AllTest, of_a_vector_returns_the_values_in_order) {
   const auto body = [&]() -> Task<> {
     std::vector<Task<int>> tasks;
     for (int i = 0; i < 10; ++i) tasks.push_back(number(i));
@@ -73,7 +74,7 @@ TEST_P(AllTest, of_a_vector_stops_the_others_at_the_first_failure) {
   EXPECT_EQ(sim.now(), TimePoint(1s));
 }
 
-TEST_P(AllTest, of_a_vector_of_tasks_that_give_nothing) {
+TEST_P(AllTest, of_a_vector_of_void_tasks) {
   int count = 0;
   const auto body = [&]() -> Task<> {
     std::vector<Task<>> tasks;
@@ -95,7 +96,7 @@ TEST_P(AllTest, of_a_vector_of_tasks_that_give_nothing) {
   EXPECT_EQ(count, 3);
 }
 
-TEST_P(AllTest, of_an_empty_vector_is_had_at_once) {
+TEST_P(AllTest, of_an_empty_vector_completes_at_once) {
   const auto body = [&]() -> Task<> {
     EXPECT_TRUE((co_await all(std::vector<Task<int>>())).empty());
     EXPECT_TRUE(co_await all(std::vector<Task<Result<>>>()));
@@ -140,7 +141,7 @@ TEST_P(AllTest, of_a_vector_is_stopped_with_what_awaits_it) {
 
 // ---- what is no task -----------------------------------------------------------------------------------------------
 
-TEST_P(AllTest, takes_waits_and_tasks_together) {
+TEST_P(AllTest, accepts_leaves_and_tasks_together) {
   Semaphore slots("slots", 1);
   Queue<int> queue("items", 1);
   const auto body = [&]() -> Task<> {
@@ -187,7 +188,7 @@ TEST_P(AllTest, a_timeout_counts_from_the_await) {
   EXPECT_EQ(sim.now(), TimePoint(1h + 2s + 2s + 3s + 2s));
 }
 
-TEST_P(AllTest, acquire_for_gives_up_after_its_time_and_takes_what_is_free) {
+TEST_P(AllTest, acquire_for_times_out_and_takes_free_units) {
   Semaphore slots("slots", 2);
   const auto body = [&]() -> Task<> {
     auto wait = slots.acquire_for(5s, 2);
@@ -200,7 +201,7 @@ TEST_P(AllTest, acquire_for_gives_up_after_its_time_and_takes_what_is_free) {
     EXPECT_EQ(sim.now() - since, 5s);
     EXPECT_EQ((co_await slots.acquire_for(0s)).error(), Errc::timed_out);
     held->release();
-    EXPECT_TRUE(co_await slots.acquire_for(0s)) << "what is free is had";
+    EXPECT_TRUE(co_await slots.acquire_for(0s)) << "free units are granted";
     EXPECT_TRUE(co_await slots.acquire_for(Duration::max()));
     log.push_back("done");
   };

@@ -6,12 +6,12 @@
 namespace stint {
 namespace {
 
-constexpr int kPausesPerLook = 16;  // at the clock
+constexpr int kPausesPerClockRead = 16;  // pauses between two clock reads
 
-/// A post that comes too late. What is told may be a leaf whose frame its executor destroys at this moment: its
-/// destructor has begun, so that the call finds one of two functions that do nothing, and waits for the lock under
-/// which it is posted.
-[[gnu::noinline, clang::no_sanitize("thread")]] void tell_dropped(Runnable& runnable) noexcept { runnable.dropped(); }
+/// Drops a post that came too late. The runnable may be a leaf whose frame its executor is destroying right now: its
+/// destructor has begun, so the virtual call reaches one of two functions that do nothing, and the destructor waits for
+/// the lock under which it is posted.
+[[gnu::noinline, clang::no_sanitize("thread")]] void drop_late(Runnable& runnable) noexcept { runnable.dropped(); }
 
 }  // namespace
 
@@ -29,11 +29,11 @@ Reactor::Reactor(asio::io_context& io)
 
 Reactor::~Reactor() {
   STINT_ASSERT(is_current());
-  STINT_ASSERT((own_ || at_rest()) && "a reactor on another's context must be at rest when it goes");
+  STINT_ASSERT((own_ || at_rest()) && "an attached reactor must be at rest when it is destroyed");
   mark_closing();
   take_inbox(&closed_);
   drop_queued();
-  if (own_) own_->shutdown();  // the handlers point into frames, so they go first
+  if (own_) own_->shutdown();  // handlers point into frames, so they are destroyed first
   abandon_all();
   while (posting_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   if (alive_) *alive_ = false;
@@ -52,12 +52,12 @@ bool Reactor::post_elsewhere(Runnable& runnable) noexcept {
     posting_.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
-  posting_.fetch_add(1, std::memory_order_relaxed);  // before the push: what is pushed may end the reactor
+  posting_.fetch_add(1, std::memory_order_relaxed);  // before the push: the pushed runnable may end the reactor
   Runnable* newest = inbox_.load(std::memory_order_relaxed);
   do {
     if (newest == &closed_) {
       posting_.fetch_sub(1, std::memory_order_release);
-      tell_dropped(runnable);
+      drop_late(runnable);
       return false;
     }
     runnable.next_queued = newest;
@@ -67,8 +67,8 @@ bool Reactor::post_elsewhere(Runnable& runnable) noexcept {
   return false;
 }
 
-/// The poster pushes, then looks whether the reactor is idle; the reactor says that it is idle, then looks for pushes.
-/// So one of them sees the other. A wake-up that has not run yet will do: it runs before the inbox is read again.
+/// The poster pushes, then checks whether the reactor is idle; the reactor marks itself idle, then checks for pushes.
+/// So one of them sees the other. A wake-up that has not run yet suffices: it runs before the inbox is read again.
 bool Reactor::must_wake() noexcept {
   return idle_.load(std::memory_order_seq_cst) && idle_.exchange(false, std::memory_order_seq_cst) &&
          !wake_in_flight_.exchange(true, std::memory_order_seq_cst);
@@ -86,7 +86,7 @@ void Reactor::wake() noexcept {
   posting_.fetch_sub(1, std::memory_order_release);
 }
 
-/// An own context's loop goes on by itself; an attached one has no other moment to run what is ready.
+/// The loop of an own context continues by itself; an attached reactor has no other opportunity to run ready work.
 void Reactor::woken() noexcept {
   wake_in_flight_.store(false, std::memory_order_seq_cst);
   if (own_) return;
@@ -101,7 +101,7 @@ void Reactor::woken() noexcept {
 }
 
 void Reactor::work_changed(bool unfinished) noexcept {
-  if (own_) return;  // its loop ends when it is told to
+  if (own_) return;  // its loop ends by `done`
   if (unfinished) {
     work_.emplace(io_.get_executor());
   } else {
@@ -122,14 +122,14 @@ void Reactor::take_inbox(Runnable* left) noexcept {
   local_tail_ = last;
 }
 
-/// Runs what is queued by now, `most` at most; what that queues comes after it. Returns how many.
+/// Runs at most `most` of the runnables queued so far; those queued meanwhile come later. Returns the number run.
 int Reactor::run_queued(int most) noexcept {
   Runnable* next = std::exchange(local_head_, nullptr);
   Runnable** const last = std::exchange(local_tail_, &local_head_);
   int left = most;
   do {
     Runnable& runnable = *next;
-    next = runnable.next_queued;  // now: it may be gone when it has run
+    next = runnable.next_queued;  // read first: run() may destroy it
     runnable.run();
   } while (--left > 0 && next != nullptr);
   if (next == nullptr) return most - left;
@@ -139,8 +139,8 @@ int Reactor::run_queued(int most) noexcept {
   return most - left;
 }
 
-/// One batch of resumes and the timers that are due; then it is I/O's turn, so that neither side starves the other.
-/// False if nothing is left to run.
+/// Runs one batch of resumes and due timers; then it is I/O's turn, so that neither starves the other. False if nothing
+/// is left to run.
 bool Reactor::run_batch() noexcept {
   take_inbox();
   int resumes = 0;
@@ -164,7 +164,8 @@ void Reactor::set_alarm() {
   const TimePoint next = next_timer().value_or(TimePoint::max());
   if (next == alarm_at_) return;
   alarm_at_ = next;
-  alarm_->expires_at(next);  // cancels the wait before: an attached context must not stay for a timer that is gone
+  alarm_->expires_at(
+      next);  // cancels the previous wait: an attached context must not keep running for a disarmed timer
   if (next == TimePoint::max()) return;
   alarm_->async_wait([this, alive = alive_](boost::system::error_code error) {
     if (error || (alive && !*alive)) return;
@@ -173,7 +174,7 @@ void Reactor::set_alarm() {
   });
 }
 
-/// Until the next timer, handler or wake-up.
+/// Sleeps until the next timer, handler or wake-up.
 void Reactor::sleep() {
   set_alarm();
   if (spin()) return;
@@ -183,7 +184,7 @@ void Reactor::sleep() {
   was_posted_to_ = inbox_.load(std::memory_order_relaxed) != nullptr;
 }
 
-/// True if a post came.
+/// Returns true if a post arrived.
 bool Reactor::spin() noexcept {
   if (!was_posted_to_) return false;
   if (spin_rest_ > 0) {
@@ -193,7 +194,7 @@ bool Reactor::spin() noexcept {
   ++spins_;
   const TimePoint end = now() + kSpinMax;
   do {
-    for (int i = 0; i < kPausesPerLook; ++i) {
+    for (int i = 0; i < kPausesPerClockRead; ++i) {
       if (inbox_.load(std::memory_order_relaxed) != nullptr) {
         spin_rest_last_ = 0;
         return true;
@@ -207,7 +208,7 @@ bool Reactor::spin() noexcept {
 
 asio::io_context& context_of(Executor& executor) noexcept {
   auto* const reactor = dynamic_cast<Reactor*>(&executor);
-  STINT_ASSERT(reactor != nullptr && "an Asio operation is awaited on a Reactor only");
+  STINT_ASSERT(reactor != nullptr && "an Asio operation can be awaited only on a Reactor");
   return reactor->io();
 }
 
@@ -234,7 +235,8 @@ void AsioWaiters::shutdown() {
     lock.unlock();
     waiter.abandon();
   }
-  // Shut down before the scheduler, which is older: what those threads post is destroyed there.
+  // Services shut down in reverse order of creation, so this one is before the scheduler, which destroys what those
+  // threads posted.
   while (holds_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 

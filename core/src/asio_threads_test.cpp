@@ -1,5 +1,5 @@
-// The edge to Asio between threads: contexts that go while permits come, operations that end elsewhere while they are
-// cancelled here. What must never happen may need many rounds to show; the sanitizers look from another side.
+// The Asio interface across threads: contexts destroyed while permits are released, operations that complete on one
+// thread while they are cancelled on another. A race may need many rounds to show; sanitizer builds add another check.
 #include "semaphore_test_support.hpp"
 #include "stint/asio.hpp"
 #include "threads_test_support.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 using boost::system::error_code;
 
-/// Says when the context that it belongs to begins to shut it down; the youngest service is the first.
+/// Reports when its context begins to shut it down; the youngest service is first.
 template <int>
 class Watch final : public asio::execution_context::service {
  public:
@@ -32,7 +32,7 @@ class Watch final : public asio::execution_context::service {
 
 Task<> takes(Semaphore& semaphore) { (void)co_await semaphore.acquire(); }
 
-TEST(TokenThreads, a_context_does_not_go_while_another_thread_is_about_to_complete_its_acquire) {
+TEST(TokenThreads, a_context_is_not_destroyed_while_another_thread_is_about_to_complete_its_acquire) {
   Semaphore semaphore("slots", 2);
   auto held = semaphore.try_acquire(2);
   auto io = std::make_unique<asio::io_context>();
@@ -48,7 +48,7 @@ TEST(TokenThreads, a_context_does_not_go_while_another_thread_is_about_to_comple
 
   std::thread destroyer;
   bool waits = false;
-  sleepy.on_wake = [&] {  // both are granted; this one is told first, and the context's is owed
+  sleepy.on_wake = [&] {  // both are granted; this one is woken first, the context's wake-up is still pending
     sleepy.on_wake = nullptr;
     destroyer = std::thread([&io] { io.reset(); });
     begun.get_future().wait();
@@ -61,7 +61,7 @@ TEST(TokenThreads, a_context_does_not_go_while_another_thread_is_about_to_comple
   EXPECT_EQ(semaphore.available(), 2);
 }
 
-TEST(TokenThreads, a_release_that_meets_the_end_of_a_context_loses_nothing) {
+TEST(TokenThreads, a_release_concurrent_with_the_end_of_a_context_loses_nothing) {
   Semaphore semaphore("slots", 1);
   std::optional<Permit> held;
   int lost = 0;
@@ -84,7 +84,7 @@ TEST(TokenThreads, a_release_that_meets_the_end_of_a_context_loses_nothing) {
   EXPECT_EQ(lost, 0);
 }
 
-TEST(TokenThreads, a_cancel_that_meets_a_grant_on_another_thread_has_one_outcome) {
+TEST(TokenThreads, a_cancel_concurrent_with_a_grant_on_another_thread_has_one_outcome) {
   Semaphore semaphore("slots", 1);
   std::optional<Permit> held;
   std::optional<asio::cancellation_signal> signal;
@@ -115,7 +115,7 @@ TEST(TokenThreads, a_cancel_that_meets_a_grant_on_another_thread_has_one_outcome
       [&](int round) { round % 2 == 0 ? held.reset() : cancel(); });
   pool.join();
   EXPECT_EQ(lost, 0);
-  std::printf("  granted %d of %d times\n", granted, count);  // how many is luck on a busy machine
+  std::printf("  granted %d of %d times\n", granted, count);  // how many depends on the machine's load
 }
 
 // ---- use_task ------------------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ class ElsewhereIo {
   std::thread thread_{[this] { io.run(); }};
 };
 
-/// An Asio operation that calls its handler on a thread of its own, whatever executor that has.
+/// An Asio operation that calls its handler on its own thread, ignoring the handler's executor.
 auto on_a_thread(std::vector<std::thread>& threads) {
   return asio::async_initiate<const UseTask, void(int)>(
       [&threads](auto handler) { threads.emplace_back([handler]() mutable { handler(42); }); }, use_task);
@@ -143,7 +143,7 @@ Task<> awaits_thread(std::vector<std::thread>& threads, std::thread::id& resumed
   std::tie(value) = co_await on_a_thread(threads);
   resumed_on = std::this_thread::get_id();
 }
-TEST(UseTaskThreads, a_handler_that_is_called_on_another_thread_completes_on_its_own) {
+TEST(UseTaskThreads, a_handler_called_on_another_thread_completes_on_the_reactors_thread) {
   Reactor reactor;
   RootScope scope(reactor);
   std::vector<std::thread> threads;
@@ -156,7 +156,7 @@ TEST(UseTaskThreads, a_handler_that_is_called_on_another_thread_completes_on_its
   EXPECT_EQ(resumed_on, std::this_thread::get_id());
 }
 
-/// Ends on `io`, and calls its handler where that wants to be called, as Asio's own operations do.
+/// Completes on `io` and calls its handler on the handler's executor, as Asio's own operations do.
 auto on_io(asio::io_context& io, std::thread::id& handled_on) {
   return asio::async_initiate<const UseTask, void(int)>(
       [&io, &handled_on](auto handler) {
@@ -186,7 +186,7 @@ Task<> awaits_timer(asio::io_context& io, Duration duration, int& ended) {
   (void)co_await timer.async_wait(use_task);
   ++ended;
 }
-TEST(UseTaskThreads, a_cancel_that_meets_the_end_of_an_operation_on_another_context_has_one_outcome) {
+TEST(UseTaskThreads, a_cancel_concurrent_with_the_end_of_an_operation_on_another_context_has_one_outcome) {
   Reactor reactor;
   ElsewhereIo elsewhere;
   int ended = 0;
@@ -210,7 +210,7 @@ Task<int> acquires(Semaphore& from) {
   const auto permit = co_await from.acquire();
   co_return 7;
 }
-/// Gives the permit back only after `io.run()` has had time to return in vain.
+/// Returns the permit only after `io.run()` had time to return too early.
 template <class Returned>
 std::thread releases_late(Semaphore& semaphore, std::optional<Permit>& held, Returned& returned) {
   return std::thread([&] {
@@ -219,7 +219,7 @@ std::thread releases_late(Semaphore& semaphore, std::optional<Permit>& held, Ret
     held.reset();
   });
 }
-TEST(AttachedThreads, a_context_runs_until_what_waits_for_another_threads_permit_has_ended) {
+TEST(AttachedThreads, a_context_runs_until_a_task_that_waits_for_another_threads_permit_has_ended) {
   asio::io_context io;
   Reactor reactor(io);
   RootScope scope(reactor);

@@ -1,4 +1,4 @@
-// The library from plain Asio programs: completion tokens, cancellation slots, a reactor on the program's own context.
+// The library used from plain Asio programs: completion tokens, cancellation slots, an attached reactor.
 #include "stint/asio.hpp"
 #include "test_support.hpp"
 
@@ -21,7 +21,7 @@ namespace {
 using boost::system::error_code;
 
 struct TokenTest : testing::Test {
-  /// A handler on `io`, which notes how the acquire ended and keeps the permit.
+  /// A handler on `io` that records how the acquire ended and keeps the permit.
   auto handler() {
     return asio::bind_executor(io, [this](error_code code, Permit permit) {
       log.push_back(code ? code.message() : "granted");
@@ -50,7 +50,7 @@ TEST_F(TokenTest, acquires_wait_in_line_and_keep_the_context_running) {
   io.run();
   EXPECT_EQ(log, (Log{"granted", "granted"}));
 }
-TEST_F(TokenTest, what_can_never_be_had_and_a_closed_semaphore_are_error_codes) {
+TEST_F(TokenTest, impossible_requests_and_a_closed_semaphore_are_error_codes) {
   async_acquire(semaphore, 3, handler());
   semaphore.close();
   async_acquire(semaphore, 1, handler());
@@ -68,7 +68,7 @@ TEST_F(TokenTest, its_cancellation_slot_ends_the_wait_with_operation_aborted) {
   EXPECT_EQ(log, Log{error_code(asio::error::operation_aborted).message()});
   signal.emit(asio::cancellation_type::terminal);  // after the end there is nothing to cancel
 }
-TEST_F(TokenTest, a_context_that_goes_takes_its_waiters_out_of_line) {
+TEST_F(TokenTest, a_destroyed_context_withdraws_its_waiters) {
   auto held = semaphore.try_acquire(2);
   {
     asio::io_context gone;
@@ -79,7 +79,7 @@ TEST_F(TokenTest, a_context_that_goes_takes_its_waiters_out_of_line) {
   held.reset();
   EXPECT_EQ(semaphore.available(), 2);
 }
-TEST_F(TokenTest, a_context_that_goes_gives_back_what_was_granted_and_not_delivered) {
+TEST_F(TokenTest, a_destroyed_context_returns_undelivered_grants) {
   {
     asio::io_context gone;
     async_acquire(semaphore, 2, asio::bind_executor(gone, [](error_code, Permit) { FAIL(); }));
@@ -87,7 +87,7 @@ TEST_F(TokenTest, a_context_that_goes_gives_back_what_was_granted_and_not_delive
   }
   EXPECT_EQ(semaphore.available(), 2);
 }
-TEST_F(TokenTest, a_signal_may_outlive_the_context_of_what_it_would_cancel) {
+TEST_F(TokenTest, a_signal_may_outlive_the_context_of_its_operation) {
   auto held = semaphore.try_acquire(2);
   asio::cancellation_signal waits, granted;
   {
@@ -101,7 +101,7 @@ TEST_F(TokenTest, a_signal_may_outlive_the_context_of_what_it_would_cancel) {
   granted.emit(asio::cancellation_type::terminal);
   EXPECT_EQ(semaphore.available(), 2);
 }
-TEST_F(TokenTest, a_signal_may_go_before_what_it_would_cancel) {
+TEST_F(TokenTest, a_signal_may_be_destroyed_before_its_operation) {
   auto held = semaphore.try_acquire(2);
   {
     asio::cancellation_signal signal;
@@ -156,7 +156,7 @@ TEST_F(TokenTest, a_resize_that_ends_more_waits_than_a_batch_holds_wakes_them_al
   permits.clear();
 }
 
-// ---- A reactor on the program's own context -------------------------------------------------------------------------
+// ---- A reactor on the program's own context ------------------------------------------------------------------------
 
 Task<Result<int>> answers(int value) {
   co_await sleep_for(1ms);
@@ -182,7 +182,7 @@ TEST_F(AttachedTest, tasks_run_while_the_program_runs_its_context) {
   EXPECT_EQ(log[0], "42");
   EXPECT_TRUE(scope.idle());
 }
-TEST(AttachedDeathTest, a_reactor_on_anothers_context_must_be_at_rest_when_it_goes) {
+TEST(AttachedDeathTest, an_attached_reactor_must_be_at_rest_when_destroyed) {
   EXPECT_DEATH(
       {
         asio::io_context io;
@@ -261,7 +261,7 @@ Task<int> throws_a_number() {
   co_await yield();
   throw 42;
 }
-TEST_F(AttachedTest, whatever_a_task_throws_is_its_own_failure) {
+TEST_F(AttachedTest, an_exception_of_a_task_is_its_own_failure) {
   Reactor reactor(io);
   RootScope scope(reactor);
   const auto throws = []() -> Task<int> {

@@ -1,4 +1,4 @@
-// The promises of `autoscale`, over random options, loads and moments.
+// The guarantees of `autoscale` over random options, loads and times.
 #include "stint/autoscale_core.hpp"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(Autoscale, cools_down) {
   EXPECT_EQ(decide(seen, TimePoint(129s)), (AutoscaleDecision{10, Why::cooling}));
   EXPECT_EQ(decide(seen, TimePoint(130s)), (AutoscaleDecision{8, Why::quiet}));
 }
-TEST(Autoscale, leaves_a_paused_pool_alone_and_brings_others_within_bounds) {
+TEST(Autoscale, leaves_a_paused_pool_alone_and_corrects_other_sizes) {
   EXPECT_EQ(decide(load(0, 0, 100)), (AutoscaleDecision{0, Why::paused}));
   EXPECT_EQ(decide(load(1, 0)), (AutoscaleDecision{2, Why::below_min}));
   EXPECT_EQ(decide(load(60, 20)), (AutoscaleDecision{50, Why::above_max}));
@@ -81,7 +81,7 @@ void check_promises(const AutoscaleOptions& options, const AutoscaleLoad& seen, 
   const bool reason_to_stay = decision.why == Why::fits || decision.why == Why::paused || decision.why == Why::cooling;
   if (grew || shrank) RC_ASSERT(!reason_to_stay);
 }
-void keeps_its_promises() {
+void decisions_satisfy_the_documented_guarantees() {
   AutoscaleOptions options;
   options.min = *rc::gen::inRange<std::size_t>(0, 20);
   options.max = *rc::gen::inRange<std::size_t>(0, 60);
@@ -96,12 +96,12 @@ void keeps_its_promises() {
     for (seen.busy = 0; seen.busy < seen.workers + 3; ++seen.busy) check_promises(options, seen, now);
   }
 }
-TEST(AutoscaleProperty, keeps_its_promises) {
-  EXPECT_TRUE(rc::check("autoscale keeps its promises", keeps_its_promises));
+TEST(AutoscaleProperty, decisions_satisfy_the_documented_guarantees) {
+  EXPECT_TRUE(rc::check("autoscale satisfies its guarantees", decisions_satisfy_the_documented_guarantees));
 }
 
-/// Under a load that stays the same the size comes to rest: it does not go up and down for ever.
-void comes_to_rest() {
+/// Under constant load the size converges: it does not oscillate.
+void converges_under_constant_load() {
   const AutoscaleOptions options;
   const auto wanted = *rc::gen::inRange<std::size_t>(0, 60);  // how many would be busy if there were enough workers
   std::size_t workers = *rc::gen::inRange<std::size_t>(2, 50);
@@ -122,7 +122,9 @@ void comes_to_rest() {
   }
   RC_ASSERT(turns <= 1);
 }
-TEST(AutoscaleProperty, comes_to_rest) { EXPECT_TRUE(rc::check("a steady load gives a steady size", comes_to_rest)); }
+TEST(AutoscaleProperty, converges_under_constant_load) {
+  EXPECT_TRUE(rc::check("a steady load gives a steady size", converges_under_constant_load));
+}
 
 }  // namespace
 }  // namespace stint

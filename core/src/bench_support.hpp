@@ -1,6 +1,6 @@
-/// What the library's benchmark programs share: arguments, samples as JSON lines, the resident memory.
-/// A program is called as `core_bench BENCH key=value…`; every key but `reps` is echoed in the sample's params, so that
-/// `bench/run.py` can put samples of different programs side by side.
+/// Shared by the library's benchmark programs: arguments, samples as JSON lines, resident memory. A program is called
+/// as `core_bench BENCH key=value…`; every key except `reps` is echoed in the sample's params, so that `bench/run.py`
+/// can compare samples of different programs.
 #pragma once
 
 #include "stint/time.hpp"
@@ -63,7 +63,7 @@ class Args {
   std::map<std::string, std::string> values_;
 };
 
-/// Runs `once(args)` reps + 1 times; the first is a warm-up and is thrown away.
+/// Runs `once(args)` reps + 1 times; the first is a warm-up and is discarded.
 template <class Once>
 void repeat(const Args& args, Once once) {
   for (std::int64_t rep = 0; rep <= args.reps(); ++rep) {

@@ -1,10 +1,9 @@
 // Invariants, all under the one lock of a tree of budgets:
-// 1. Every count has exactly one pool: the nearest budget, from the asker upwards, that bounds it and is not settled;
-// else
-//    the top. Only the pool's `used` and `held` change.
-// 2. A pool that is not at the top is held in its parent's pool with `taken()`, which is its bound, or more if it has
-//    overrun. So the parent sees an overrun at once, and a smaller bound never.
-// 3. `used + held <= bound` wherever nothing has overrun: reserve() and split() look and take under one lock.
+// 1. Every count has exactly one pool: the nearest budget, from the caller upwards, that bounds it and is not settled;
+// else the root. Only the pool's `used` and `held` change.
+// 2. A pool that is not the root is held in its parent's pool with `taken()`, which is its bound, or more if it has
+// overrun. So the parent sees an overrun at once, and never a smaller bound.
+// 3. `used + held <= bound` unless there is an overrun: reserve() and split() check and take under one lock.
 #include "stint/budget.hpp"
 
 #include "stint/assert.hpp"
@@ -20,15 +19,15 @@ namespace stint {
 namespace {
 
 constexpr std::size_t kCounts = 3;
-constexpr std::array kResources = {Resource::attempts, Resource::tokens, Resource::money};
+constexpr std::array kResources = {Resource::attempts, Resource::tokens, Resource::cost};
 using Counts = std::array<std::int64_t, kCounts>;
 
-Counts counts(const Spend& spend) noexcept { return {spend.attempts, spend.tokens, spend.money_micros}; }
+Counts counts(const Spend& spend) noexcept { return {spend.attempts, spend.tokens, spend.cost_micros}; }
 Counts counts(const Allowance& allowance) noexcept {
-  return {allowance.attempts, allowance.tokens, allowance.money_micros};
+  return {allowance.attempts, allowance.tokens, allowance.cost_micros};
 }
 
-/// Sums stay far below the ends of the type in any real use; beyond them they stop instead of wrapping.
+/// Saturating sum; real values stay far below the limits of the type.
 std::int64_t add(std::int64_t a, std::int64_t b) noexcept {
   std::int64_t sum = 0;
   if (!__builtin_add_overflow(a, b, &sum)) return sum;
@@ -41,7 +40,7 @@ std::string amount_text(Resource resource, std::int64_t amount) {
     case Resource::time: break;
     case Resource::attempts: return number + " attempts";
     case Resource::tokens: return number + " tokens";
-    case Resource::money: return number + " micro-units of money";
+    case Resource::cost: return number + " micro-units of cost";
   }
   return number;
 }
@@ -53,7 +52,7 @@ Error exhausted(Resource resource, std::int64_t wanted, std::int64_t left) {
 }
 
 Error out_of_range(Resource resource, std::int64_t amount) {
-  return {Errc::invalid, amount_text(resource, amount) + " can't be asked of a budget: 0 to " +
+  return {Errc::invalid, amount_text(resource, amount) + " is out of range for a budget: 0 to " +
                              std::to_string(Budget::kAmountMax) + " can"};
 }
 
@@ -64,7 +63,7 @@ std::string_view to_string(Resource resource) noexcept {
     case Resource::time: return "time";
     case Resource::attempts: return "attempts";
     case Resource::tokens: return "tokens";
-    case Resource::money: return "money";
+    case Resource::cost: return "cost";
   }
   return "unknown";
 }
@@ -82,7 +81,7 @@ class Budget::Node {
 
   std::unique_lock<std::mutex> lock() const { return std::unique_lock(root_->mutex_); }
 
-  // The rest is called under the lock.
+  // Everything below is called under the lock.
 
   int depth() const noexcept { return depth_; }
   bool closed() const noexcept {
@@ -146,7 +145,7 @@ class Budget::Node {
   struct Pool {
     std::int64_t bound = Allowance::kUnlimited;
     std::int64_t used = 0;
-    std::int64_t held = 0;  // reserved, or carved out by children
+    std::int64_t held = 0;  // reserved, or split off for children
     bool bounded() const noexcept { return bound != Allowance::kUnlimited; }
     std::int64_t taken() const noexcept { return std::max(bound, add(used, held)); }
   };
@@ -171,7 +170,7 @@ class Budget::Node {
     }
   }
 
-  // A clock that stands still while this budget or one above it is paused. Its zero means nothing.
+  // A clock that stops while this budget or an ancestor is paused. Its origin is arbitrary.
   Duration outer_reading(TimePoint now) const noexcept {
     return parent_ ? parent_->reading(now) : now.time_since_epoch();
   }
@@ -183,7 +182,7 @@ class Budget::Node {
   const std::shared_ptr<Node> parent_;  // its other owners: the parent's handle, its reservations, its other children
   Node* const root_;
   const int depth_;
-  mutable std::mutex mutex_;  // the root's is everybody's
+  mutable std::mutex mutex_;  // the root's mutex protects the whole tree
   std::array<Pool, kCounts> pools_;
   Counts spent_{};
   const Duration time_;
@@ -219,7 +218,7 @@ Result<> Budget::spend(const Spend& amount) {
 
 Result<Budget> Budget::split(const Allowance& allowance) {
   if (node_->depth() >= kDepthMax) {
-    return fail(Errc::invalid, "budgets are split " + std::to_string(kDepthMax) + " deep at most");
+    return fail(Errc::invalid, "budgets can be split at most " + std::to_string(kDepthMax) + " levels deep");
   }
   auto child = std::make_shared<Node>(node_, allowance);
   Counts carved = counts(allowance);
@@ -261,12 +260,12 @@ Allowance Budget::remaining(TimePoint now) const noexcept {
   return {.time = node_->time_left(now),
           .attempts = node_->left(0),
           .tokens = node_->left(1),
-          .money_micros = node_->left(2)};
+          .cost_micros = node_->left(2)};
 }
 
 Spend Budget::spent() const noexcept {
   const auto lock = node_->lock();
-  return {.attempts = node_->spent(0), .tokens = node_->spent(1), .money_micros = node_->spent(2)};
+  return {.attempts = node_->spent(0), .tokens = node_->spent(1), .cost_micros = node_->spent(2)};
 }
 
 Reservation& Reservation::operator=(Reservation&& other) noexcept {
@@ -284,7 +283,7 @@ void Reservation::settle(const Spend& actual) noexcept {
     const auto lock = node_->lock();
     node_->settle_held(counts(amount_), used);
   }
-  node_.reset();  // after the lock, which may be in what this was the last to own
+  node_.reset();  // after the lock is released: this may be the last owner of the node that holds it
 }
 
 }  // namespace stint

@@ -1,4 +1,4 @@
-// A tree of budgets against a naive model that recounts everything from a list of what happened.
+// A tree of budgets against a naive model that recomputes everything from a list of operations.
 #include "stint/budget.hpp"
 
 #include <gtest/gtest.h>
@@ -12,13 +12,13 @@
 namespace stint {
 namespace {
 
-/// Tokens only. Every figure is computed anew from the lists of budgets and reservations, by the words of the contract.
+/// Tokens only. Every figure is recomputed from the lists of budgets and reservations, following the documentation.
 class Model {
  public:
   struct Node {
     int parent = -1;
     std::int64_t bound = Allowance::kUnlimited;
-    std::int64_t used = 0;  // drawn by this very budget
+    std::int64_t used = 0;  // reserved through this budget
     bool settled = false;
   };
   struct Claim {
@@ -35,8 +35,8 @@ class Model {
     }
     return false;
   }
-  /// Everything that `pool` has given away: used and claimed here and by those beneath that share it, and children that
-  /// carved their own, which count with their bound or what they have taken, whichever is more.
+  /// Everything taken from `pool`: used and reserved here and by descendants that share it, and split-off children,
+  /// which count with their bound or what they have taken, whichever is more.
   std::int64_t taken(int pool) const {
     std::int64_t sum = own(pool);
     for (int child = 0; child < static_cast<int>(nodes.size()); ++child) {
@@ -134,7 +134,7 @@ RC_GTEST_PROP(BudgetProperty, a_tree_agrees_with_a_naive_model, ()) {
   }
 }
 
-/// Time left by summing the running stretches one by one.
+/// Time left, computed by summing the running intervals.
 RC_GTEST_PROP(BudgetProperty, the_clock_counts_running_time_only, ()) {
   const auto stretch = rc::gen::inRange<std::int64_t>(0, 50);
   Budget parent(Allowance{.time = Duration(*rc::gen::inRange<std::int64_t>(0, 1000))});

@@ -19,13 +19,13 @@ TEST(Budget, is_unlimited_by_default) {
   Budget budget;
   EXPECT_EQ(budget.remaining(kStart), Allowance());
   EXPECT_TRUE(budget.start(kStart).is_never());
-  EXPECT_TRUE(budget.spend({.attempts = 1000, .tokens = Budget::kAmountMax, .money_micros = 1}));
+  EXPECT_TRUE(budget.spend({.attempts = 1000, .tokens = Budget::kAmountMax, .cost_micros = 1}));
   EXPECT_EQ(budget.remaining(kStart), Allowance());
-  EXPECT_EQ(budget.spent(), (Spend{.attempts = 1000, .tokens = Budget::kAmountMax, .money_micros = 1}));
+  EXPECT_EQ(budget.spent(), (Spend{.attempts = 1000, .tokens = Budget::kAmountMax, .cost_micros = 1}));
 }
 
-TEST(Budget, exhaustion_names_the_resource_and_what_is_missing) {
-  Budget budget(Allowance{.attempts = 3, .tokens = 500, .money_micros = 1'000});
+TEST(Budget, exhaustion_names_the_resource_and_the_missing_amount) {
+  Budget budget(Allowance{.attempts = 3, .tokens = 500, .cost_micros = 1'000});
   const auto tokens = budget.reserve({.attempts = 1, .tokens = 620});
   ASSERT_FALSE(tokens);
   EXPECT_EQ(tokens.error(), Errc::exhausted);
@@ -33,8 +33,8 @@ TEST(Budget, exhaustion_names_the_resource_and_what_is_missing) {
   EXPECT_EQ(tokens.error().what(), "the budget is exhausted: 620 tokens wanted, 500 left, 120 missing");
   EXPECT_EQ(budget.spend({.attempts = 4}).error().what(),
             "the budget is exhausted: 4 attempts wanted, 3 left, 1 missing");
-  EXPECT_EQ(budget.spend({.money_micros = 1'001}).error().what(),
-            "the budget is exhausted: 1001 micro-units of money wanted, 1000 left, 1 missing");
+  EXPECT_EQ(budget.spend({.cost_micros = 1'001}).error().what(),
+            "the budget is exhausted: 1001 micro-units of cost wanted, 1000 left, 1 missing");
 }
 
 TEST(Budget, takes_all_or_nothing) {
@@ -44,10 +44,10 @@ TEST(Budget, takes_all_or_nothing) {
   EXPECT_EQ(budget.remaining(kStart).tokens, 500);
 }
 
-TEST(Budget, refuses_amounts_that_can_only_be_mistakes) {
+TEST(Budget, refuses_amounts_out_of_range) {
   Budget budget;
   EXPECT_EQ(budget.reserve({.tokens = -1}).error(), Errc::invalid);
-  EXPECT_EQ(budget.reserve({.money_micros = Budget::kAmountMax + 1}).error(), Errc::invalid);
+  EXPECT_EQ(budget.reserve({.cost_micros = Budget::kAmountMax + 1}).error(), Errc::invalid);
 }
 
 TEST(Budget, negative_bounds_count_as_zero) {
@@ -71,25 +71,25 @@ TEST(Budget, a_reservation_holds_until_it_is_settled) {
 }
 
 TEST(Budget, a_dropped_reservation_returns_all_of_it) {
-  Budget budget(Allowance{.attempts = 1, .money_micros = 10});
+  Budget budget(Allowance{.attempts = 1, .cost_micros = 10});
   {
-    const auto reservation = budget.reserve({.attempts = 1, .money_micros = 10});
+    const auto reservation = budget.reserve({.attempts = 1, .cost_micros = 10});
     EXPECT_EQ(budget.remaining(kStart).attempts, 0);
   }
   EXPECT_EQ(budget.remaining(kStart).attempts, 1);
-  EXPECT_EQ(budget.remaining(kStart).money_micros, 10);
+  EXPECT_EQ(budget.remaining(kStart).cost_micros, 10);
 }
 
-TEST(Budget, an_overrun_is_charged_and_shown_as_nothing_left) {
-  Budget budget(Allowance{.money_micros = 100});
-  auto first = budget.reserve({.money_micros = 50});
-  auto second = budget.reserve({.money_micros = 50});
-  first->settle({.money_micros = 120});
-  EXPECT_EQ(budget.remaining(kStart).money_micros, 0);
-  EXPECT_EQ(budget.spent().money_micros, 120);
+TEST(Budget, an_overrun_is_charged_and_leaves_nothing_remaining) {
+  Budget budget(Allowance{.cost_micros = 100});
+  auto first = budget.reserve({.cost_micros = 50});
+  auto second = budget.reserve({.cost_micros = 50});
+  first->settle({.cost_micros = 120});
+  EXPECT_EQ(budget.remaining(kStart).cost_micros, 0);
+  EXPECT_EQ(budget.spent().cost_micros, 120);
   second->settle({});
-  EXPECT_EQ(budget.remaining(kStart).money_micros, 0) << "100 less 120 is not 50";
-  EXPECT_FALSE(budget.reserve({.money_micros = 1}));
+  EXPECT_EQ(budget.remaining(kStart).cost_micros, 0) << "100 less 120 is not 50";
+  EXPECT_FALSE(budget.reserve({.cost_micros = 1}));
 }
 
 TEST(Budget, a_moved_reservation_settles_once) {
@@ -112,7 +112,7 @@ TEST(Budget, time_starts_at_the_first_start) {
   EXPECT_EQ(budget.remaining(kStart + 2h).time, 0s);
 }
 
-TEST(Budget, parked_time_does_not_count) {
+TEST(Budget, paused_time_does_not_count) {
   Budget budget(Allowance{.time = 10s});
   budget.start(kStart);
   budget.pause(kStart + 3s);
@@ -150,7 +150,7 @@ TEST(Budget, a_child_never_has_more_time_than_its_parent_and_the_parent_keeps_it
 }
 
 // Behaviour 114.
-TEST(Budget, a_child_is_carved_out_and_its_rest_returns) {
+TEST(Budget, a_child_takes_from_its_parent_and_returns_the_rest) {
   Budget parent(Allowance{.tokens = 100});
   {
     auto child = *parent.split({.tokens = 60});
@@ -175,32 +175,32 @@ TEST(Budget, a_child_cannot_be_larger_than_what_is_left) {
   EXPECT_EQ(parent.remaining(kStart).tokens, 40) << "nothing was taken";
 }
 
-TEST(Budget, what_a_child_does_not_bound_it_shares) {
-  Budget parent(Allowance{.attempts = 2, .tokens = 100, .money_micros = 50});
+TEST(Budget, resources_that_a_child_does_not_bound_are_shared) {
+  Budget parent(Allowance{.attempts = 2, .tokens = 100, .cost_micros = 50});
   auto child = *parent.split({.tokens = 60});
   auto grandchild = *child.split({});
-  EXPECT_TRUE(grandchild.spend({.attempts = 1, .tokens = 10, .money_micros = 20}));
-  EXPECT_EQ(parent.remaining(kStart), (Allowance{.attempts = 1, .tokens = 40, .money_micros = 30}));
-  EXPECT_EQ(child.remaining(kStart), (Allowance{.attempts = 1, .tokens = 50, .money_micros = 30}));
+  EXPECT_TRUE(grandchild.spend({.attempts = 1, .tokens = 10, .cost_micros = 20}));
+  EXPECT_EQ(parent.remaining(kStart), (Allowance{.attempts = 1, .tokens = 40, .cost_micros = 30}));
+  EXPECT_EQ(child.remaining(kStart), (Allowance{.attempts = 1, .tokens = 50, .cost_micros = 30}));
   EXPECT_TRUE(parent.spend({.attempts = 1}));
   EXPECT_EQ(grandchild.spend({.attempts = 1}).error(), Errc::exhausted);
 }
 
-TEST(Budget, an_overrun_of_a_child_is_the_parents_at_once) {
-  Budget parent(Allowance{.money_micros = 100});
-  auto child = *parent.split({.money_micros = 40});
-  auto grandchild = *child.split({.money_micros = 40});
-  auto call = *grandchild.reserve({.money_micros = 40});
-  call.settle({.money_micros = 70});
-  EXPECT_EQ(grandchild.remaining(kStart).money_micros, 0);
-  EXPECT_EQ(parent.remaining(kStart).money_micros, 30);
+TEST(Budget, an_overrun_of_a_child_is_charged_to_the_parent_at_once) {
+  Budget parent(Allowance{.cost_micros = 100});
+  auto child = *parent.split({.cost_micros = 40});
+  auto grandchild = *child.split({.cost_micros = 40});
+  auto call = *grandchild.reserve({.cost_micros = 40});
+  call.settle({.cost_micros = 70});
+  EXPECT_EQ(grandchild.remaining(kStart).cost_micros, 0);
+  EXPECT_EQ(parent.remaining(kStart).cost_micros, 30);
   grandchild.settle();
   child.settle();
-  EXPECT_EQ(parent.remaining(kStart).money_micros, 30);
-  EXPECT_EQ(parent.spent().money_micros, 70);
+  EXPECT_EQ(parent.remaining(kStart).cost_micros, 30);
+  EXPECT_EQ(parent.spent().cost_micros, 70);
 }
 
-TEST(Budget, a_settled_child_refuses_and_what_it_reserved_settles_with_the_parent) {
+TEST(Budget, a_settled_child_refuses_and_its_reservations_settle_with_the_parent) {
   Budget parent(Allowance{.tokens = 100});
   auto child = std::make_optional(*parent.split({.tokens = 60}));
   auto grandchild = *child->split({.tokens = 20});
@@ -224,7 +224,7 @@ TEST(Budget, a_reservation_may_outlive_its_budget) {
   call.settle({.tokens = 3});
 }
 
-TEST(Budget, splits_nest_to_a_bound) {
+TEST(Budget, nested_splits_are_bounded) {
   std::vector<Budget> chain;
   chain.emplace_back(Allowance{.tokens = 10});
   for (int i = 0; i < Budget::kDepthMax; ++i) chain.push_back(*chain.back().split({.tokens = 10}));
@@ -234,7 +234,7 @@ TEST(Budget, splits_nest_to_a_bound) {
   EXPECT_EQ(chain.front().remaining(kStart).tokens, 3);
 }
 
-TEST(Budget, sums_beyond_the_type_do_not_wrap) {
+TEST(Budget, sums_saturate_instead_of_wrapping) {
   Budget budget;
   auto child = *budget.split({.tokens = Allowance::kUnlimited - 1});
   auto second = *budget.split({.tokens = Allowance::kUnlimited - 1});
@@ -252,7 +252,7 @@ void on_threads(int count, Work work) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// Behaviour 111. Thirty-two threads ask for more than there is: what they were given adds up to what there was.
+// Behaviour 111. Thirty-two threads request more than there is: the granted amounts add up to the total.
 TEST(BudgetThreads, accounting_under_concurrency_is_exact) {
   constexpr int kThreads = 32;
   constexpr std::int64_t kTokens = 100'003;
@@ -269,8 +269,8 @@ TEST(BudgetThreads, accounting_under_concurrency_is_exact) {
   EXPECT_EQ(budget.remaining(kStart).tokens, 0);
 }
 
-// Behaviour 111. Two threads meet at the last token of each of many budgets: one of them gets it.
-TEST(BudgetThreads, the_last_token_goes_to_one_of_two) {
+// Behaviour 111. Two threads race for the last token of each of many budgets: exactly one gets it.
+TEST(BudgetThreads, of_two_threads_only_one_gets_the_last_token) {
   constexpr int kRounds = 30'000;
   std::vector<Budget> budgets;
   for (int i = 0; i < kRounds; ++i) budgets.emplace_back(Allowance{.tokens = 1});
@@ -289,7 +289,8 @@ TEST(BudgetThreads, the_last_token_goes_to_one_of_two) {
   EXPECT_EQ(granted.load(), count);
 }
 
-// Behaviour 111. Children are split, used, overrun and dropped on all threads; afterwards only what was used is gone.
+// Behaviour 111. Children are split, used, overrun and dropped on all threads; afterwards only the used amount is
+// missing.
 TEST(BudgetThreads, splits_and_settlements_conserve) {
   constexpr int kThreads = 16;
   constexpr int kRounds = 500;
@@ -300,7 +301,7 @@ TEST(BudgetThreads, splits_and_settlements_conserve) {
       auto child = budget.split({.tokens = 20});
       auto kept = child->reserve({.attempts = 1, .tokens = 10});
       auto dropped = child->reserve({.attempts = 1, .tokens = 10});
-      const std::int64_t tokens = (id * kRounds + round) % 31;  // up to three times what was reserved
+      const std::int64_t tokens = (id * kRounds + round) % 31;  // up to three times the reserved amount
       if (round % 2 == 0) child->settle();
       kept->settle({.attempts = 1, .tokens = tokens});
       used[id].attempts += 1;

@@ -65,12 +65,12 @@ bool CancelToken::is_within(const CancelToken& ancestor) const noexcept {
 }
 
 void Executor::CancelWalk::start() noexcept {
-  if (!queued_) run();  // otherwise the walk that is under way comes to the new ones too
+  if (!queued_) run();  // otherwise the running walk reaches the new ones too
 }
 
 void Executor::CancelWalk::run() noexcept {
   queued_ = false;
-  for (int told = 0; told < kCancelsPerBatch && !executor_.cancelled_.empty(); ++told) {
+  for (int count = 0; count < kCancelsPerBatch && !executor_.cancelled_.empty(); ++count) {
     Chain& chain = executor_.cancelled_.front();
     chain.unlink();
     chain.token().chains_.push_back(chain);
@@ -106,7 +106,8 @@ void Leaf::run() {
 }
 
 void Leaf::run_watched(CancelToken& token) {
-  // A cancel that came before this moment wins over any result: the frame is destroyed and gives back what it won.
+  // A cancellation that came before this resume wins over any result: the frame is destroyed, which returns what it was
+  // granted.
   if (token.cancelled()) return chain().ended(End::stopped);
   if (token.arbitrated_ && !chain().may_resume(*this)) return chain().ended(End::stopped);
   if (std::atomic<std::uint32_t>* const pulse = token.pulse_) {  // one writer: the executor's thread

@@ -1,4 +1,4 @@
-// The stop channel on the simulator: how a cancel travels, what it waits for, what it leaves behind.
+// Cancellation on the simulator: how it propagates, what it waits for, what is left afterwards.
 #include "stint/cancel.hpp"
 
 #include "stint/scope.hpp"
@@ -86,14 +86,14 @@ Task<> cancels_at(Scope& scope, TimePoint when) {
   co_await sleep_until(when);
   scope.cancel();
 }
-TEST_F(Stop, finally_do_shields_its_cleanup_and_passes_the_stop_on) {
+TEST_F(Stop, finally_do_shields_its_cleanup_and_propagates_the_stop) {
   scope.spawn(with_cleanup(log, nullptr, 5s));
   scope.spawn(cancels_at(scope, TimePoint(1s)));
   settle();
   EXPECT_EQ(log, (Log{"body gone", "cleaned", "outer gone"}));
   EXPECT_TRUE(scope.idle());
 }
-TEST_F(Stop, finally_do_cleans_up_what_was_opened_before_a_cancel_that_kept_the_body_from_starting) {
+TEST_F(Stop, finally_do_cleans_up_even_if_a_cancel_kept_the_body_from_starting) {
   scope.spawn(with_cleanup(log, &scope, 5s));
   settle();
   EXPECT_EQ(log, (Log{"cleaned", "outer gone"}));  // an unstarted frame has no locals to destroy
@@ -109,7 +109,7 @@ Task<> with_limit(Semaphore& semaphore, Log& log, TimePoint deadline) {
   const auto result = co_await with_deadline(Deadline(deadline), hold(semaphore, log, "a", 2));
   log.push_back(result ? "in time" : result.error() == Errc::timed_out ? "timed out" : "?");
 }
-TEST_F(Stop, with_deadline_stops_what_is_beneath_and_fails_where_it_was_set) {
+TEST_F(Stop, with_deadline_stops_the_work_beneath_and_fails_where_it_was_set) {
   scope.spawn(with_limit(semaphore, log, TimePoint(3s)));
   settle();
   EXPECT_EQ(log, (Log{"a+", "timed out"}));
@@ -134,7 +134,7 @@ Task<> racing(Log& log) {
   const auto winner = co_await race(sleeper(log, 1s, 1), sleeper(log, 1h, 2));
   log.push_back("won by " + std::to_string(winner.index()));
 }
-/// One order of events may hide what another shows.
+/// Runs over many seeds: a bug may show only in some orders.
 template <class Body>
 void over_seeds(Body body) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
@@ -143,7 +143,7 @@ void over_seeds(Body body) {
     Simulator sim(seed);
     RootScope scope(sim);
     body(sim, scope, log);
-    sim.settle();  // nothing that is gone may still be queued
+    sim.settle();  // no destroyed object may still be queued
     ASSERT_TRUE(scope.idle());
   }
 }
@@ -156,7 +156,7 @@ Task<> racing_slow(Log& log, SlowLeaf*& leaf) {
   const auto winner = co_await race(sleeper(log, 1s, 1), slow(log, leaf));
   log.push_back("won by " + std::to_string(winner.index()));
 }
-TEST_F(Stop, race_waits_for_a_loser_that_takes_its_time) {
+TEST_F(Stop, race_waits_for_a_loser_that_stops_slowly) {
   SlowLeaf* leaf = nullptr;
   scope.spawn(racing_slow(log, leaf));
   settle();
@@ -166,7 +166,7 @@ TEST_F(Stop, race_waits_for_a_loser_that_takes_its_time) {
   settle();
   EXPECT_EQ(log, (Log{"gone 1", "gone 2", "won by 0"}));
 }
-TEST(StopOverSeeds, race_delivers_the_winner_after_the_loser_is_gone) {
+TEST(StopOverSeeds, race_returns_the_winner_after_the_loser_is_destroyed) {
   over_seeds([](Simulator& sim, Scope& scope, Log& log) {
     scope.spawn(racing(log));
     EXPECT_TRUE(sim.run_until([&] { return scope.idle(); }));
@@ -196,7 +196,7 @@ TEST(StopOverSeeds, with_scope_waits_for_its_children) {
     EXPECT_EQ(log, (Log{"body gone", "child gone", "ran on", "outer gone"}));
   });
 }
-TEST(StopOverSeeds, a_stop_passes_with_scope_only_when_body_and_children_are_gone) {
+TEST(StopOverSeeds, a_stop_leaves_with_scope_only_after_body_and_children_are_destroyed) {
   over_seeds([](Simulator& sim, Scope& scope, Log& log) {
     scope.spawn(nursery(log, 1h, 1h, false));
     scope.spawn(cancels_at(scope, TimePoint(1s)));
@@ -206,7 +206,7 @@ TEST(StopOverSeeds, a_stop_passes_with_scope_only_when_body_and_children_are_gon
     EXPECT_EQ(sim.now(), TimePoint(1s));
   });
 }
-TEST(StopOverSeeds, an_exception_cancels_the_children_of_with_scope_and_then_passes_on) {
+TEST(StopOverSeeds, an_exception_cancels_the_children_of_with_scope_and_then_propagates) {
   over_seeds([](Simulator& sim, Scope& scope, Log& log) {
     scope.spawn(nursery(log, 1s, 1h, true));
     EXPECT_TRUE(sim.run_until([&] { return scope.idle(); }));
@@ -238,7 +238,7 @@ Task<> checks_token(int& ran) {
     ++ran;
   }
 }
-TEST_F(Stop, a_cancel_of_very_many_marks_all_at_once_and_tells_them_in_batches) {
+TEST_F(Stop, a_large_cancel_marks_all_chains_at_once_and_stops_them_in_batches) {
   constexpr int kMany = 10 * Executor::kCancelsPerBatch;
   for (int i = 0; i < kMany; ++i) scope.spawn(sleeps(1h));
   sim.run_ready();
@@ -252,7 +252,7 @@ TEST_F(Stop, a_cancel_of_very_many_marks_all_at_once_and_tells_them_in_batches) 
   EXPECT_GE(steps, kMany + 9) << "the walk takes its turns among the others";
   EXPECT_EQ(sim.now(), TimePoint(0s));
 }
-TEST_F(Stop, a_wait_that_begins_while_a_cancel_of_many_is_under_way_stops) {
+TEST_F(Stop, a_wait_that_begins_during_a_large_cancel_stops) {
   int ran = 0;
   for (int i = 0; i < 3 * Executor::kCancelsPerBatch; ++i) scope.spawn(sleeps(1h));
   scope.spawn(checks_token(ran));
@@ -263,7 +263,7 @@ TEST_F(Stop, a_wait_that_begins_while_a_cancel_of_many_is_under_way_stops) {
   EXPECT_EQ(ran, before) << "the mark is everywhere at once, only the telling takes its time";
   EXPECT_TRUE(scope.idle());
 }
-TEST_F(Stop, an_executor_may_go_in_the_middle_of_a_cancel_of_many) {
+TEST_F(Stop, an_executor_may_be_destroyed_during_a_large_cancel) {
   auto other = std::make_unique<Simulator>(3);
   RootScope many(*other);
   for (int i = 0; i < 3 * Executor::kCancelsPerBatch; ++i) many.spawn(sleeps(1h));
@@ -271,7 +271,7 @@ TEST_F(Stop, an_executor_may_go_in_the_middle_of_a_cancel_of_many) {
   many.cancel();
   other.reset();
 }
-TEST_F(Stop, cancels_while_a_cancel_is_under_way_are_not_lost) {
+TEST_F(Stop, cancels_during_a_cancel_are_not_lost) {
   RootScope second(sim);
   for (int i = 0; i < 3 * Executor::kCancelsPerBatch; ++i) scope.spawn(sleeps(1h));
   for (int i = 0; i < 3 * Executor::kCancelsPerBatch; ++i) second.spawn(sleeps(1h));
@@ -297,7 +297,7 @@ TEST_F(Stop, a_parent_cancels_its_child_and_a_child_not_its_parent) {
   EXPECT_TRUE(sibling.cancelled());
   EXPECT_EQ(child.reason(), Reason::user) << "the first reason stays";
 }
-TEST_F(Stop, hundred_thousand_siblings_come_and_go) {
+TEST_F(Stop, a_hundred_thousand_siblings_start_and_end) {
   CancelToken parent(sim);
   std::vector<std::unique_ptr<CancelToken>> tokens;
   for (int i = 0; i < 100'000; ++i) tokens.push_back(std::make_unique<CancelToken>(parent));
@@ -312,7 +312,7 @@ Task<> cancels_itself(Scope& scope, Log& log) {
   co_await yield();
   log.push_back("ran on");
 }
-TEST_F(Stop, a_frame_that_cancels_its_own_scope_goes_on_to_its_next_await) {
+TEST_F(Stop, a_frame_that_cancels_its_own_scope_runs_until_its_next_await) {
   scope.spawn(cancels_itself(scope, log));
   settle();
   EXPECT_EQ(log, Log{"goes on to its next await"});
@@ -326,11 +326,11 @@ TEST_F(Stop, a_second_cancel_changes_nothing) {
   EXPECT_EQ(scope.cause(), "first");
 }
 
-TEST(CancelTest, every_resume_beneath_a_watched_token_is_a_beat) {
+TEST(CancelTest, every_resume_beneath_a_watched_token_is_counted) {
   Simulator sim;
   RootScope scope(sim);
   std::atomic<std::uint32_t> pulse = 0;
-  scope.watch_life(pulse);
+  scope.count_resumes(pulse);
   const auto inner = []() -> Task<> {
     for (int i = 0; i < 10; ++i) co_await sleep_for(1s);
   };

@@ -31,7 +31,7 @@ void SelectBase::begin() noexcept {
   if (token().cancelled()) return complete();  // the run loop stops the chain
   token_.emplace(token());
   token_->arbitrate();
-  running_ = 1;  // for the start itself, so that a branch that ends at once does not end the whole
+  running_ = 1;  // for the start itself, so that a branch that ends at once does not complete the select
   start_branches();
   one_ended();
 }
@@ -40,7 +40,7 @@ void SelectBase::one_ended() noexcept {
   if (--running_ == 0) complete();
 }
 
-/// Nothing that has finished is given up for one that is only ready: what it got could not be taken back.
+/// A finished branch is never dropped for one that is only ready: its effect could not be undone.
 void SelectBase::branch_ended(Chain& branch, End end) noexcept {
   if (end == End::finished && first_ == nullptr) {
     first_ = &branch;

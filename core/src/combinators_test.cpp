@@ -13,7 +13,7 @@
 namespace stint {
 namespace {
 
-/// One order of events may hide what another shows.
+/// Runs over many seeds: a bug may show only in some orders.
 template <class Body>
 void over_seeds(Body body) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
@@ -22,7 +22,7 @@ void over_seeds(Body body) {
     Simulator sim(seed);
     RootScope scope(sim);
     body(sim, scope, log);
-    sim.settle();  // nothing that is gone may still be queued
+    sim.settle();  // no destroyed object may still be queued
     ASSERT_TRUE(scope.idle());
   }
 }
@@ -54,7 +54,7 @@ Task<> three_ways(Log& log) {
   const auto winner = co_await race(number(log, 3s, 3), nothing(1s), number(log, 2s, 2));
   log.push_back("won by " + std::to_string(winner.index()));
 }
-TEST(Race, of_three_with_void_gives_the_first_after_the_others_are_gone) {
+TEST(Race, of_three_with_void_returns_the_first_after_the_others_are_destroyed) {
   over_seeds([](Simulator& sim, RootScope& scope, Log& log) {
     scope.spawn(three_ways(log));
     sim.settle();
@@ -70,7 +70,7 @@ Task<> racing_a_throw(Log& log) {
     log.push_back(error.what());
   }
 }
-TEST(Race, an_exception_counts_as_a_finish_and_is_rethrown_when_the_others_are_gone) {
+TEST(Race, an_exception_counts_as_a_finish_and_is_rethrown_after_the_others_are_destroyed) {
   over_seeds([](Simulator& sim, RootScope& scope, Log& log) {
     scope.spawn(racing_a_throw(log));
     sim.settle();
@@ -84,7 +84,7 @@ Task<> all_plain(Log& log) {
   const auto [a, b, c] = co_await all(number(log, 2s, 1), text("x"), nothing(1s));
   log.push_back(std::to_string(a) + b);
 }
-TEST(All, gives_everything_in_the_order_asked_for) {
+TEST(All, returns_the_results_in_argument_order) {
   over_seeds([](Simulator& sim, RootScope& scope, Log& log) {
     scope.spawn(all_plain(log));
     sim.settle();
@@ -96,7 +96,7 @@ Task<> all_with_a_failure(Log& log) {
   const auto result = co_await all(maybe(log, 1h, 1), maybe(log, 1s, -1), number(log, 2s, 2));
   log.push_back(result ? "ok" : std::string(result.error().what()));
 }
-TEST(All, the_first_failure_stops_the_others_and_is_the_answer) {
+TEST(All, the_first_failure_stops_the_others_and_is_returned) {
   over_seeds([](Simulator& sim, RootScope& scope, Log& log) {
     scope.spawn(all_with_a_failure(log));
     sim.settle();
@@ -113,7 +113,7 @@ Task<> all_with_a_throw(Log& log) {
     log.push_back(error.what());
   }
 }
-TEST(All, an_exception_stops_the_others_and_passes_on) {
+TEST(All, an_exception_stops_the_others_and_propagates) {
   over_seeds([](Simulator& sim, RootScope& scope, Log& log) {
     scope.spawn(all_with_a_throw(log));
     sim.settle();
@@ -124,7 +124,7 @@ Task<> all_results(Log& log) {
   const auto result = co_await all(maybe(log, 1s, 1), maybe(log, 2s, 2));
   log.push_back(std::to_string(std::get<0>(*result) + std::get<1>(*result)));
 }
-TEST(All, of_results_gives_a_result_of_the_values) {
+TEST(All, of_results_returns_a_result_of_the_values) {
   over_seeds([](Simulator& sim, RootScope& scope, Log& log) {
     scope.spawn(all_results(log));
     sim.settle();
@@ -149,21 +149,21 @@ struct SelectTest : testing::TestWithParam<int> {
   RootScope scope{sim};
   RootScope other{sim};
 };
-TEST_P(SelectTest, takes_the_permit_if_it_comes_first) {
+TEST_P(SelectTest, returns_the_permit_if_it_is_granted_first) {
   scope.spawn(selects(semaphore, other, log));
   sim.settle();
   EXPECT_EQ(log, Log{"acquired"});
   EXPECT_EQ(semaphore.available(), 1);
   EXPECT_EQ(sim.now(), TimePoint(0s)) << "the timer was withdrawn";
 }
-TEST_P(SelectTest, withdraws_from_the_line_when_time_is_up) {
+TEST_P(SelectTest, withdraws_the_acquire_when_the_sleep_ends_first) {
   const auto held = semaphore.try_acquire();
   scope.spawn(selects(semaphore, other, log));
   sim.settle();
   EXPECT_EQ(log, Log{"after"});
   EXPECT_EQ(semaphore.waiting(), 0u);
 }
-TEST_P(SelectTest, hears_of_a_cancel_elsewhere_and_goes_on) {
+TEST_P(SelectTest, returns_when_another_token_is_cancelled) {
   const auto held = semaphore.try_acquire();
   scope.spawn(selects(semaphore, other, log));
   sim.run_ready();
@@ -172,7 +172,7 @@ TEST_P(SelectTest, hears_of_a_cancel_elsewhere_and_goes_on) {
   EXPECT_EQ(log, Log{"cancelled"});
   EXPECT_EQ(sim.now(), TimePoint(0s));
 }
-TEST_P(SelectTest, is_stopped_by_its_own_cancel_and_leaves_nothing) {
+TEST_P(SelectTest, is_stopped_by_its_own_cancel_and_leaves_no_waiter) {
   const auto held = semaphore.try_acquire();
   scope.spawn(selects(semaphore, other, log));
   sim.run_ready();
@@ -182,7 +182,7 @@ TEST_P(SelectTest, is_stopped_by_its_own_cancel_and_leaves_nothing) {
   EXPECT_TRUE(scope.idle());
   EXPECT_EQ(semaphore.waiting(), 0u);
 }
-TEST_P(SelectTest, gives_back_a_permit_that_came_with_a_cancel) {
+TEST_P(SelectTest, returns_a_permit_granted_together_with_a_cancel) {
   auto held = semaphore.try_acquire();
   scope.spawn(selects(semaphore, other, log));
   sim.run_ready();
@@ -192,7 +192,7 @@ TEST_P(SelectTest, gives_back_a_permit_that_came_with_a_cancel) {
   EXPECT_EQ(log.size(), 1u);
   EXPECT_EQ(semaphore.available(), 1);
 }
-/// What is named is ready at the start, becomes ready later, or never: in every combination and order, on every seed.
+/// Each argument is ready at the start, becomes ready later, or never: in every combination and order, on every seed.
 enum class When : std::uint8_t { start, later, never };
 struct Waits {
   std::array<Semaphore, 3> semaphores{Semaphore("a", 1), Semaphore("b", 1), Semaphore("c", 1)};
@@ -203,11 +203,11 @@ Task<> selects_one_of(Waits& waits, std::size_t& won) {
                                      waits.semaphores[2].acquire(), sleep_for(1h));
   won = first.index();
 }
-TEST_P(SelectTest, of_several_that_are_ready_the_earliest_named_wins) {
+TEST_P(SelectTest, the_first_ready_argument_wins) {
   constexpr std::array kAll = {When::start, When::later, When::never};
   for (int which = 0; which < 27 * 6; ++which) {
     const std::array when = {kAll[which % 3], kAll[which / 3 % 3], kAll[which / 9 % 3]};
-    std::array<std::size_t, 3> order{0, 1, 2};  // in which they become ready
+    std::array<std::size_t, 3> order{0, 1, 2};  // order of becoming ready
     for (int i = 0; i < which / 27; ++i) std::ranges::next_permutation(order);
     Waits waits;
     std::size_t won = 99, wanted = 3;
@@ -228,7 +228,7 @@ TEST_P(SelectTest, of_several_that_are_ready_the_earliest_named_wins) {
     }
   }
 }
-TEST_P(SelectTest, what_is_ready_by_its_nature_counts_from_the_start) {
+TEST_P(SelectTest, awaitables_that_are_always_ready_count_from_the_start) {
   other.cancel();
   Queue<int> queue("jobs", 1);
   ASSERT_TRUE(queue.try_push(7));
@@ -251,7 +251,7 @@ Task<> pops_or_stops(Queue<int>& first, Queue<int>& second, std::vector<int>& it
   const auto got = co_await select(first.pop(), second.pop());
   items.push_back(got.index() == 0 ? *std::get<0>(got) : *std::get<1>(got));
 }
-TEST_P(SelectTest, an_item_that_came_to_one_that_is_not_preferred_stays_in_its_queue) {
+TEST_P(SelectTest, an_item_for_a_branch_that_lost_stays_in_its_queue) {
   Queue<int> first("first", 1), second("second", 1);
   std::vector<int> items;
   scope.spawn(pops_or_stops(first, second, items));
@@ -296,7 +296,7 @@ Task<> shielded(Semaphore& semaphore, Log& log) {
   co_await shield(inner(semaphore, log));
   log.push_back("ran on");
 }
-TEST(Shield, an_acquire_under_it_ignores_a_cancel_until_granted_and_then_stops) {
+TEST(Shield, a_shielded_acquire_ignores_a_cancel_until_granted_and_then_stops) {
   over_seeds([](Simulator& sim, RootScope& scope, Log& log) {
     Semaphore semaphore("slots", 1);
     auto held = semaphore.try_acquire();
@@ -338,7 +338,7 @@ Task<> too_late(Log& log, Executor& executor) {
   const auto result = co_await with_deadline(Deadline(executor.now()), number(log, 1s, 1));
   log.push_back(result ? "ok" : std::string(to_string(result.error().code())));
 }
-TEST(WithDeadline, does_not_start_what_has_no_time_left) {
+TEST(WithDeadline, does_not_start_work_after_the_deadline) {
   over_seeds([](Simulator& sim, RootScope& scope, Log& log) {
     scope.spawn(too_late(log, sim));
     sim.settle();
@@ -350,7 +350,7 @@ Task<> flattens(Log& log) {
   const Result<int> result = co_await with_deadline(Deadline(TimePoint(5s)), maybe(log, 1s, -1));
   log.push_back(std::string(result.error().what()));
 }
-TEST(WithDeadline, of_a_result_is_a_result_not_a_result_of_a_result) {
+TEST(WithDeadline, does_not_nest_results) {
   over_seeds([](Simulator& sim, RootScope& scope, Log& log) {
     scope.spawn(flattens(log));
     sim.settle();
@@ -367,7 +367,7 @@ Task<> nested_deadlines(Deadline& seen) {
   };
   (void)co_await with_deadline(Deadline(TimePoint(5s)), inner(seen));
 }
-TEST(WithDeadline, beneath_it_the_earliest_deadline_counts) {
+TEST(WithDeadline, the_earliest_nested_deadline_applies) {
   over_seeds([](Simulator& sim, RootScope& scope, Log&) {
     Deadline seen;
     scope.spawn(nested_deadlines(seen));

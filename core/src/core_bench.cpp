@@ -37,7 +37,7 @@ double uncontended(const Args& args) {
   return ns;
 }
 
-/// Lines up when it is its turn, so that the order of the line is not luck.
+/// Joins the line in a fixed order, so that the order is deterministic.
 Task<> holds(Semaphore& semaphore, std::size_t place, std::int64_t iters) {
   while (semaphore.waiting() != place) std::this_thread::yield();
   for (std::int64_t i = 0; i < iters; ++i) {
@@ -45,9 +45,9 @@ Task<> holds(Semaphore& semaphore, std::size_t place, std::int64_t iters) {
     co_await yield();
   }
 }
-/// A reactor on each thread, the tasks shared out evenly, one semaphore; the clock starts when all of them wait. In the
-/// line the threads take turns, so that every hand-over crosses; with `order=blocks` each thread's tasks stand
-/// together.
+/// One reactor per thread, tasks distributed evenly, one semaphore; the clock starts when all of them wait. Threads
+/// alternate in the line, so that every hand-over crosses threads; with `order=blocks` each thread's tasks are
+/// adjacent.
 double contended(const Args& args) {
   const std::int64_t threads = args.number("threads");
   const std::int64_t each = args.number("tasks") / threads;
@@ -118,14 +118,14 @@ Task<> timer_scope(Semaphore& semaphore, TimePoint when) {
   (void)co_await with_scope(options, open);
 }
 
-/// Many tasks that park, each made by `make(semaphore, moment)`; nobody ever releases the semaphore.
+/// Many tasks that park, each created by `make(semaphore, time)`; the semaphore is never released.
 class Crowd {
  public:
   Crowd() : held_(semaphore_.try_acquire()) {}
 
   template <class Make>
   void start(std::int64_t count, Make make) {
-    // One moment per millisecond of a minute, an hour from now: a wheel with timers in many slots.
+    // One time per millisecond of a minute, an hour from now: a wheel with timers in many slots.
     const TimePoint base = reactor_.now() + 1h;
     for (std::int64_t i = 0; i < count; ++i) scope_.spawn(make(semaphore_, base + i % 60'000 * 1ms));
     for (int round = 0; round < kRoundsToPark; ++round) {

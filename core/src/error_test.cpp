@@ -9,7 +9,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(ErrorTest, without_a_sentence_it_says_its_code) { EXPECT_EQ(Error(Errc::timed_out).what(), "timed out"); }
+TEST(ErrorTest, without_a_message_what_returns_the_name_of_the_code) {
+  EXPECT_EQ(Error(Errc::timed_out).what(), "timed out");
+}
 TEST(ErrorTest, describes_itself_with_its_causes) {
   const Error error = Error(Errc::unavailable, Retry::safe, "no connection to db")
                           .because(Error(Errc::failed, "refused").because(Error(Errc::denied)));
@@ -17,7 +19,7 @@ TEST(ErrorTest, describes_itself_with_its_causes) {
   EXPECT_EQ(error.retry(), Retry::safe);
   EXPECT_EQ(*error.cause(), Errc::failed);
 }
-TEST(ErrorTest, a_copy_is_its_own) {
+TEST(ErrorTest, a_copy_is_independent) {
   Error original = Error(Errc::full, "queue").after(3s);
   Error copy = original;
   original = Error(Errc::closed);
@@ -44,7 +46,7 @@ Result<> check(int value) {
   STINT_CHECK(quarter(value));
   return {};
 }
-TEST(ErrorTest, the_try_macros_take_the_value_or_pass_the_error_on) {
+TEST(ErrorTest, the_try_macros_take_the_value_or_return_the_error) {
   EXPECT_EQ(quarter(8).value(), 2);
   EXPECT_EQ(quarter(6).error().what(), "odd");
   EXPECT_TRUE(check(4));

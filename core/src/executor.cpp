@@ -6,7 +6,7 @@
 namespace stint {
 
 bool Executor::post_slow(Runnable& runnable) noexcept {
-  if (!is_current() || !has_local_queue_) return post_elsewhere(runnable);  // the flag belongs to the own thread
+  if (!is_current() || !has_local_queue_) return post_elsewhere(runnable);  // the flag is read on the own thread only
   push_local(runnable);
   return false;
 }
@@ -33,13 +33,13 @@ void Executor::drop_queued() noexcept {
   local_tail_ = &local_head_;
   while (next != nullptr) {
     Runnable& runnable = *next;
-    next = runnable.next_queued;  // now: it may be gone when it was told
+    next = runnable.next_queued;  // read first: dropped() may destroy it
     runnable.dropped();
   }
 }
 
 void Executor::abandon_all() noexcept {
-  while (!cancelled_.empty()) {  // back to their owners, who are about to go
+  while (!cancelled_.empty()) {  // back to their tokens, which are about to be destroyed
     Chain& chain = cancelled_.front();
     chain.unlink();
     chain.token().chains_.push_back(chain);
@@ -49,7 +49,7 @@ void Executor::abandon_all() noexcept {
     root.unlink();
     root.abandon();
   }
-  if (owners_ != nullptr) detail::Owners::executor_gone(*this);
+  if (owners_ != nullptr) detail::Owners::executor_destroyed(*this);
 }
 
 }  // namespace stint

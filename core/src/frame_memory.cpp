@@ -7,7 +7,7 @@
 namespace stint::detail {
 namespace {
 
-// Sanitizers have to see every frame come and go.
+// Sanitizers must see every allocation and free.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kKeeps = false;
 #elif defined(__has_feature)
@@ -20,7 +20,7 @@ constexpr bool kKeeps = true;
 constexpr bool kKeeps = true;
 #endif
 
-// As the C library rounds: a block of its own word and what is asked for, in steps.
+// Rounds like the C library: the requested size plus one header word, in steps.
 constexpr std::size_t kStep = 16, kWord = 8, kLargest = 8 << 10;
 
 struct Free {
@@ -28,10 +28,10 @@ struct Free {
 };
 struct Kept {
   std::array<Free*, (kLargest + kWord) / kStep + 2> by_size;  // in steps
-  std::size_t room;                                           // for more
-  bool open, closed;                                          // the thread's end is taken care of; has come
+  std::size_t room;                                           // bytes that may still be kept
+  bool open, closed;                                          // the thread-exit hook is installed; the thread has ended
 };
-// Without a destructor of its own: frames are freed also by the destructors of other variables of the thread.
+// Trivially destructible: destructors of other thread-local variables may still free frames.
 constinit thread_local Kept kept{};
 
 struct Closer {
@@ -43,7 +43,7 @@ struct Closer {
     }
   }
 };
-/// False: the thread ends.
+/// Returns false if the thread is ending.
 bool open_lists() {
   if (kept.open || kept.closed) return false;
   static thread_local const Closer closer;
@@ -55,8 +55,7 @@ bool open_lists() {
 constexpr std::size_t steps(std::size_t size) noexcept { return (size + kWord + kStep - 1) / kStep; }
 constexpr std::size_t bytes_of(std::size_t count) noexcept { return count * kStep - kWord; }
 
-}  // namespace
-
+/// A kept block of at least `size` bytes; null if there is none.
 void* take_kept(std::size_t size) noexcept {
   if (!kKeeps || size > kLargest) return nullptr;
   const std::size_t count = steps(size);
@@ -66,6 +65,7 @@ void* take_kept(std::size_t size) noexcept {
   return std::exchange(list, list->next);
 }
 
+/// False: the caller frees the block.
 bool keep(void* block, std::size_t size) noexcept {
   if (!kKeeps || size > kLargest) return false;
   const std::size_t count = steps(size);
@@ -76,7 +76,10 @@ bool keep(void* block, std::size_t size) noexcept {
   return true;
 }
 
+/// The size to allocate, so that the block can be kept as one of that size.
 std::size_t kept_size(std::size_t size) noexcept { return kKeeps && size <= kLargest ? bytes_of(steps(size)) : size; }
+
+}  // namespace
 
 void* allocate_frame(std::size_t size) {
   void* const known = take_kept(size);

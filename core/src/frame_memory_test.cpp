@@ -11,7 +11,7 @@ namespace {
 
 void on_a_fresh_thread(auto body) { std::thread(body).join(); }
 
-TEST(FrameMemory, a_size_that_was_freed_is_given_again) {
+TEST(FrameMemory, a_freed_block_is_reused_for_its_size) {
   on_a_fresh_thread([] {
     void* const first = allocate_frame(1500);
     std::memset(first, 1, 1500);
@@ -48,7 +48,7 @@ TEST(FrameMemory, a_frame_may_end_on_another_thread_and_after_its_threads_variab
     ~Late() { free_frame(frame, 256); }
   };
   on_a_fresh_thread([frame] {
-    thread_local Late late;  // made first, so destroyed last
+    thread_local Late late;  // constructed first, so destroyed last
     late.frame = frame;
     free_frame(allocate_frame(64), 64);
   });

@@ -1,15 +1,15 @@
-/// Judges what several threads saw of one FIFO semaphore: is there an order of their operations, each within the
-/// moments of its call and return, in which a semaphore that does one thing at a time gives the same outcomes?
+/// Checks what several threads observed of one FIFO semaphore (linearizability): is there an order of their operations,
+/// each between its call and return, in which a sequential semaphore gives the same outcomes?
 ///
-/// An acquire takes effect in two points: it arrives (and is granted at once if nobody waits and its units are free, or
-/// else stands in line), and its wait ends. The end by a grant needs no search: whatever frees the head grants it there
-/// and then. What has to be searched is the order of arrivals, departures, tries, releases and resizes. The search is
-/// Wing and Gong's with Lowe's memory of the states that it has already left in vain.
+/// An acquire takes effect at two points: its arrival (it is granted at once if there are no waiters and its units are
+/// free, else it joins the line), and the end of its wait. An end by a grant needs no search: the operation that frees
+/// the head grants it at that point. What has to be searched is the order of arrivals, departures, tries, releases and
+/// resizes. The search is Wing and Gong's with Lowe's cache of states that were already explored.
 ///
-/// One thing is not held against the semaphore: it lets the last in line run before it opens the fast path, so a try
-/// may be refused until the call that emptied the line has returned.
+/// One deviation is allowed: the semaphore lets the last waiter run before it opens the fast path, so a try may be
+/// refused until the call that emptied the line has returned.
 ///
-/// For small histories: every operation that overlaps another doubles the work, about; `kStatesMax` is the end of it.
+/// For small histories: every overlapping operation roughly doubles the work; `kStatesMax` bounds it.
 #pragma once
 
 #include "stint/assert.hpp"
@@ -25,7 +25,7 @@
 
 namespace stint::testing_support {
 
-using Moment = std::int64_t;  // from one counter for all threads, no value twice
+using Moment = std::int64_t;  // from one counter shared by all threads; unique
 inline constexpr Moment kNever = std::numeric_limits<Moment>::max();
 
 struct Operation {
@@ -34,9 +34,9 @@ struct Operation {
     done,       // release, set_capacity
     granted,    // acquire, try_acquire
     refused,    // try_acquire
-    cancelled,  // acquire: leaves nothing behind, though it may have been granted for a moment
+    cancelled,  // acquire: holds nothing, though it may have been granted briefly
     timed_out,  // acquire: waited and was never granted
-    invalid,    // acquire: could never be had
+    invalid,    // acquire: exceeds the capacity
     waiting     // acquire: still in line when the recording ended
   };
   Kind kind;
@@ -50,11 +50,11 @@ struct Operation {
 };
 using History = std::vector<Operation>;
 
-struct Verdict {
+struct CheckResult {
   enum class Answer : std::uint8_t { legal, illegal, undecided };
   Answer answer;
-  std::size_t states;  // how many were searched
-  std::string why;     // not legal: the history and how far an order could be found
+  std::size_t states;  // number of states searched
+  std::string why;     // if not legal: the history and the longest valid prefix
 };
 
 [[nodiscard]] inline std::string to_string(const Operation& operation) {
@@ -70,7 +70,7 @@ struct Verdict {
   return text.str();
 }
 
-/// The semaphore that does one thing at a time, and which of the history's operations it has done.
+/// A sequential semaphore, and which of the history's operations it has executed.
 class SequentialSemaphore {
  public:
   using Kind = Operation::Kind;
@@ -81,23 +81,23 @@ class SequentialSemaphore {
 
   bool arrived(std::size_t i) const noexcept { return has(arrived_, i); }
   bool over(std::size_t i) const noexcept { return has(over_, i); }
-  /// The last moment for what the operation still has to do.
+  /// The latest time for the operation's remaining steps.
   Moment due(std::size_t i) const noexcept {
     const Operation& operation = (*history_)[i];
     return arrived(i) ? operation.returned : std::min(operation.arrived_by, operation.returned);
   }
 
-  /// These give false if no FIFO semaphore could have done it now and had the recorded outcomes.
+  /// These return false if no FIFO semaphore could do the step now with the recorded outcomes.
   bool do_at_once(std::size_t i) {
     const Operation& operation = (*history_)[i];
     over_ |= bit(i);
     if (operation.kind == Kind::try_acquire) return attempt(operation);
-    const bool somebody_waited = !line_.empty();
+    const bool had_waiters = !line_.empty();
     if (operation.kind == Kind::release) {
       free_ += operation.units;
-      return free_ <= capacity_ && settle() && note_if_emptied(somebody_waited, operation);
+      return free_ <= capacity_ && settle() && note_if_emptied(had_waiters, operation);
     }
-    return resize(operation.units) && note_if_emptied(somebody_waited, operation);
+    return resize(operation.units) && note_if_emptied(had_waiters, operation);
   }
   bool arrive(std::size_t i) {
     arrived_ |= bit(i);
@@ -106,19 +106,20 @@ class SequentialSemaphore {
     line_.push_back(static_cast<char>(i));
     return settle();
   }
-  /// A cancel or timeout. Of a cancelled acquire nothing is left, however far it had come.
+  /// A cancel or timeout. A cancelled acquire has no lasting effect, whatever its state was.
   bool depart(std::size_t i) {
     over_ |= bit(i);
-    const bool somebody_waited = !line_.empty();
+    const bool had_waiters = !line_.empty();
     if (std::erase(line_, static_cast<char>(i)) == 0 && has(granted_, i)) free_ += (*history_)[i].units;
-    return settle() && note_if_emptied(somebody_waited, (*history_)[i]);
+    return settle() && note_if_emptied(had_waiters, (*history_)[i]);
   }
 
-  /// Equal keys: what is still to be done has the same ends.
+  /// States with equal keys have the same remaining outcomes.
   [[nodiscard]] std::string key() const {
     std::string text = line_;
-    for (const auto word : {arrived_, over_, granted_, static_cast<std::uint64_t>(free_),
-                            static_cast<std::uint64_t>(capacity_), static_cast<std::uint64_t>(shut_until_)}) {
+    for (const auto word :
+         {arrived_, over_, granted_, static_cast<std::uint64_t>(free_), static_cast<std::uint64_t>(capacity_),
+          static_cast<std::uint64_t>(fast_path_closed_until_)}) {
       text.append(reinterpret_cast<const char*>(&word), sizeof(word));
     }
     return text;
@@ -138,12 +139,12 @@ class SequentialSemaphore {
   }
   bool attempt(const Operation& operation) noexcept {
     const bool may_take = line_.empty() && operation.units <= free_;
-    if (operation.outcome == Outcome::refused) return !may_take || operation.called < shut_until_;
+    if (operation.outcome == Outcome::refused) return !may_take || operation.called < fast_path_closed_until_;
     free_ -= operation.units;
     return may_take;
   }
-  bool note_if_emptied(bool somebody_waited, const Operation& by) noexcept {
-    if (somebody_waited && line_.empty()) shut_until_ = std::max(shut_until_, by.returned);
+  bool note_if_emptied(bool had_waiters, const Operation& by) noexcept {
+    if (had_waiters && line_.empty()) fast_path_closed_until_ = std::max(fast_path_closed_until_, by.returned);
     return true;
   }
   bool settle() {
@@ -179,8 +180,8 @@ class SequentialSemaphore {
   std::int64_t free_;
   std::int64_t capacity_;
   std::uint64_t arrived_ = 0, over_ = 0, granted_ = 0;  // sets of operations
-  std::string line_;                                    // operations, first come first
-  Moment shut_until_ = 0;                               // when the last call that emptied the line returned
+  std::string line_;                                    // operations in order of arrival
+  Moment fast_path_closed_until_ = 0;                   // when the last call that emptied the line returned
 };
 
 class HistoryChecker {
@@ -191,11 +192,11 @@ class HistoryChecker {
   HistoryChecker(const History& history, std::int64_t capacity) : history_(history), start_(history, capacity) {
     STINT_ASSERT(history.size() <= kOperationsMax);
   }
-  [[nodiscard]] Verdict judge() {
+  [[nodiscard]] CheckResult check() {
     const bool found = search(start_);
-    if (found) return {Verdict::Answer::legal, seen_.size(), {}};
+    if (found) return {CheckResult::Answer::legal, seen_.size(), {}};
     const bool given_up = seen_.size() >= kStatesMax;
-    return {given_up ? Verdict::Answer::undecided : Verdict::Answer::illegal, seen_.size(), explain()};
+    return {given_up ? CheckResult::Answer::undecided : CheckResult::Answer::illegal, seen_.size(), explain()};
   }
 
  private:
@@ -214,13 +215,13 @@ class HistoryChecker {
     if (all_over) return true;
     if (seen_.size() >= kStatesMax || !seen_.insert(state.key()).second) return false;
     for (std::size_t i = 0; i < history_.size(); ++i) {
-      // What begins after another has to be over can't come before it.
+      // An operation called after another's latest end can't come before it.
       if (!state.over(i) && history_[i].called < first_due && advance(state, i, first_due)) return true;
     }
     return false;
   }
 
-  /// Tries whatever operation `i` may do next.
+  /// Tries every next step of operation `i`.
   bool advance(const SequentialSemaphore& state, std::size_t i, Moment first_due) {
     const Operation& operation = history_[i];
     if (operation.kind != Kind::acquire) return step(state, i, "", &SequentialSemaphore::do_at_once);
@@ -228,7 +229,7 @@ class HistoryChecker {
     if (state.arrived(i)) {
       return departs && operation.ends_from < first_due && step(state, i, "gives up: ", &SequentialSemaphore::depart);
     }
-    // One that was cancelled before it looked at the semaphore may as well have come and gone.
+    // An acquire cancelled before it reached the semaphore counts as arrived and left.
     return step(state, i, "arrives: ", &SequentialSemaphore::arrive);
   }
 
@@ -245,9 +246,9 @@ class HistoryChecker {
   [[nodiscard]] std::string explain() const {
     std::vector<Operation> sorted = history_;
     std::ranges::sort(sorted, {}, &Operation::called);
-    std::string text = "no order of these operations is that of a FIFO semaphore:\n";
+    std::string text = "no order of these operations is valid for a FIFO semaphore:\n";
     for (const Operation& operation : sorted) text += "  " + to_string(operation) + "\n";
-    text += "the longest beginning that is:\n";
+    text += "the longest valid prefix:\n";
     for (const auto& [i, what] : longest_) {
       text.append("  ").append(what).append(to_string(history_[i])).append("\n");
     }
@@ -264,8 +265,8 @@ class HistoryChecker {
   std::vector<Step> path_, longest_;
 };
 
-[[nodiscard]] inline Verdict judge(const History& history, std::int64_t capacity) {
-  return HistoryChecker(history, capacity).judge();
+[[nodiscard]] inline CheckResult check(const History& history, std::int64_t capacity) {
+  return HistoryChecker(history, capacity).check();
 }
 
 }  // namespace stint::testing_support

@@ -1,5 +1,5 @@
-// The judge of histories, judged: hand-made histories of which we know whether a FIFO semaphore could have made them.
-// Moments are written by hand; what matters is only which intervals overlap.
+// Tests of the history checker: hand-made histories that are known to be possible or impossible for a FIFO semaphore.
+// Times are chosen by hand; only the overlap of intervals matters.
 #include "history_checker.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ namespace {
 
 using Kind = Operation::Kind;
 using Outcome = Operation::Outcome;
-using Answer = Verdict::Answer;
+using Answer = CheckResult::Answer;
 
 struct Interval {
   Moment called;
@@ -61,39 +61,39 @@ Operation gave_up_after(Operation operation, Moment moment) {
 }
 
 void expect(Answer answer, std::int64_t capacity, const History& history) {
-  const Verdict verdict = judge(history, capacity);
-  EXPECT_EQ(verdict.answer, answer) << verdict.why;
+  const CheckResult result = check(history, capacity);
+  EXPECT_EQ(result.answer, answer) << result.why;
 }
 void expect_legal(std::int64_t capacity, const History& history) { expect(Answer::legal, capacity, history); }
 void expect_illegal(std::int64_t capacity, const History& history) { expect(Answer::illegal, capacity, history); }
 
-TEST(HistoryChecker, nothing_is_legal) { expect_legal(1, {}); }
+TEST(HistoryChecker, an_empty_history_is_legal) { expect_legal(1, {}); }
 
-TEST(HistoryChecker, one_after_the_other_is_legal) {
+TEST(HistoryChecker, a_sequential_history_is_legal) {
   expect_legal(1, {acquire(1, 1, {1, 2}), releases(1, 1, {3, 4}), acquire(2, 1, {5, 6}), releases(2, 1, {7, 8})});
 }
 
-TEST(HistoryChecker, more_out_than_the_capacity_is_not) {
+TEST(HistoryChecker, holding_more_than_the_capacity_is_illegal) {
   expect_illegal(1, {acquire(1, 1, {1, 2}), acquire(2, 1, {3, 4}), releases(1, 1, {5, 6})});
   expect_illegal(3, {acquire(1, 2, {1, 4}), acquire(2, 2, {2, 3}), releases(1, 2, {5, 6})});
 }
 
-TEST(HistoryChecker, a_grant_that_meets_the_release_is_legal) {
+TEST(HistoryChecker, a_grant_that_overlaps_the_release_is_legal) {
   expect_legal(1, {acquire(1, 1, {1, 2}), acquire(2, 1, {3, 10}), releases(1, 1, {9, 12})});
 }
 
-TEST(HistoryChecker, a_grant_that_returned_before_the_release_was_called_is_not) {
+TEST(HistoryChecker, a_grant_that_returned_before_the_release_was_called_is_illegal) {
   expect_illegal(1, {acquire(1, 1, {1, 2}), acquire(2, 1, {3, 8}), releases(1, 1, {9, 12})});
 }
 
 // ---- Order ---------------------------------------------------------------------------------------------------------
 
-TEST(HistoryChecker, those_who_called_together_may_be_served_either_way) {
+TEST(HistoryChecker, overlapping_acquires_may_be_granted_in_either_order) {
   expect_legal(1, {acquire(1, 1, {1, 2}), acquire(2, 1, {3, 20}), acquire(3, 1, {4, 12}), releases(1, 1, {10, 11}),
                    releases(3, 1, {13, 14})});
 }
 
-TEST(HistoryChecker, who_came_later_must_not_overtake_one_who_is_in_line) {
+TEST(HistoryChecker, a_later_acquire_must_not_overtake_a_waiter) {
   const Operation first = in_line_by(acquire(2, 1, {3, 20}), 5);
   const Operation late = acquire(3, 1, {6, 12});
   const Operation end_of_first_hold = releases(1, 1, {10, 11});
@@ -109,18 +109,18 @@ TEST(HistoryChecker, a_small_request_must_not_overtake_a_large_one_though_it_fit
       2, {acquire(1, 1, {1, 2}), large, acquire(3, 1, {5, 30}), releases(1, 1, {9, 10}), releases(2, 2, {21, 22})});
 }
 
-TEST(HistoryChecker, one_release_may_serve_several) {
+TEST(HistoryChecker, one_release_may_grant_several) {
   expect_legal(2, {acquire(1, 2, {1, 2}), acquire(2, 1, {3, 12}), acquire(3, 1, {4, 11}), releases(1, 2, {9, 10})});
 }
 
-TEST(HistoryChecker, somebody_who_waits_at_the_end_must_have_to) {
+TEST(HistoryChecker, an_acquire_that_still_waits_at_the_end_must_not_fit) {
   expect_legal(1, {acquire(1, 1, {1, 2}), waits(2, 1, 3)});
   expect_illegal(1, {acquire(1, 1, {1, 2}), waits(2, 1, 3), releases(1, 1, {4, 5})});
 }
 
 // ---- try_acquire ---------------------------------------------------------------------------------------------------
 
-TEST(HistoryChecker, a_try_succeeds_if_units_are_free_and_nobody_waits) {
+TEST(HistoryChecker, a_try_succeeds_if_units_are_free_and_there_are_no_waiters) {
   expect_legal(1, {tries(1, 1, {1, 2}, Outcome::granted), tries(2, 1, {3, 4}, Outcome::refused)});
   expect_illegal(1, {tries(1, 1, {1, 2}, Outcome::refused)});
   expect_illegal(1, {tries(1, 1, {1, 2}, Outcome::granted), tries(2, 1, {3, 4}, Outcome::granted)});
@@ -136,7 +136,7 @@ TEST(HistoryChecker, a_try_must_not_barge) {
   expect_legal(2, refused);
 }
 
-TEST(HistoryChecker, a_try_may_be_refused_by_what_was_so_for_a_moment) {
+TEST(HistoryChecker, a_try_may_be_refused_by_a_transient_state) {
   expect_legal(1, {acquire(1, 1, {1, 3}), releases(1, 1, {4, 5}), tries(2, 1, {2, 6}, Outcome::refused)});
   expect_illegal(1, {acquire(1, 1, {1, 3}), releases(1, 1, {4, 5}), tries(2, 1, {6, 7}, Outcome::refused)});
 }
@@ -150,30 +150,30 @@ TEST(HistoryChecker, a_try_may_be_refused_until_the_call_that_emptied_the_line_h
   expect_illegal(2, refused_after({9, 11}));
 }
 
-TEST(HistoryChecker, a_unit_that_is_lost_is_missed_by_the_next_try) {
+TEST(HistoryChecker, a_lost_unit_is_detected_by_the_next_try) {
   expect_illegal(2, {acquire(1, 1, {1, 2}), acquire(2, 1, {3, 4}), releases(1, 1, {5, 7}), releases(2, 1, {6, 8}),
                      tries(1, 2, {9, 10}, Outcome::refused)});
 }
 
-TEST(HistoryChecker, a_unit_that_came_back_twice_is_noticed) {
+TEST(HistoryChecker, a_unit_returned_twice_is_detected) {
   expect_illegal(1, {acquire(1, 1, {1, 2}), releases(1, 1, {3, 4}), releases(1, 1, {5, 6})});
 }
 
 // ---- Cancel and timeout --------------------------------------------------------------------------------------------
 
-TEST(HistoryChecker, a_cancelled_acquire_leaves_nothing_behind) {
+TEST(HistoryChecker, a_cancelled_acquire_holds_nothing) {
   const Operation cancelled = acquire(2, 1, {3, 6}, Outcome::cancelled);
   expect_legal(1, {acquire(1, 1, {1, 2}), cancelled, releases(1, 1, {7, 8}), tries(3, 1, {9, 10}, Outcome::granted)});
   expect_illegal(1, {acquire(1, 1, {1, 2}), cancelled, releases(1, 1, {7, 8}), tries(3, 1, {9, 10}, Outcome::refused)});
 }
 
-TEST(HistoryChecker, a_grant_after_its_cancel_is_not_legal) {
-  // The unit went to the waiter that was gone, so the one behind it still waits.
+TEST(HistoryChecker, a_grant_after_its_cancel_is_illegal) {
+  // The unit went to the cancelled waiter, so the one behind it still waits.
   expect_illegal(1, {acquire(1, 1, {1, 2}), in_line_by(acquire(2, 1, {3, 8}, Outcome::cancelled), 4), waits(3, 1, 5),
                      releases(1, 1, {9, 10})});
 }
 
-TEST(HistoryChecker, a_cancelled_acquire_may_have_had_its_units_for_a_moment) {
+TEST(HistoryChecker, a_cancelled_acquire_may_have_held_its_units_briefly) {
   expect_legal(1, {acquire(1, 1, {1, 10}, Outcome::cancelled), tries(2, 1, {3, 4}, Outcome::refused)});
   expect_illegal(1, {acquire(1, 1, {5, 10}, Outcome::cancelled), tries(2, 1, {3, 4}, Outcome::refused)});
   const Operation granted_before_its_cancel = in_line_by(acquire(1, 1, {1, 10}, Outcome::cancelled), 2);
@@ -181,13 +181,13 @@ TEST(HistoryChecker, a_cancelled_acquire_may_have_had_its_units_for_a_moment) {
   expect_illegal(1, {granted_before_its_cancel, tries(2, 1, {11, 12}, Outcome::refused)});
 }
 
-TEST(HistoryChecker, a_cancelled_head_lets_those_behind_it_go) {
+TEST(HistoryChecker, a_cancelled_head_unblocks_the_waiters_behind_it) {
   const Operation large = in_line_by(acquire(2, 2, {3, 10}, Outcome::cancelled), 4);
   expect_legal(2, {acquire(1, 1, {1, 2}), large, acquire(3, 1, {5, 12})});
   expect_illegal(2, {acquire(1, 1, {1, 2}), large, waits(3, 1, 5)});
 }
 
-TEST(HistoryChecker, a_head_that_has_not_been_cancelled_yet_holds_those_behind_it) {
+TEST(HistoryChecker, a_head_that_is_not_cancelled_yet_blocks_the_waiters_behind_it) {
   const Operation large = gave_up_after(in_line_by(acquire(2, 2, {3, 20}, Outcome::cancelled), 4), 10);
   expect_illegal(2, {acquire(1, 1, {1, 2}), large, acquire(3, 1, {5, 9})});
   expect_legal(2, {acquire(1, 1, {1, 2}), large, acquire(3, 1, {5, 12})});
@@ -219,14 +219,14 @@ TEST(HistoryChecker, growth_after_shrinking_repays_the_debt_first) {
   expect_illegal(2, two);
 }
 
-TEST(HistoryChecker, what_can_never_be_had_is_invalid) {
+TEST(HistoryChecker, an_impossible_request_is_invalid) {
   expect_legal(2, {acquire(1, 3, {1, 2}, Outcome::invalid)});
   expect_illegal(2, {acquire(1, 2, {1, 2}, Outcome::invalid)});
   expect_legal(2, {acquire(1, 1, {1, 2}), acquire(2, 2, {3, 8}, Outcome::invalid), resizes(1, 1, {5, 6})});
   expect_illegal(2, {acquire(1, 1, {1, 2}), waits(2, 2, 3), resizes(1, 1, {5, 6})});
 }
 
-TEST(HistoryChecker, zero_is_a_pause) {
+TEST(HistoryChecker, capacity_zero_pauses) {
   expect_legal(1, {resizes(1, 0, {1, 2}), in_line_by(acquire(2, 1, {3, 8}), 4), resizes(1, 1, {5, 6})});
   expect_illegal(1, {resizes(1, 0, {1, 2}), acquire(2, 1, {3, 4}), resizes(1, 1, {5, 6})});
 }
@@ -244,18 +244,17 @@ TEST(HistoryChecker, four_threads_of_six_operations_that_all_overlap_are_within_
     }
     moment += 48;
   }
-  EXPECT_EQ(judge(history, 6).answer, Answer::legal);
+  EXPECT_EQ(check(history, 6).answer, Answer::legal);
   history.push_back(tries(0, 6, {moment + 1, moment + 2}, Outcome::refused));
-  const Verdict verdict = judge(history, 6);
-  EXPECT_EQ(verdict.answer, Answer::illegal);
-  EXPECT_LT(verdict.states, HistoryChecker::kStatesMax / 20);
+  const CheckResult result = check(history, 6);
+  EXPECT_EQ(result.answer, Answer::illegal);
+  EXPECT_LT(result.states, HistoryChecker::kStatesMax / 20);
 }
 
 TEST(HistoryChecker, an_illegal_history_is_explained) {
-  const Verdict verdict = judge({acquire(1, 1, {1, 2}), tries(2, 1, {3, 4}, Outcome::granted)}, 1);
-  EXPECT_NE(verdict.why.find("thread 2: try_acquire(1) granted, called 3, returned 4"), std::string::npos)
-      << verdict.why;
-  EXPECT_NE(verdict.why.find("arrives: thread 1: acquire(1) granted"), std::string::npos) << verdict.why;
+  const CheckResult result = check({acquire(1, 1, {1, 2}), tries(2, 1, {3, 4}, Outcome::granted)}, 1);
+  EXPECT_NE(result.why.find("thread 2: try_acquire(1) granted, called 3, returned 4"), std::string::npos) << result.why;
+  EXPECT_NE(result.why.find("arrives: thread 1: acquire(1) granted"), std::string::npos) << result.why;
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace stint {
 namespace {
 
-/// The one order for everybody. Names do not depend on where things lie in memory, so a replay takes the same way.
+/// The global acquisition order. Names do not depend on addresses, so a replay acquires in the same order.
 bool goes_first(const LimitSet::Limit& a, const LimitSet::Limit& b) {
   if (const auto order = a.semaphore->name() <=> b.semaphore->name(); order != 0) return order < 0;
   return std::less<>()(a.semaphore, b.semaphore);
@@ -27,7 +27,7 @@ LimitSet::LimitSet(std::vector<Limit> limits) : limits_(std::move(limits)) {
   for (const Limit& limit : limits_) {
     if (merged.empty() || merged.back().semaphore != limit.semaphore) {
       merged.push_back(limit);
-    } else {  // the largest there is stands for what is larger still
+    } else {  // saturates
       std::uint32_t& units = merged.back().units;
       units = limit.units > Semaphore::kCapacityMax - units ? Semaphore::kCapacityMax : units + limit.units;
     }
@@ -46,7 +46,7 @@ Result<> LimitSet::check(const LimitSetOptions& options) const {
     if (semaphore.closed()) return fail(Errc::closed, "semaphore '" + semaphore.name() + "': closed");
     if (!semaphore.impossible(limit.units)) continue;
     return fail(Errc::invalid, "semaphore '" + semaphore.name() + "': " + std::to_string(limit.units) + " units of " +
-                                   std::to_string(semaphore.capacity()) + " can never be had");
+                                   std::to_string(semaphore.capacity()) + " can never be granted");
   }
   return {};
 }
@@ -103,7 +103,7 @@ Task<Result<>> PermitSet::back_off(Duration pause, Deadline deadline) {
   }
   co_await sleep_until(end.when());
 
-  std::vector<Held> again;  // given back with the frame if the rest can't be had
+  std::vector<Held> again;  // returned with the frame if the rest can't be acquired
   again.reserve(places.size());
   for (std::size_t i = 0; i < places.size(); ++i) {
     const Place place = places[i];

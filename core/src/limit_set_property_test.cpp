@@ -1,5 +1,5 @@
-// Overlapping sets in all orders, over many seeds: caps are exact, nobody waits for ever, everything comes home.
-// A failing seed is its own reproduction: `explore<InOneOrder>(seed)`.
+// Overlapping sets in all orders, over many seeds: caps are exact, no wait is endless, every permit is returned. A
+// failing seed reproduces the failure: `explore<InOneOrder>(seed)`.
 #include "stint/limit_set.hpp"
 #include "stint/testing.hpp"
 #include "test_support.hpp"
@@ -18,7 +18,7 @@ struct World {
   static constexpr std::int64_t kCapacity[] = {2, 1, 3};
   explicit World(std::uint64_t seed) { sim.emplace(seed); }
   std::uint64_t draw(std::uint64_t below) { return sim->random()() % below; }
-  /// Some limits, in any order, now and then one of them twice.
+  /// Some limits in random order, occasionally one of them twice.
   Limits draw_limits() {
     Limits limits;
     for (std::size_t i = 0; i < 3; ++i) {
@@ -35,9 +35,9 @@ struct World {
   std::int64_t used[3] = {};
   std::string wrong;
   std::vector<std::unique_ptr<RootScope>> scopes;
-  std::optional<Simulator> sim;  // last: it goes first and takes every frame along
+  std::optional<Simulator> sim;  // last member: destroyed first, with every frame
 };
-/// Counts what a frame uses, for as long as it lives.
+/// Counts the units a frame uses, for as long as it lives.
 struct Use {
   Use(World& where, const Limits& what) : world(where), limits(what) { count(1); }
   ~Use() { count(-1); }
@@ -59,7 +59,7 @@ struct InOneOrder {
   }
   static Task<Result<>> back_off(PermitSet& held, Duration pause) { return held.back_off(pause); }
 };
-/// Known bad: each takes its limits in the order in which it wrote them down.
+/// Known-bad variant: acquires the limits in the listed order.
 struct AsWritten {
   static Task<Result<std::vector<Permit>>> take(const Limits& limits, LimitSetOptions) {
     std::vector<Permit> permits;
@@ -101,7 +101,7 @@ Task<> explored_troubles(World& world) {
   }
 }
 
-/// What is wrong with the run of this seed; empty if nothing.
+/// The failure found with this seed; empty if none.
 template <class Way>
 std::string explore(std::uint64_t seed) {
   World world(seed);
@@ -112,7 +112,7 @@ std::string explore(std::uint64_t seed) {
     return std::ranges::all_of(world.scopes, [](auto& scope) { return scope->idle(); });
   };
   while (!all_idle()) {
-    if (!world.sim->step()) return "somebody waits for what never comes";
+    if (!world.sim->step()) return "a wait can never complete";
     if (!world.wrong.empty()) return world.wrong;
   }
   for (std::size_t i = 0; i < 3; ++i) {
@@ -124,7 +124,7 @@ std::string explore(std::uint64_t seed) {
 TEST(LimitSetExplorer, five_thousand_seeds_of_opposite_orders_never_deadlock) {
   for (std::uint64_t seed = 0; seed < 5000; ++seed) ASSERT_EQ(explore<InOneOrder>(seed), "") << "seed " << seed;
 }
-TEST(LimitSetExplorer, catches_the_deadlock_of_sets_that_are_taken_as_written) {
+TEST(LimitSetExplorer, detects_the_deadlock_of_sets_acquired_in_listed_order) {
   int caught = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) caught += !explore<AsWritten>(seed).empty();
   EXPECT_GT(caught, 0);

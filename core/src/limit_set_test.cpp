@@ -26,26 +26,26 @@ LimitSetOptions with_priority(int priority) {
 }
 
 struct LimitSetTest : testing::Test {
-  /// Starts a chain in a scope of its own and lets it come to rest.
+  /// Starts a chain in its own scope and runs until nothing is ready.
   Scope& start(Task<> task) {
     scopes.push_back(std::make_unique<RootScope>(sim));
     scopes.back()->spawn(std::move(task));
     sim.run_ready();
     return *scopes.back();
   }
-  /// Takes the set, says so, and keeps it for `keep`.
-  Task<> takes(LimitSet set, std::string who, Duration keep = 1h, LimitSetOptions options = LimitSetOptions()) {
+  /// Acquires the set, logs it, and keeps it for `keep`.
+  Task<> takes(LimitSet set, std::string caller, Duration keep = 1h, LimitSetOptions options = LimitSetOptions()) {
     auto permits = co_await set.acquire(options);
-    log.push_back(who + (permits ? "+" : " " + std::string(to_string(permits.error().code()))));
+    log.push_back(caller + (permits ? "+" : " " + std::string(to_string(permits.error().code()))));
     if (permits) co_await sleep_for(keep);
   }
-  /// Takes the set, backs off after `work`, and says when it is back.
-  Task<> backs_off(LimitSet set, std::string who, Duration work, Duration pause) {
+  /// Acquires the set, backs off after `work`, and logs when it is reacquired.
+  Task<> backs_off(LimitSet set, std::string caller, Duration work, Duration pause) {
     auto permits = co_await set.acquire();
-    log.push_back(who + "+");
+    log.push_back(caller + "+");
     co_await sleep_for(work);
     const auto back = co_await permits->back_off(pause);
-    log.push_back(who + (back ? " back" : " lost"));
+    log.push_back(caller + (back ? " back" : " lost"));
     co_await sleep_for(1s);
   }
   std::string free() const {
@@ -60,10 +60,10 @@ struct LimitSetTest : testing::Test {
   Log log;
   Semaphore a{"a", 2}, b{"b", 1}, c{"c", 3};
   std::vector<std::unique_ptr<RootScope>> scopes;
-  Simulator sim{1};  // last: it goes first and takes every frame along
+  Simulator sim{1};  // last member: destroyed first, with every frame
 };
 
-TEST_F(LimitSetTest, takes_all_and_gives_all_back) {
+TEST_F(LimitSetTest, acquires_all_and_returns_all) {
   auto set = LimitSet({{&a, 1}, {&b, 1}, {&c, 2}}).try_acquire();
   ASSERT_TRUE(set);
   EXPECT_EQ(free(), "101");
@@ -74,7 +74,7 @@ TEST_F(LimitSetTest, takes_all_and_gives_all_back) {
   EXPECT_EQ(free(), "213");
   EXPECT_EQ(moved.units(c), 0u);
 }
-TEST_F(LimitSetTest, takes_in_one_order_however_it_was_written_and_merges_what_is_named_twice) {
+TEST_F(LimitSetTest, acquires_in_one_global_order_and_merges_duplicates) {
   const LimitSet set({{&c, 1}, {&a, 1}, {&c, 2}, {&b, 1}});
   ASSERT_EQ(set.limits().size(), 3u);
   EXPECT_EQ(set.limits()[0].semaphore, &a);
@@ -85,11 +85,11 @@ TEST_F(LimitSetTest, takes_in_one_order_however_it_was_written_and_merges_what_i
   EXPECT_EQ(LimitSet({{&a, 1}, {&same, 1}}).limits()[0].semaphore,
             LimitSet({{&same, 1}, {&a, 1}}).limits()[0].semaphore);
 }
-TEST_F(LimitSetTest, an_empty_set_is_had_at_once) {
+TEST_F(LimitSetTest, an_empty_set_is_granted_at_once) {
   start(takes(LimitSet({}), "nothing", 0s));
   EXPECT_EQ(log, Log{"nothing+"});
 }
-TEST_F(LimitSetTest, what_can_never_be_had_fails_before_anything_is_taken) {
+TEST_F(LimitSetTest, an_impossible_set_fails_before_anything_is_taken) {
   const auto held = b.try_acquire();
   start(takes(LimitSet({{&a, 1}, {&b, 1}, {&c, 4}}), "four of three"));
   start(takes(LimitSet({{&a, 2}, {&b, 1}, {&a, 1}}), "three of two by two"));
@@ -117,9 +117,9 @@ TEST_F(LimitSetTest, try_acquire_is_all_or_nothing_and_never_barges) {
   held.reset();
   const auto most = a.try_acquire();
   start(takes(LimitSet({{&a, 2}}), "two"));
-  EXPECT_FALSE(LimitSet({{&a, 1}, {&b, 1}}).try_acquire()) << "past one who waits";
+  EXPECT_FALSE(LimitSet({{&a, 1}, {&b, 1}}).try_acquire()) << "past a waiter";
 }
-TEST_F(LimitSetTest, names_who_waits_where) {
+TEST_F(LimitSetTest, waiters_are_listed_with_their_label_at_each_limit) {
   const auto held = b.try_acquire();
   LimitSetOptions options;
   options.label = "review 42";
@@ -132,7 +132,7 @@ TEST_F(LimitSetTest, names_who_waits_where) {
 
 // ---- The way out of the middle -------------------------------------------------------------------------------------
 
-TEST_F(LimitSetTest, a_cancel_in_the_middle_gives_everything_back_and_lets_others_in) {
+TEST_F(LimitSetTest, a_cancel_in_the_middle_returns_everything_and_unblocks_others) {
   const auto held = b.try_acquire();
   Scope& first = start(takes(LimitSet({{&a, 2}, {&b, 1}}), "first"));
   start(takes(LimitSet({{&a, 1}}), "second"));
@@ -142,7 +142,7 @@ TEST_F(LimitSetTest, a_cancel_in_the_middle_gives_everything_back_and_lets_other
   EXPECT_EQ(log, Log{"second+"});
   EXPECT_EQ(free(), "103");
 }
-TEST_F(LimitSetTest, a_deadline_in_the_middle_gives_everything_back) {
+TEST_F(LimitSetTest, a_deadline_in_the_middle_returns_everything) {
   const auto held = b.try_acquire();
   start(takes(LimitSet({{&a, 2}, {&b, 1}}), "x", 1h, until(TimePoint(2s))));
   sim.advance(1999ms);
@@ -151,12 +151,12 @@ TEST_F(LimitSetTest, a_deadline_in_the_middle_gives_everything_back) {
   EXPECT_EQ(log, Log{"x timed out"});
   EXPECT_EQ(free(), "203");
 }
-TEST_F(LimitSetTest, what_is_free_is_had_although_the_deadline_has_passed) {
+TEST_F(LimitSetTest, free_limits_are_granted_after_the_deadline) {
   sim.advance(1h);
   start(takes(LimitSet({{&a, 2}, {&b, 1}}), "x", 1h, until(TimePoint(2s))));
   EXPECT_EQ(log, Log{"x+"});
 }
-TEST_F(LimitSetTest, a_close_or_a_resize_in_the_middle_gives_everything_back) {
+TEST_F(LimitSetTest, a_close_or_a_resize_in_the_middle_returns_everything) {
   const auto held = c.try_acquire(3);
   start(takes(LimitSet({{&a, 1}, {&c, 3}}), "x"));
   ASSERT_TRUE(c.set_capacity(2));
@@ -175,7 +175,7 @@ TEST_F(LimitSetTest, a_close_or_a_resize_in_the_middle_gives_everything_back) {
   EXPECT_EQ(log.back(), "z closed") << "at once, not in the line of a";
   ASSERT_TRUE(c.set_capacity(3));
 }
-TEST_F(LimitSetTest, everything_comes_home_when_an_executor_dies) {
+TEST_F(LimitSetTest, all_permits_are_returned_when_an_executor_is_destroyed) {
   auto held = b.try_acquire();
   std::optional<Simulator> mortal(1);
   RootScope scope(*mortal);
@@ -183,7 +183,7 @@ TEST_F(LimitSetTest, everything_comes_home_when_an_executor_dies) {
   scope.spawn(takes(LimitSet({{&a, 1}, {&b, 1}}), "granted"));
   scope.spawn(takes(LimitSet({{&b, 1}, {&c, 1}}), "waits"));
   mortal->run_ready();
-  held.reset();  // granted to one of them, which does not know yet
+  held.reset();  // granted to one of them, which has not resumed yet
   mortal.reset();
   EXPECT_EQ(log, Log{"holds+"});
   EXPECT_EQ(b.waiting(), 0u);
@@ -191,7 +191,7 @@ TEST_F(LimitSetTest, everything_comes_home_when_an_executor_dies) {
 
 // ---- Back-off ------------------------------------------------------------------------------------------------------
 
-TEST_F(LimitSetTest, back_off_gives_the_places_back_and_keeps_the_turn) {
+TEST_F(LimitSetTest, back_off_returns_the_permits_and_keeps_the_turn) {
   start(backs_off(LimitSet({{&b, 1}, {&a, 2}}), "x", 1s, 10s));
   start(takes(LimitSet({{&b, 1}}), "y", 20s));
   start(takes(LimitSet({{&b, 1}}), "z", 1s));
@@ -203,9 +203,9 @@ TEST_F(LimitSetTest, back_off_gives_the_places_back_and_keeps_the_turn) {
   sim.advance(10s);
   EXPECT_EQ(log, (Log{"x+", "y+"})) << "x is awake and waits for y";
   sim.advance(1min);
-  EXPECT_EQ(log, (Log{"x+", "y+", "x back", "z+", "w+"})) << "x goes before those who came after it";
+  EXPECT_EQ(log, (Log{"x+", "y+", "x back", "z+", "w+"})) << "x goes before later requests";
 }
-TEST_F(LimitSetTest, those_who_come_back_go_in_the_order_in_which_they_first_came) {
+TEST_F(LimitSetTest, returning_waiters_go_in_order_of_first_arrival) {
   start(backs_off(LimitSet({{&a, 1}}), "first", 2s, 10s));
   start(backs_off(LimitSet({{&a, 1}}), "second", 1s, 5s));
   start(takes(LimitSet({{&a, 2}}), "big", 1min));
@@ -215,7 +215,7 @@ TEST_F(LimitSetTest, those_who_come_back_go_in_the_order_in_which_they_first_cam
   sim.advance(32s);
   EXPECT_EQ(log, (Log{"first+", "second+", "big+", "first back", "second back"}));
 }
-TEST_F(LimitSetTest, a_higher_priority_goes_before_one_that_comes_back) {
+TEST_F(LimitSetTest, a_higher_priority_goes_before_a_returning_waiter) {
   start(backs_off(LimitSet({{&b, 1}}), "x", 1s, 5s));
   start(takes(LimitSet({{&b, 1}}), "y", 20s));
   sim.advance(10s);
@@ -223,7 +223,7 @@ TEST_F(LimitSetTest, a_higher_priority_goes_before_one_that_comes_back) {
   sim.advance(1min);
   EXPECT_EQ(log, (Log{"x+", "y+", "high+", "x back"}));
 }
-TEST_F(LimitSetTest, newcomers_are_not_starved_by_those_who_come_back) {
+TEST_F(LimitSetTest, new_requests_are_not_starved_by_returning_waiters) {
   int returns = 0;
   const auto returns_often = [](Semaphore& semaphore, int& count) -> Task<> {
     auto permits = co_await LimitSet({{&semaphore, 1}}).acquire();
@@ -234,14 +234,14 @@ TEST_F(LimitSetTest, newcomers_are_not_starved_by_those_who_come_back) {
     }
   };
   for (int i = 0; i < 20; ++i) start(returns_often(b, returns));
-  sim.advance(1s);  // all of them have had their first turn
+  sim.advance(1s);  // each was granted once
   int before = returns;
-  start(takes(LimitSet({{&b, 1}}), "newcomer", 0s));
+  start(takes(LimitSet({{&b, 1}}), "new", 0s));
   EXPECT_TRUE(sim.run_until([&] { return !log.empty(); }));
   EXPECT_LE(returns - before, 16 + 1);
   EXPECT_GT(returns - before, 10) << "there were enough to starve it";
 }
-TEST_F(LimitSetTest, a_cancel_while_backing_off_or_coming_back_leaves_nothing) {
+TEST_F(LimitSetTest, a_cancel_during_a_back_off_or_reacquisition_leaves_nothing) {
   Scope& sleeping = start(backs_off(LimitSet({{&a, 1}, {&b, 1}}), "x", 1s, 1h));
   sim.advance(2s);
   sleeping.cancel();
@@ -266,7 +266,7 @@ TEST_F(LimitSetTest, a_back_off_that_would_outlast_its_deadline_fails_at_once) {
   EXPECT_EQ(log, Log{"a back-off of 60000 ms would outlast the deadline"});
   EXPECT_EQ(sim.now(), TimePoint());
 }
-TEST_F(LimitSetTest, a_deadline_while_coming_back_leaves_the_set_empty) {
+TEST_F(LimitSetTest, a_deadline_during_reacquisition_leaves_the_set_empty) {
   const auto late = [](LimitSet set, Log& seen) -> Task<> {
     auto permits = co_await set.acquire();
     const auto back = co_await permits->back_off(1s, Deadline(TimePoint(3s)));

@@ -1,7 +1,7 @@
 // Invariants, all under the lock of `stint/detail/owners.hpp`:
-// 1. Nobody waits for a mutex that is free: a release passes it on in the same step.
-// 2. A wait is in both lists while, and only while, its state is `waiting`; it is queued at its executor under the lock
-//    that decided it.
+// 1. A free mutex has no waiters: a release passes it on in the same step.
+// 2. A wait is in both lists exactly while its state is `waiting`; it is queued at its executor under the lock that
+// decided it.
 // 3. `line_` is sorted by effective priority, then by arrival.
 #include "stint/mutex.hpp"
 
@@ -14,13 +14,13 @@ using detail::Owners;
 
 Mutex::~Mutex() {
   const auto guard = Owners::lock();
-  STINT_ASSERT(waiting_ == 0 && "somebody still waits for this mutex");
+  STINT_ASSERT(waiting_ == 0 && "this mutex still has waiters");
   STINT_ASSERT(!is_held() && "this mutex is still locked");
 }
 
 // ---- The line ------------------------------------------------------------------------------------------------------
 
-int Mutex::highest_waiter() const noexcept { return line_.empty() ? Owner::kNobody : line_.front().effective(); }
+int Mutex::highest_waiter() const noexcept { return line_.empty() ? Owner::kNoWaiter : line_.front().effective(); }
 
 void Mutex::sort_in(MutexLock& wait) noexcept {
   auto& link = static_cast<detail::Link<MutexLock>&>(wait);
@@ -43,10 +43,10 @@ void Mutex::take_out(MutexLock& wait, State why, Wakes& wakes) noexcept {
   --waiting_;
   wait.state_ = why;
   wait.OwnerWait::leave();
-  Owners::refresh(owner_, wakes);  // it may have been the reason for a boost
+  Owners::refresh(owner_, wakes);  // it may have boosted the owner
 }
 
-/// To the next in line, if there is one.
+/// Grants the mutex to the next waiter, if there is one.
 void Mutex::pass_on(Wakes& wakes) noexcept {
   if (waiting_ == 0) return;
   MutexLock& oldest = arrivals_.front();
@@ -54,11 +54,12 @@ void Mutex::pass_on(Wakes& wakes) noexcept {
   if (&next != &oldest) ++passed_over_;
   take_out(next, State::granted, wakes);
   granted_ = &next;
-  wakes.post(next.executor(), next);  // its thread may run at once, but not past the lock
+  wakes.post(next.executor(), next);  // its thread may run at once, but blocks on the lock
 }
 
-/// Would a wait of `self` for this mutex wait for what `self` holds? Counts only waits that nothing ends but a grant.
-bool Mutex::would_close_circle(const Owner& self) const {
+/// True if a wait of `self` for this mutex would depend on a mutex that `self` holds. Counts only waits that nothing
+/// but a grant ends.
+bool Mutex::would_close_cycle(const Owner& self) const {
   std::vector<const Owner*> seen;
   for (std::vector<const Owner*> next{owner_}; !next.empty();) {
     const Owner* const owner = next.back();
@@ -73,7 +74,7 @@ bool Mutex::would_close_circle(const Owner& self) const {
   return false;
 }
 
-/// Why it can't even be waited for; `idle` if it can.
+/// The reason to refuse the request; `idle` if it may wait.
 Mutex::State Mutex::refusal(const LockOptions& options, const std::vector<Owner*>& above) const noexcept {
   if (closed_) return State::closed;
   if (options.priority < Semaphore::kPriorityMin || options.priority > Semaphore::kPriorityMax) return State::invalid;
@@ -91,7 +92,7 @@ Mutex::State Mutex::enter(MutexLock& wait, Chain& chain) {
     return State::granted;
   }
   const bool holds = !above.empty() && &above.front()->chain == &chain;
-  if (holds && wait.lasts() && would_close_circle(*above.front())) return State::circle;
+  if (holds && wait.lasts() && would_close_cycle(*above.front())) return State::cycle;
   wait.ticket_ = ++tickets_;
   wait.OwnerWait::enter(chain, std::move(above));
   sort_in(wait);
@@ -112,12 +113,12 @@ void Mutex::take(Chain& chain, const LockOptions& options) {
   since_ = chain.executor().now();
 }
 
-/// The owner's chain is at its end; the guard is not.
-void Mutex::pass_to(Owner* heir) noexcept {
+/// The owner's chain ended but its guard still exists.
+void Mutex::pass_to(Owner* successor) noexcept {
   unlink();
-  owner_ = heir;
-  if (heir != nullptr) {
-    heir->held.push_back(*this);
+  owner_ = successor;
+  if (successor != nullptr) {
+    successor->held.push_back(*this);
   } else {
     abandoned_ = true;
   }
@@ -137,8 +138,8 @@ void Mutex::release(Wakes& wakes) noexcept {
   pass_on(wakes);
 }
 
-bool Mutex::is_stranger(const Chain& chain) const noexcept {
-  if (owner_ == nullptr) return false;  // it has none any more
+bool Mutex::is_not_owner(const Chain& chain) const noexcept {
+  if (owner_ == nullptr) return false;  // abandoned: any chain may unlock
   for (const Chain* each = &chain; each != nullptr; each = each->above()) {
     if (each == &owner_->chain) return false;
   }
@@ -148,8 +149,9 @@ bool Mutex::is_stranger(const Chain& chain) const noexcept {
 Result<> Mutex::unlock(const Chain& chain) {
   Wakes wakes;
   const auto guard = Owners::lock();
-  if (is_stranger(chain)) {
-    return fail(Errc::denied, "mutex '" + name_ + "': unlocked by a stranger; its owner is another chain" +
+  if (is_not_owner(chain)) {
+    return fail(Errc::denied, "mutex '" + name_ +
+                                  "': unlocked by a chain that does not own it; the owner is another chain" +
                                   (holder_label_.empty() ? "" : ", '" + holder_label_ + "'"));
   }
   release(wakes);
@@ -159,7 +161,8 @@ Result<> Mutex::unlock(const Chain& chain) {
 void Mutex::guard_destroyed() noexcept {
   Wakes wakes;
   const auto guard = Owners::lock();
-  STINT_ASSERT((owner_ == nullptr || owner_->executor.is_current()) && "a stranger's thread destroyed a guard");
+  STINT_ASSERT((owner_ == nullptr || owner_->executor.is_current()) &&
+               "a guard must be destroyed on its owner's thread");
   release(wakes);
 }
 
@@ -194,7 +197,7 @@ std::size_t Mutex::waiting() const noexcept {
 std::optional<Mutex::Holder> Mutex::holder() const {
   const auto guard = Owners::lock();
   if (owner_ == nullptr && !abandoned_) return std::nullopt;
-  const int boost = owner_ != nullptr ? owner_->boost() : Owner::kNobody;
+  const int boost = owner_ != nullptr ? owner_->boost() : Owner::kNoWaiter;
   return Holder{holder_label_, holder_priority_, std::max(holder_priority_, boost), since_, abandoned_};
 }
 
@@ -224,10 +227,11 @@ Error Mutex::failure(State state, const LockOptions& options) const {
                                  std::to_string(Semaphore::kPriorityMin) + " and " +
                                  std::to_string(Semaphore::kPriorityMax)};
     case State::recursive:
-      return {Errc::invalid, mutex + "held already by the chain that asks: it would wait for itself"};
-    case State::circle:
-      return {Errc::conflict, Retry::safe,
-              mutex + "its holder waits for what the chain that asks holds: unlock that first, then try again"};
+      return {Errc::invalid, mutex + "already held by the calling chain: it would wait for itself"};
+    case State::cycle:
+      return {
+          Errc::conflict, Retry::safe,
+          mutex + "deadlock: its holder waits for a mutex of the calling chain; unlock that one first, then try again"};
     case State::idle:
     case State::waiting:
     case State::granted:
@@ -278,7 +282,7 @@ void MutexLock::give_up(State why) noexcept {
   complete();
 }
 
-/// The frame goes before it saw what became of the wait.
+/// The frame is destroyed before it saw how the wait ended.
 MutexLock::~MutexLock() {
   if (!undelivered_) return;
   Wakes wakes;
@@ -296,7 +300,7 @@ void MutexLock::moved(Wakes&) noexcept { mutex_.sort_in(*this); }
 Result<MutexGuard> MutexTryLock::await_resume() { return mutex_.try_lock(*chain_, options_); }
 
 Result<> MutexUnlock::await_resume() {
-  if (guard_.mutex_ == nullptr) return fail(Errc::invalid, "this guard holds nothing");
+  if (guard_.mutex_ == nullptr) return fail(Errc::invalid, "this guard is empty");
   STINT_CHECK(guard_.mutex_->unlock(*chain_));
   guard_.mutex_ = nullptr;
   return {};

@@ -1,4 +1,4 @@
-// Priority inheritance: who holds what somebody important waits for goes before its line.
+// Priority inheritance: the holder of a mutex with a waiter of higher priority goes ahead of its line.
 #include "stint/mutex.hpp"
 #include "stint/testing.hpp"
 #include "test_support.hpp"
@@ -37,26 +37,26 @@ struct Inheritance : testing::Test {
     return *scopes.back();
   }
   /// Locks `mutex`, then waits for the processor while it holds it.
-  Task<> holds(Mutex& mutex, std::string who, int priority, Duration works = 1s) {
-    const auto guard = co_await mutex.lock(lock_request(priority, who));
-    log.push_back(who + " locked");
-    const auto permit = co_await cpu.acquire(request(priority, who));
-    log.push_back(who + " runs");
+  Task<> holds(Mutex& mutex, std::string caller, int priority, Duration works = 1s) {
+    const auto guard = co_await mutex.lock(lock_request(priority, caller));
+    log.push_back(caller + " locked");
+    const auto permit = co_await cpu.acquire(request(priority, caller));
+    log.push_back(caller + " runs");
     co_await sleep_for(works);
   }
-  /// Wants `mutex` and nothing else.
-  Task<> wants(Mutex& mutex, std::string who, int priority) {
-    const auto guard = co_await mutex.lock(lock_request(priority, who));
-    log.push_back(who + (guard ? " locked" : " " + std::string(to_string(guard.error().code()))));
+  /// Locks only `mutex`.
+  Task<> wants(Mutex& mutex, std::string caller, int priority) {
+    const auto guard = co_await mutex.lock(lock_request(priority, caller));
+    log.push_back(caller + (guard ? " locked" : " " + std::string(to_string(guard.error().code()))));
     co_await sleep_for(1s);
   }
-  /// Wants the processor and nothing else.
-  Task<> runs(std::string who, int priority, std::uint32_t units = 1) {
-    const auto permit = co_await cpu.acquire(request(priority, who, units));
-    log.push_back(who + " runs");
+  /// Acquires only the processor.
+  Task<> runs(std::string caller, int priority, std::uint32_t units = 1) {
+    const auto permit = co_await cpu.acquire(request(priority, caller, units));
+    log.push_back(caller + " runs");
     co_await sleep_for(1s);
   }
-  /// Who waits for the processor, with what priority, in the order of the listing.
+  /// The waiters for the processor with their priorities, in listing order.
   Log line() const {
     Log found;
     for (const auto& waiter : cpu.waiters()) found.push_back(waiter.label + ":" + std::to_string(waiter.priority));
@@ -72,10 +72,10 @@ struct Inheritance : testing::Test {
   Semaphore cpu{"cpu", 1, without_aging()};
   Mutex m1{"m1"}, m2{"m2"};
   std::vector<std::unique_ptr<RootScope>> scopes;
-  Simulator sim{1, Simulator::Order::fifo};  // last: it goes first and takes every frame along
+  Simulator sim{1, Simulator::Order::fifo};  // last member: destroyed first, with every frame
 };
 
-// ---- The classic inversion: low holds, high waits, the others keep running ---------------------------------------
+// ---- The classic inversion: low holds, high waits, the others keep running -----------------------------------------
 
 Task<> keeps_running(Semaphore& cpu) {
   while (true) {
@@ -96,7 +96,7 @@ Task<> wants_lock(Lock lock, Executor& executor, std::optional<TimePoint>& when)
   const auto held = co_await lock(kHigh);
   when = executor.now();
 }
-/// When the high one gets the lock, if at all within ten seconds; it asks after ten milliseconds.
+/// When the high-priority task gets the lock, if within ten seconds; it requests it after ten milliseconds.
 template <class Lock>
 std::optional<TimePoint> inversion(Lock lock, std::uint64_t seed) {
   Semaphore cpu("cpu", 1, without_aging());
@@ -121,14 +121,14 @@ TEST(Inversion, is_bounded_by_the_mutex_and_unbounded_with_a_semaphore_of_one) {
     Mutex mutex("one");
     const auto when = inversion([&mutex](int priority) { return mutex.lock(priority); }, seed);
     ASSERT_TRUE(when) << "seed " << seed;
-    // Four of its five slices were left, and before each of them one of the others' was under way.
+    // Four of its five slices were left, each preceded by a slice of another task that was already running.
     EXPECT_LE(*when, TimePoint(10ms + 4 * 2ms)) << "seed " << seed;
   }
 }
 
 // ---- One step at a time --------------------------------------------------------------------------------------------
 
-TEST_F(Inheritance, a_holder_that_waits_in_a_line_moves_up_when_a_higher_one_waits_for_it) {
+TEST_F(Inheritance, a_waiting_holder_moves_up_when_a_higher_priority_waits_for_it) {
   start(runs("busy", kNormal));
   start(holds(m1, "low", kLow));
   start(runs("normal", kNormal));
@@ -138,7 +138,7 @@ TEST_F(Inheritance, a_holder_that_waits_in_a_line_moves_up_when_a_higher_one_wai
   sim.settle();
   EXPECT_EQ(log, (Log{"busy runs", "low locked", "low runs", "normal runs", "high locked"}));
 }
-TEST_F(Inheritance, a_holder_that_begins_to_wait_later_stands_before_its_line_from_the_start) {
+TEST_F(Inheritance, a_holder_that_starts_waiting_later_is_boosted_from_the_start) {
   start(runs("busy", kNormal));
   const auto waits_later = [](Inheritance& test) -> Task<> {
     const auto guard = co_await test.m1.lock(lock_request(kLow, "low"));
@@ -169,7 +169,7 @@ TEST_F(Inheritance, the_boost_ends_with_the_unlock) {
   sim.settle();
   EXPECT_EQ(log, (Log{"busy runs", "high locked", "normal runs", "low runs"}));
 }
-TEST_F(Inheritance, one_of_two_held_mutexes_unlocked_leaves_the_others_boost) {
+TEST_F(Inheritance, unlocking_one_of_two_mutexes_keeps_the_boost_of_the_other) {
   const auto holds_two = [](Inheritance& test) -> Task<> {
     auto first = co_await test.m1.lock(lock_request(kLow, "low"));
     const auto second = co_await test.m2.lock(lock_request(kLow, "low"));
@@ -185,7 +185,7 @@ TEST_F(Inheritance, one_of_two_held_mutexes_unlocked_leaves_the_others_boost) {
   sim.settle();
   EXPECT_EQ(log, (Log{"high locked", "normal locked"}));
 }
-TEST_F(Inheritance, a_cancelled_high_waiter_takes_its_boost_away_and_the_place_in_line_is_kept) {
+TEST_F(Inheritance, a_cancelled_high_waiter_removes_its_boost_and_the_holder_keeps_its_place) {
   start(runs("busy", kNormal));
   start(runs("before", kLow));
   start(holds(m1, "low", kLow));
@@ -198,7 +198,7 @@ TEST_F(Inheritance, a_cancelled_high_waiter_takes_its_boost_away_and_the_place_i
   sim.settle();
   EXPECT_EQ(log, (Log{"busy runs", "low locked", "before runs", "low runs", "behind runs"}));
 }
-TEST_F(Inheritance, a_high_waiter_that_times_out_takes_its_boost_away) {
+TEST_F(Inheritance, a_high_waiter_that_times_out_removes_its_boost) {
   start(runs("busy", kNormal));
   start(holds(m1, "low", kLow));
   const auto gives_up = [](Inheritance& test) -> Task<> {
@@ -210,7 +210,7 @@ TEST_F(Inheritance, a_high_waiter_that_times_out_takes_its_boost_away) {
   sim.advance(200ms);
   EXPECT_EQ(line(), Log{"low:-1"});
 }
-TEST_F(Inheritance, goes_down_a_chain_of_two_mutexes_and_back) {
+TEST_F(Inheritance, propagates_through_two_mutexes_and_is_undone) {
   start(runs("busy", kNormal));
   start(holds(m2, "low", kLow));  // waits for the processor
   const auto holds_one_wants_two = [](Inheritance& test) -> Task<> {
@@ -236,7 +236,7 @@ TEST_F(Inheritance, goes_down_a_chain_of_two_mutexes_and_back) {
   sim.settle();
   EXPECT_EQ(log, (Log{"busy runs", "low locked", "low runs", "middle has both", "rival locked", "high locked"}));
 }
-TEST_F(Inheritance, a_wait_for_a_mutex_goes_back_to_its_place_among_equals) {
+TEST_F(Inheritance, a_wait_for_a_mutex_returns_to_its_place_among_equals) {
   start(holds(m2, "holder", kNormal, 1h));
   const auto holds_one_wants_two = [](Inheritance& test) -> Task<> {
     const auto first = co_await test.m1.lock(lock_request(kNormal, "between"));
@@ -255,7 +255,7 @@ TEST_F(Inheritance, a_wait_for_a_mutex_goes_back_to_its_place_among_equals) {
   high.cancel();
   EXPECT_EQ(order(), (Log{"before", "between", "behind"}));
 }
-TEST_F(Inheritance, reaches_the_waits_of_branches_beneath_the_holder) {
+TEST_F(Inheritance, boosts_the_waits_of_branches_beneath_the_holder) {
   start(runs("busy", kNormal));
   const auto waits_with_deadline = [](Inheritance& test) -> Task<> {
     const auto guard = co_await test.m1.lock(lock_request(kLow, "low"));
@@ -270,7 +270,7 @@ TEST_F(Inheritance, reaches_the_waits_of_branches_beneath_the_holder) {
   sim.settle();
   EXPECT_EQ(log, (Log{"busy runs", "low runs", "normal runs", "high locked"}));
 }
-TEST_F(Inheritance, a_lent_guard_that_is_unlocked_beneath_takes_the_boost_from_the_other_branches) {
+TEST_F(Inheritance, a_lent_guard_unlocked_by_a_branch_removes_the_boost_from_the_other_branches) {
   start(runs("busy", kNormal));
   const auto unlocks_later = [](MutexGuard& guard) -> Task<> {
     co_await sleep_for(100ms);
@@ -286,7 +286,7 @@ TEST_F(Inheritance, a_lent_guard_that_is_unlocked_beneath_takes_the_boost_from_t
   sim.advance(200ms);
   EXPECT_EQ(line(), Log{"low:-1"});
 }
-TEST_F(Inheritance, of_two_lent_guards_the_one_that_stays_keeps_its_boost) {
+TEST_F(Inheritance, the_remaining_one_of_two_lent_guards_keeps_its_boost) {
   start(runs("busy", kNormal));
   const auto unlocks_later = [](MutexGuard& guard) -> Task<> {
     co_await sleep_for(100ms);
@@ -304,7 +304,7 @@ TEST_F(Inheritance, of_two_lent_guards_the_one_that_stays_keeps_its_boost) {
   sim.advance(200ms);
   EXPECT_EQ(line(), Log{"low:0"});
 }
-TEST_F(Inheritance, one_that_fits_goes_at_once_when_its_boost_makes_it_the_head) {
+TEST_F(Inheritance, a_waiter_that_fits_is_granted_when_a_boost_makes_it_the_head) {
   ASSERT_TRUE(cpu.set_capacity(2));
   start(runs("busy", kNormal));
   start(runs("big", kNormal, 2));  // does not fit, and blocks those behind it
@@ -313,19 +313,19 @@ TEST_F(Inheritance, one_that_fits_goes_at_once_when_its_boost_makes_it_the_head)
   start(wants(m1, "high", kHigh));
   EXPECT_EQ(log.back(), "low runs");
 }
-TEST_F(Inheritance, one_that_has_been_passed_over_often_enough_is_not_passed_over_for_a_boost_either) {
+TEST_F(Inheritance, a_starving_waiter_is_not_passed_over_for_a_boost) {
   Semaphore::Options options;
   options.passed_over_max = 2;
   Semaphore patient("patient", 1, options);
   Log order;
-  const auto takes = [](Semaphore& from, int priority, std::string who, Log& seen) -> Task<> {
-    const auto permit = co_await from.acquire(request(priority, who));
-    seen.push_back(who);
+  const auto takes = [](Semaphore& from, int priority, std::string caller, Log& seen) -> Task<> {
+    const auto permit = co_await from.acquire(request(priority, caller));
+    seen.push_back(caller);
     co_await sleep_for(1s);
   };
-  const auto holds_and_takes = [&takes](Mutex& mutex, Semaphore& from, std::string who, Log& seen) -> Task<> {
-    const auto guard = co_await mutex.lock(lock_request(kLow, who));
-    co_await takes(from, kLow, who, seen);
+  const auto holds_and_takes = [&takes](Mutex& mutex, Semaphore& from, std::string caller, Log& seen) -> Task<> {
+    const auto guard = co_await mutex.lock(lock_request(kLow, caller));
+    co_await takes(from, kLow, caller, seen);
   };
   std::optional<Mutex> mutexes[4];
   start(takes(patient, kNormal, "busy", order));
@@ -335,7 +335,7 @@ TEST_F(Inheritance, one_that_has_been_passed_over_often_enough_is_not_passed_ove
   sim.settle();
   EXPECT_EQ(order, (Log{"busy", "boosted", "boosted", "normal", "boosted", "boosted"}));
 }
-TEST_F(Inheritance, of_boosted_waiters_the_more_important_goes_first) {
+TEST_F(Inheritance, the_boosted_waiter_of_higher_priority_goes_first) {
   Mutex m3("m3");
   start(runs("busy", kNormal));
   start(holds(m1, "first", kLow));
@@ -348,7 +348,7 @@ TEST_F(Inheritance, of_boosted_waiters_the_more_important_goes_first) {
   std::erase_if(log, [](const std::string& entry) { return entry.ends_with("locked"); });
   EXPECT_EQ(log, (Log{"busy runs", "second runs", "third runs", "first runs"}));
 }
-TEST_F(Inheritance, a_boost_that_comes_between_the_grant_and_the_resume_changes_nothing) {
+TEST_F(Inheritance, a_boost_between_the_grant_and_the_resume_has_no_effect) {
   ASSERT_TRUE(cpu.set_capacity(2));
   auto one = cpu.try_acquire(), other = cpu.try_acquire();
   start(holds(m1, "low", kLow));
@@ -356,13 +356,13 @@ TEST_F(Inheritance, a_boost_that_comes_between_the_grant_and_the_resume_changes_
   RootScope scope(sim);
   scope.spawn(wants(m1, "high", kHigh));
   scope.spawn(note([&other] { other.reset(); }));
-  one.reset();  // low has it, but those two run first
+  one.reset();  // granted to low, but those two run first
   sim.run_ready();
   EXPECT_EQ(log, (Log{"low locked", "low runs", "normal runs"}));
   sim.settle();
   EXPECT_EQ(log.back(), "high locked");
 }
-TEST_F(Inheritance, a_boosted_waiter_that_is_cancelled_lets_those_it_blocked_go) {
+TEST_F(Inheritance, a_cancelled_boosted_waiter_wakes_the_waiters_it_blocked) {
   ASSERT_TRUE(cpu.set_capacity(2));
   start(runs("busy", kNormal));
   const auto holds_and_wants_two = [](Inheritance& test) -> Task<> {
@@ -378,7 +378,7 @@ TEST_F(Inheritance, a_boosted_waiter_that_is_cancelled_lets_those_it_blocked_go)
   sim.run_ready();
   EXPECT_EQ(log, (Log{"busy runs", "small runs", "high locked"}));
 }
-TEST_F(Inheritance, a_close_of_the_semaphore_or_the_death_of_the_executor_leaves_nothing_behind) {
+TEST_F(Inheritance, closing_the_semaphore_or_destroying_the_executor_leaves_no_boost_behind) {
   Semaphore doomed("doomed", 1);
   const auto busy = doomed.try_acquire();
   const auto waits = [](Mutex& mutex, Semaphore& from, Log& seen) -> Task<> {

@@ -1,6 +1,6 @@
 // Random locking of three mutexes and a processor, in all orders, with cancels and deadlines. After every step the
-// effective priorities are compared with those of a naive rule, which starts from the listings and repeats "a holder's
-// is its highest waiter's" until nothing changes. A failing seed is its own reproduction: `explore(seed)`.
+// effective priorities are compared with a naive rule that starts from the listings and applies "a holder's priority is
+// its highest waiter's" until nothing changes. A failing seed reproduces the failure: `explore(seed)`.
 #include "stint/mutex.hpp"
 #include "stint/testing.hpp"
 #include "test_support.hpp"
@@ -26,7 +26,7 @@ struct World {
   std::map<std::string, int> asked_of_cpu;
   std::string wrong;
   std::vector<std::unique_ptr<RootScope>> scopes;
-  std::optional<Simulator> sim;  // last: it goes first and takes every frame along
+  std::optional<Simulator> sim;  // last member: destroyed first, with every frame
 };
 
 struct Inside {
@@ -54,15 +54,15 @@ Task<Result<MutexGuard>> draw_lock(World& world, Mutex& mutex, const LockOptions
     default: co_return co_await mutex.lock(options);
   }
 }
-Task<> draw_run(World& world, const std::string& who) {
+Task<> draw_run(World& world, const std::string& caller) {
   AcquireOptions options;
-  options.priority = world.asked_of_cpu[who] = world.draw_priority();
-  options.label = who;
+  options.priority = world.asked_of_cpu[caller] = world.draw_priority();
+  options.label = caller;
   const auto permit = co_await world.cpu.acquire(options);
   if (world.draw(2) == 0) co_await sleep_for(std::chrono::milliseconds(1 + world.draw(3)));
 }
 Task<> explored_worker(World& world, int id) {
-  const std::string who = std::to_string(id);
+  const std::string caller = std::to_string(id);
   for (int round = 0; round < World::kRounds; ++round) {
     for (auto pause = world.draw(3); pause > 0; --pause) co_await yield();
     std::size_t order[] = {0, 1, 2};
@@ -71,18 +71,18 @@ Task<> explored_worker(World& world, int id) {
     for (std::size_t i = 0; i <= world.draw(3); ++i) {
       LockOptions options;
       options.priority = world.draw_priority();
-      options.label = who;
+      options.label = caller;
       auto guard = co_await draw_lock(world, world.mutexes[order[i]], options);
       if (!guard) {
         world.circles += guard.error() == Errc::conflict;
-        break;  // lets go of everything
+        break;  // releases everything
       }
       held.push_back({std::move(*guard), std::make_unique<Inside>(world, order[i])});
-      if (world.draw(2) == 0) co_await draw_run(world, who);
+      if (world.draw(2) == 0) co_await draw_run(world, caller);
     }
-    while (!held.empty() && world.draw(3) != 0) {  // the rest goes with the frame
+    while (!held.empty() && world.draw(3) != 0) {  // the rest is released with the frame
       held.back().inside.reset();
-      if (!co_await held.back().guard.unlock()) world.wrong = "an owner was taken for a stranger";
+      if (!co_await held.back().guard.unlock()) world.wrong = "the owner was not allowed to unlock";
       held.pop_back();
       if (world.draw(2) == 0) co_await yield();
     }
@@ -95,7 +95,7 @@ Task<> explored_troubles(World& world) {
   }
 }
 
-/// Everybody's effective priority, by repeating the rule.
+/// All effective priorities, by iterating the rule to a fixed point.
 std::map<std::string, int> naive(const World& world) {
   std::map<std::string, int> effective;
   for (const Mutex& mutex : world.mutexes) {
@@ -135,7 +135,7 @@ void compare(World& world) {
 }
 
 struct Outcome {
-  std::string wrong;  // empty if nothing is
+  std::string wrong;  // empty if there is no failure
   int circles = 0, locked = 0, boosted = 0;
 };
 Outcome explore(std::uint64_t seed) {
@@ -148,7 +148,7 @@ Outcome explore(std::uint64_t seed) {
     return std::ranges::all_of(world.scopes, [](auto& scope) { return scope->idle(); });
   };
   while (!all_idle() && world.wrong.empty()) {
-    if (!world.sim->step()) world.wrong = "somebody waits for what never comes";
+    if (!world.sim->step()) world.wrong = "a wait can never complete";
     compare(world);
   }
   for (const Mutex& mutex : world.mutexes) {

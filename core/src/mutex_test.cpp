@@ -1,4 +1,4 @@
-// The mutex: its owner, its line, its end.
+// The mutex: ownership, order, close and destruction.
 #include "stint/mutex.hpp"
 
 #include "stint/testing.hpp"
@@ -10,28 +10,28 @@ namespace stint {
 namespace {
 
 struct MutexTest : testing::Test {
-  /// Starts a chain in a scope of its own and lets it come to rest.
+  /// Starts a chain in its own scope and runs until nothing is ready.
   Scope& start(Task<> task) {
     scopes.push_back(std::make_unique<RootScope>(sim));
     scopes.back()->spawn(std::move(task));
     sim.run_ready();
     return *scopes.back();
   }
-  void say(const std::string& who, const Result<MutexGuard>& guard) {
-    log.push_back(who + (guard ? "+" : " " + std::string(to_string(guard.error().code()))));
+  void say(const std::string& caller, const Result<MutexGuard>& guard) {
+    log.push_back(caller + (guard ? "+" : " " + std::string(to_string(guard.error().code()))));
   }
-  /// Locks, says so, and keeps it for `keep`.
-  Task<> locks(std::string who, int priority = 0, Duration keep = 1s) {
+  /// Locks, logs it, and holds the lock for `keep`.
+  Task<> locks(std::string caller, int priority = 0, Duration keep = 1s) {
     LockOptions options;
     options.priority = priority;
-    options.label = who;
+    options.label = caller;
     const auto guard = co_await mutex.lock(options);
-    say(who, guard);
+    say(caller, guard);
     if (guard) co_await sleep_for(keep);
   }
-  Task<> locks_until(std::string who, TimePoint when) {
+  Task<> locks_until(std::string caller, TimePoint when) {
     const auto guard = co_await mutex.lock_until(when);
-    say(who, guard);
+    say(caller, guard);
     if (guard) co_await sleep_for(1s);
   }
   void TearDown() override {
@@ -43,13 +43,13 @@ struct MutexTest : testing::Test {
   Log log;
   Mutex mutex{"state"}, other{"other"};
   std::vector<std::unique_ptr<RootScope>> scopes;
-  Simulator sim{1};  // last: it goes first and takes every frame along
+  Simulator sim{1};  // last member: destroyed first, with every frame
 };
 
 // ---- Locking -------------------------------------------------------------------------------------------------------
 
-TEST_F(MutexTest, one_holds_and_the_others_follow_in_the_order_in_which_they_came) {
-  for (const char* who : {"a", "b", "c"}) start(locks(who));
+TEST_F(MutexTest, waiters_get_the_mutex_in_order_of_arrival) {
+  for (const char* caller : {"a", "b", "c"}) start(locks(caller));
   EXPECT_EQ(log, Log{"a+"});
   EXPECT_EQ(mutex.waiting(), 2u);
   sim.advance(1s);
@@ -66,14 +66,14 @@ TEST_F(MutexTest, higher_priorities_go_first) {
   sim.settle();
   EXPECT_EQ(log, (Log{"holder+", "high+", "normal+", "low+"}));
 }
-TEST_F(MutexTest, the_oldest_is_passed_over_sixteen_times_at_most) {
+TEST_F(MutexTest, the_oldest_waiter_is_passed_over_at_most_sixteen_times) {
   start(locks("holder"));
   start(locks("low", -1));
   for (int i = 0; i < 30; ++i) start(locks("high", 1));
   sim.settle();
   EXPECT_EQ(std::ranges::find(log, "low+") - log.begin(), 1 + 16);
 }
-TEST_F(MutexTest, the_next_oldest_is_counted_anew) {
+TEST_F(MutexTest, the_count_restarts_for_the_next_oldest) {
   start(locks("holder"));
   start(locks("low", -1));
   start(locks("low too", -1));
@@ -82,7 +82,7 @@ TEST_F(MutexTest, the_next_oldest_is_counted_anew) {
   EXPECT_EQ(std::ranges::find(log, "low+") - log.begin(), 1 + 16);
   EXPECT_EQ(std::ranges::find(log, "low too+") - log.begin(), 1 + 16 + 1 + 16);
 }
-TEST_F(MutexTest, a_guard_moves_and_unlocks_what_it_held_before) {
+TEST_F(MutexTest, assigning_a_guard_unlocks_what_it_held) {
   const auto moves = [](Mutex& first, Mutex& second, Log& seen) -> Task<> {
     MutexGuard guard = *co_await first.lock();
     MutexGuard moved = std::move(guard);
@@ -114,17 +114,17 @@ TEST_F(MutexTest, try_lock_never_waits_and_never_barges) {
   holder.cancel();
   while (mutex.holder()) sim.step();
   RootScope third(sim);
-  third.spawn(tries(mutex, log));  // may run before b, to whom it was passed on, has heard of it
+  third.spawn(tries(mutex, log));  // may run before b, which was granted the mutex, has resumed
   sim.run_ready();
   std::ranges::sort(log);
   EXPECT_EQ(log, (Log{"a+", "b+", "conflict", "conflict", "had"}));
 }
-TEST_F(MutexTest, a_priority_out_of_range_is_refused_also_when_it_is_free) {
+TEST_F(MutexTest, a_priority_out_of_range_is_refused_even_if_the_mutex_is_free) {
   start(locks("x", 4));
   start(locks("y", -5));
   EXPECT_EQ(log, (Log{"x invalid", "y invalid"}));
 }
-TEST_F(MutexTest, lists_who_holds_and_who_waits_with_effective_priorities) {
+TEST_F(MutexTest, lists_holder_and_waiters_with_effective_priorities) {
   sim.advance(5s);
   start(locks("low", -2, 1h));
   start(locks("high", 2));
@@ -144,7 +144,7 @@ TEST_F(MutexTest, lists_who_holds_and_who_waits_with_effective_priorities) {
 
 // ---- The owner -----------------------------------------------------------------------------------------------------
 
-TEST_F(MutexTest, locking_again_what_one_holds_is_refused_at_once) {
+TEST_F(MutexTest, recursive_locking_is_refused_at_once) {
   const auto twice = [](Mutex& wanted, Log& seen) -> Task<> {
     const auto first = co_await wanted.lock();
     const auto second = co_await wanted.lock();
@@ -155,18 +155,18 @@ TEST_F(MutexTest, locking_again_what_one_holds_is_refused_at_once) {
     seen.push_back(std::string(to_string(beneath.error().code())));
   };
   start(twice(mutex, log));
-  EXPECT_EQ(
-      log, (Log{"mutex 'state': held already by the chain that asks: it would wait for itself", "invalid", "invalid"}));
+  EXPECT_EQ(log,
+            (Log{"mutex 'state': already held by the calling chain: it would wait for itself", "invalid", "invalid"}));
   EXPECT_EQ(sim.now(), TimePoint());
 }
-TEST_F(MutexTest, branches_of_one_chain_exclude_each_other_like_strangers) {
+TEST_F(MutexTest, branches_of_one_chain_exclude_each_other) {
   const auto both = [](MutexTest& test) -> Task<> { (void)co_await all(test.locks("a"), test.locks("b")); };
   start(both(*this));
   sim.settle();
   EXPECT_EQ(log.size(), 2u);
   EXPECT_EQ(sim.now(), TimePoint(2s));
 }
-TEST_F(MutexTest, a_circle_of_waits_is_refused_and_a_wait_with_a_deadline_is_not_a_circle) {
+TEST_F(MutexTest, a_cycle_of_waits_is_refused_unless_a_wait_has_a_deadline) {
   const auto takes = [](Mutex& first, Mutex& second, Duration after, TimePoint until, Log& seen) -> Task<> {
     auto one = co_await first.lock();
     co_await sleep_for(after);
@@ -178,7 +178,8 @@ TEST_F(MutexTest, a_circle_of_waits_is_refused_and_a_wait_with_a_deadline_is_not
   start(takes(mutex, other, 1s, TimePoint::max(), log));
   start(takes(other, mutex, 2s, TimePoint::max(), log));
   sim.settle();
-  EXPECT_EQ(log, (Log{"conflict", "both"})) << "who saw the circle let go, and the other went on";
+  EXPECT_EQ(log, (Log{"conflict", "both"}))
+      << "the chain that got the conflict released its lock, and the other continued";
   for (const Duration after : {1s, 3s}) {  // whichever of the two comes first
     log.clear();
     start(takes(mutex, other, after, sim.now() + 5s, log));
@@ -187,7 +188,7 @@ TEST_F(MutexTest, a_circle_of_waits_is_refused_and_a_wait_with_a_deadline_is_not
     EXPECT_EQ(log, (Log{"timed out", "both"}));
   }
 }
-TEST_F(MutexTest, a_stranger_is_denied_and_nothing_changes) {
+TEST_F(MutexTest, unlocking_by_another_chain_is_denied_and_changes_nothing) {
   MutexGuard shared;
   const auto owns = [](Mutex& wanted, MutexGuard& guard, Log& seen) -> Task<> {
     LockOptions options;
@@ -201,13 +202,13 @@ TEST_F(MutexTest, a_stranger_is_denied_and_nothing_changes) {
   };
   start(owns(mutex, shared, log));
   start(meddles(shared, log));
-  EXPECT_EQ(log, Log{"mutex 'state': unlocked by a stranger; its owner is another chain, 'owner'"});
+  EXPECT_EQ(log, Log{"mutex 'state': unlocked by a chain that does not own it; the owner is another chain, 'owner'"});
   EXPECT_TRUE(mutex.holder());
   EXPECT_TRUE(shared);
   sim.settle();
   EXPECT_EQ(log.back(), "owner unlocks");
 }
-TEST_F(MutexTest, a_branch_beneath_the_owner_may_unlock_what_it_is_lent) {
+TEST_F(MutexTest, a_branch_beneath_the_owner_may_unlock_a_lent_guard) {
   const auto unlocks = [](MutexGuard& guard) -> Task<> { EXPECT_TRUE((co_await guard.unlock()).has_value()); };
   const auto lends = [&unlocks](Mutex& wanted) -> Task<> {
     auto guard = co_await wanted.lock();
@@ -229,7 +230,7 @@ TEST_F(MutexTest, a_guard_that_a_branch_returns_belongs_to_the_chain_above) {
   start(selects(mutex, log));
   EXPECT_EQ(log, (Log{"invalid", "unlocked"}));
 }
-TEST_F(MutexTest, a_guard_that_outlives_its_chain_is_abandoned_and_anybodys) {
+TEST_F(MutexTest, a_guard_that_outlives_its_chain_may_be_unlocked_by_any_chain) {
   MutexGuard left;
   const auto leaves = [](Mutex& wanted, MutexGuard& guard) -> Task<> { guard = *co_await wanted.lock(); };
   const auto cleans_up = [](MutexGuard& guard) -> Task<> { EXPECT_TRUE((co_await guard.unlock()).has_value()); };
@@ -253,12 +254,12 @@ TEST_F(MutexTest, a_cancelled_waiter_leaves_the_line) {
   sim.settle();
   EXPECT_EQ(log, (Log{"holder+", "second+"}));
 }
-TEST_F(MutexTest, a_cancel_before_the_waiter_sees_the_lock_passes_it_on) {
+TEST_F(MutexTest, a_cancel_before_the_waiter_resumes_passes_the_mutex_on) {
   Scope& holder = start(locks("holder", 0, 1h));
   Scope& first = start(locks("first"));
   start(locks("second"));
   holder.cancel();
-  EXPECT_TRUE(sim.run_until([this] { return !mutex.holder(); }));  // on its way to the first
+  EXPECT_TRUE(sim.run_until([this] { return !mutex.holder(); }));  // granted to the first, which has not resumed
   first.cancel();
   sim.run_ready();
   EXPECT_EQ(log, (Log{"holder+", "second+"}));
@@ -274,7 +275,7 @@ TEST_F(MutexTest, a_chain_that_is_cancelled_already_does_not_lock) {
   EXPECT_EQ(log, Log{});
   EXPECT_FALSE(mutex.holder());
 }
-TEST_F(MutexTest, a_timed_lock_gives_up_at_its_moment) {
+TEST_F(MutexTest, a_timed_lock_times_out_at_its_deadline) {
   start(locks("holder", 0, 5s));
   start(locks_until("timed", TimePoint(2s)));
   start(locks("next"));
@@ -285,12 +286,12 @@ TEST_F(MutexTest, a_timed_lock_gives_up_at_its_moment) {
   sim.settle();
   EXPECT_EQ(log.back(), "next+");
 }
-TEST_F(MutexTest, what_is_free_is_had_although_the_moment_has_passed) {
+TEST_F(MutexTest, a_free_mutex_is_granted_after_the_deadline) {
   sim.advance(1h);
   start(locks_until("late", TimePoint(1s)));
   EXPECT_EQ(log, Log{"late+"});
 }
-TEST_F(MutexTest, close_tells_everybody_but_the_holder) {
+TEST_F(MutexTest, close_fails_all_waiters_and_keeps_the_holder) {
   start(locks("holder"));
   for (int i = 0; i < 40; ++i) start(locks("waiter"));
   mutex.close();
@@ -299,10 +300,10 @@ TEST_F(MutexTest, close_tells_everybody_but_the_holder) {
   EXPECT_EQ(log.size(), 41u);
   EXPECT_EQ(log.back(), "waiter closed");
   EXPECT_TRUE(mutex.holder());
-  start(locks("newcomer"));
-  EXPECT_EQ(log.back(), "newcomer closed");
+  start(locks("late"));
+  EXPECT_EQ(log.back(), "late closed");
 }
-TEST_F(MutexTest, an_owner_that_is_stopped_or_throws_lets_go) {
+TEST_F(MutexTest, an_owner_that_is_stopped_or_throws_releases_the_mutex) {
   const auto throws = [](Mutex& wanted) -> Task<> {
     const auto guard = co_await wanted.lock();
     throw std::runtime_error("boom");
@@ -315,7 +316,7 @@ TEST_F(MutexTest, an_owner_that_is_stopped_or_throws_lets_go) {
   start(throws(mutex));
   EXPECT_FALSE(mutex.holder());
 }
-TEST_F(MutexTest, lets_go_when_the_executor_of_its_owner_dies) {
+TEST_F(MutexTest, is_released_when_the_executor_of_its_owner_is_destroyed) {
   std::optional<Simulator> mortal(2);
   RootScope scope(*mortal);
   scope.spawn(locks("mortal", 0, 1h));
@@ -328,7 +329,7 @@ TEST_F(MutexTest, lets_go_when_the_executor_of_its_owner_dies) {
   sim.run_ready();
   EXPECT_EQ(log, (Log{"mortal+", "survivor+"}));
 }
-TEST_F(MutexTest, a_guard_whose_executor_is_gone_may_be_destroyed_by_anybody) {
+TEST_F(MutexTest, a_guard_whose_executor_is_destroyed_may_be_destroyed_by_any_chain) {
   MutexGuard left;
   const auto leaves = [](Mutex& wanted, MutexGuard& guard) -> Task<> {
     guard = *co_await wanted.lock();
@@ -344,7 +345,7 @@ TEST_F(MutexTest, a_guard_whose_executor_is_gone_may_be_destroyed_by_anybody) {
   left = MutexGuard();
   EXPECT_FALSE(mutex.holder());
 }
-TEST_F(MutexTest, a_guard_of_a_branch_that_went_with_its_executor_is_anybodys_too) {
+TEST_F(MutexTest, a_guard_of_a_branch_destroyed_with_its_executor_may_be_destroyed_by_any_chain) {
   MutexGuard left;
   const auto leaves = [](Mutex& wanted, MutexGuard& guard) -> Task<> {
     guard = *co_await wanted.lock();
@@ -363,7 +364,7 @@ TEST_F(MutexTest, a_guard_of_a_branch_that_went_with_its_executor_is_anybodys_to
   left = MutexGuard();
 }
 using MutexDeathTest = MutexTest;
-TEST_F(MutexDeathTest, must_not_be_destroyed_while_it_is_held_or_waited_for) {
+TEST_F(MutexDeathTest, must_not_be_destroyed_while_held_or_with_waiters) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto keeps = [](Mutex& wanted) -> Task<> {
     const auto guard = co_await wanted.lock();

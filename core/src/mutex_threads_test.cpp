@@ -1,4 +1,4 @@
-// The mutex between threads.
+// The mutex across threads.
 #include "stint/asio.hpp"
 #include "stint/mutex.hpp"
 #include "test_support.hpp"
@@ -43,7 +43,7 @@ TEST(MutexThreads, a_waiter_resumes_on_its_own_thread) {
   owner.join();
   EXPECT_EQ(resumed_on, std::this_thread::get_id());
 }
-TEST(MutexThreadsDeathTest, a_guard_must_not_be_destroyed_by_a_strangers_thread) {
+TEST(MutexThreadsDeathTest, a_guard_must_not_be_destroyed_on_another_thread) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(
       {
@@ -56,9 +56,9 @@ TEST(MutexThreadsDeathTest, a_guard_must_not_be_destroyed_by_a_strangers_thread)
         reactor.run_until([&] { return locked.load(); });
         std::thread([&] { guard = MutexGuard(); }).join();
       },
-      "a stranger's thread destroyed a guard");
+      "a guard must be destroyed on its owner's thread");
 }
-TEST(MutexThreads, a_guard_whose_executor_is_gone_may_be_destroyed_on_any_thread) {
+TEST(MutexThreads, a_guard_whose_executor_is_destroyed_may_be_destroyed_on_any_thread) {
   Mutex mutex("shared");
   MutexGuard guard;
   std::thread([&] {
@@ -78,7 +78,7 @@ Task<> waits(Mutex& mutex, Log& log) {
   log.push_back("locked");
   co_await sleep_for(1h);
 }
-TEST(MutexThreads, lets_go_when_an_executor_dies_with_a_lock_on_its_way_to_it) {
+TEST(MutexThreads, is_released_when_an_executor_is_destroyed_with_an_undelivered_grant) {
   Mutex mutex("shared");
   Log log;
   std::atomic<bool> locked = false, both_wait = false;
@@ -90,8 +90,9 @@ TEST(MutexThreads, lets_go_when_an_executor_dies_with_a_lock_on_its_way_to_it) {
     RootScope root(own);
     root.spawn(keeps(mutex, locked, guard));
     own.run_until([&] { return locked.load(); });
-    while (!both_wait) std::this_thread::yield();  // said by the other thread: mutex.waiting() would be 2 for a moment
-    guard = MutexGuard();                          // now on its way to the first of the two
+    while (!both_wait)
+      std::this_thread::yield();  // set by the other thread, since mutex.waiting() would be 2 too early
+    guard = MutexGuard();         // now granted to the first of the two, which has not resumed
     root.cancel();
     EXPECT_EQ(own.run(root).error(), Errc::cancelled);
   });
@@ -144,7 +145,7 @@ Task<int> works(Stress& stress, std::mt19937_64& random) {
 Task<> stress_task(Stress& stress, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   for (int round = 0; round < Stress::kRounds; ++round) {
-    const std::uint64_t patience = 1 + random() % 200;  // drawn before: the branches share the generator
+    const std::uint64_t patience = 1 + random() % 200;  // drawn first, since the branches share the generator
     (void)co_await race(works(stress, random), yields(patience));
   }
 }

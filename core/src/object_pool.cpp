@@ -4,7 +4,7 @@ namespace stint::detail {
 
 ObjectPoolBase::ObjectPoolBase(std::string name, std::uint32_t max_size, std::size_t max_idle)
     : semaphore_(std::move(name), std::int64_t{max_size}), max_idle_(max_idle) {
-  STINT_ASSERT(max_size > 0 && "a pool of nothing would make every borrower wait for ever");
+  STINT_ASSERT(max_size > 0 && "max_size must be at least 1");
 }
 
 ObjectPoolBase::Counts ObjectPoolBase::counts(std::size_t idle) const noexcept {

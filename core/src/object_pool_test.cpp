@@ -13,7 +13,7 @@
 namespace stint {
 namespace {
 
-/// Something dear: knows how many of its kind exist.
+/// An expensive object; counts how many exist.
 class Connection {
  public:
   struct Factory {
@@ -53,17 +53,17 @@ struct ObjectPoolTest : testing::Test {
   Pool::Make maker() {
     return [this] { return connect(); };
   }
-  /// Starts a chain in a scope of its own and lets it come to rest.
+  /// Starts a chain in its own scope and runs until nothing is ready.
   Scope& start(Task<> task) {
     scopes.push_back(std::make_unique<RootScope>(sim));
     scopes.back()->spawn(std::move(task));
     sim.run_ready();
     return *scopes.back();
   }
-  /// Borrows and keeps what it got.
-  Task<> borrows(std::string who = "") {
+  /// Borrows an object and keeps the lease.
+  Task<> borrows(std::string caller = "") {
     auto lease = co_await pool->borrow();
-    log.push_back(who + (lease ? std::to_string((*lease)->number) : std::string(lease.error().what())));
+    log.push_back(caller + (lease ? std::to_string((*lease)->number) : std::string(lease.error().what())));
     if (lease) leases.push_back(std::move(*lease));
   }
   Pool::Lease take() {
@@ -80,16 +80,16 @@ struct ObjectPoolTest : testing::Test {
   std::optional<Pool> pool;
   std::vector<Pool::Lease> leases;
   std::vector<std::unique_ptr<RootScope>> scopes;
-  Simulator sim{1};  // last: it goes first and takes every frame along
+  Simulator sim{1};  // last member: destroyed first, with every frame
 };
 
 // ---- Limiting is not reuse -----------------------------------------------------------------------------------------
 
-TEST_F(ObjectPoolTest, a_semaphore_limits_and_a_pool_reuses_too) {
+TEST_F(ObjectPoolTest, a_semaphore_limits_and_a_pool_also_reuses) {
   const auto with_semaphore = [](Semaphore& slots, Connection::Factory& made) -> Task<> {
     for (int i = 0; i < 10; ++i) {
       const auto permit = co_await slots.acquire();
-      const Connection connection(made);  // a permit is no connection: each turn makes one
+      const Connection connection(made);  // a permit is not a connection: each acquisition creates one
     }
   };
   Connection::Factory limited;
@@ -114,7 +114,7 @@ TEST_F(ObjectPoolTest, a_semaphore_limits_and_a_pool_reuses_too) {
   EXPECT_EQ(pool->counts().made, 2u);
   EXPECT_EQ(pool->counts().reused, 80u - 2u);
 }
-TEST_F(ObjectPoolTest, makes_nothing_before_it_is_asked_and_only_what_is_needed_at_once) {
+TEST_F(ObjectPoolTest, creates_objects_lazily_and_only_as_many_as_needed) {
   pool.emplace("connections", maker(), of_size(5));
   EXPECT_EQ(factory.made, 0);
   auto first = take();
@@ -125,7 +125,7 @@ TEST_F(ObjectPoolTest, makes_nothing_before_it_is_asked_and_only_what_is_needed_
   second = take();
   EXPECT_EQ(factory.made, 2);
 }
-TEST_F(ObjectPoolTest, the_object_that_came_back_last_goes_out_first) {
+TEST_F(ObjectPoolTest, the_most_recently_returned_object_is_reused_first) {
   pool.emplace("connections", maker(), of_size(3));
   std::vector<Pool::Lease> taken;
   for (int i = 0; i < 3; ++i) taken.push_back(take());
@@ -135,11 +135,11 @@ TEST_F(ObjectPoolTest, the_object_that_came_back_last_goes_out_first) {
   for (int i = 0; i < 3; ++i) numbers.push_back(std::to_string((taken[static_cast<std::size_t>(i)] = take())->number));
   EXPECT_EQ(numbers, (Log{"1", "3", "2"}));
 }
-TEST_F(ObjectPoolTest, borrowers_wait_in_line_and_get_what_comes_back) {
+TEST_F(ObjectPoolTest, borrowers_wait_in_line_and_get_returned_objects) {
   pool.emplace("connections", maker(), of_size(1));
   auto lease = take();
   log.clear();
-  for (const char* who : {"a", "b"}) start(borrows(who));
+  for (const char* caller : {"a", "b"}) start(borrows(caller));
   EXPECT_EQ(pool->counts().waiting, 2u);
   lease.release();
   sim.run_ready();
@@ -148,7 +148,7 @@ TEST_F(ObjectPoolTest, borrowers_wait_in_line_and_get_what_comes_back) {
   sim.run_ready();
   EXPECT_EQ(log, (Log{"a1", "b1"}));
 }
-TEST_F(ObjectPoolTest, keeps_no_more_idle_than_it_may) {
+TEST_F(ObjectPoolTest, keeps_at_most_max_idle_objects) {
   Pool::Options options = of_size(3);
   options.max_idle = 1;
   pool.emplace("connections", maker(), options);
@@ -161,7 +161,7 @@ TEST_F(ObjectPoolTest, keeps_no_more_idle_than_it_may) {
 
 // ---- Leases --------------------------------------------------------------------------------------------------------
 
-TEST_F(ObjectPoolTest, a_lease_moves_and_gives_back_what_it_had_before) {
+TEST_F(ObjectPoolTest, assigning_a_lease_returns_the_object_it_held) {
   pool.emplace("connections", maker(), of_size(2));
   auto first = take();
   Connection* const object = &*first;
@@ -202,7 +202,7 @@ TEST_F(ObjectPoolTest, a_broken_idle_object_is_destroyed_and_the_next_is_tried) 
   EXPECT_EQ(factory.alive, 1);
   EXPECT_EQ(pool->counts().discarded, 2u);
 }
-TEST_F(ObjectPoolTest, a_new_one_is_made_if_every_idle_object_is_broken) {
+TEST_F(ObjectPoolTest, a_new_object_is_created_if_every_idle_object_is_broken) {
   Pool::Options options = of_size(2);
   options.validate = [](Connection& connection) -> Task<bool> {
     co_await sleep_for(1s);  // a ping
@@ -237,7 +237,7 @@ TEST_F(ObjectPoolTest, a_cancel_while_an_object_is_validated_destroys_it_and_fre
 
 // ---- Making --------------------------------------------------------------------------------------------------------
 
-TEST_F(ObjectPoolTest, a_factory_that_fails_gives_its_error_and_its_place_back) {
+TEST_F(ObjectPoolTest, a_failing_factory_returns_its_error_and_frees_the_place) {
   pool.emplace("connections", maker(), of_size(1));
   refuses = true;
   start(borrows());
@@ -247,7 +247,7 @@ TEST_F(ObjectPoolTest, a_factory_that_fails_gives_its_error_and_its_place_back) 
   start(borrows());
   EXPECT_EQ(log.back(), "1");
 }
-TEST_F(ObjectPoolTest, a_factory_that_throws_gives_its_place_back) {
+TEST_F(ObjectPoolTest, a_throwing_factory_frees_the_place) {
   pool.emplace(
       "connections",
       []() {
@@ -261,7 +261,7 @@ TEST_F(ObjectPoolTest, a_factory_that_throws_gives_its_place_back) {
   EXPECT_TRUE(scope.exception());
   EXPECT_EQ(pool->counts().leased, 0u);
 }
-TEST_F(ObjectPoolTest, a_cancelled_create_gives_its_place_to_the_next) {
+TEST_F(ObjectPoolTest, a_cancelled_creation_passes_its_place_to_the_next_borrower) {
   connecting_takes = 1s;
   pool.emplace("connections", maker(), of_size(1));
   Scope& first = start(borrows("a"));
@@ -279,7 +279,7 @@ TEST_F(ObjectPoolTest, a_cancelled_borrower_leaves_the_line) {
   EXPECT_EQ(pool->counts().waiting, 0u);
   EXPECT_EQ(pool->counts().leased, 1u);
 }
-TEST_F(ObjectPoolTest, a_moment_covers_the_line_and_the_making) {
+TEST_F(ObjectPoolTest, a_deadline_covers_waiting_and_creation) {
   connecting_takes = 5s;
   pool.emplace("connections", maker(), of_size(1));
   const auto borrows_until = [](Pool& from, TimePoint when, Log& seen) -> Task<> {
@@ -303,7 +303,7 @@ TEST_F(ObjectPoolTest, a_moment_covers_the_line_and_the_making) {
 
 // ---- Close and death -----------------------------------------------------------------------------------------------
 
-TEST_F(ObjectPoolTest, close_destroys_what_is_idle_and_lets_leases_come_home) {
+TEST_F(ObjectPoolTest, close_destroys_idle_objects_and_keeps_leases_valid) {
   pool.emplace("connections", maker(), of_size(2));
   auto kept = take();
   take().release();
@@ -319,7 +319,7 @@ TEST_F(ObjectPoolTest, close_destroys_what_is_idle_and_lets_leases_come_home) {
   EXPECT_EQ(factory.alive, 0);
   EXPECT_EQ(pool->counts().leased, 0u);
 }
-TEST_F(ObjectPoolTest, close_tells_who_waits_and_who_is_making) {
+TEST_F(ObjectPoolTest, close_fails_waiting_and_creating_borrowers) {
   connecting_takes = 1s;
   pool.emplace("connections", maker(), of_size(1));
   start(borrows("making: "));
@@ -329,7 +329,7 @@ TEST_F(ObjectPoolTest, close_tells_who_waits_and_who_is_making) {
   EXPECT_EQ(log, (Log{"waiting: semaphore 'connections': closed", "making: pool 'connections': closed"}));
   EXPECT_EQ(factory.alive, 0);
 }
-TEST_F(ObjectPoolTest, leases_and_places_come_home_when_their_executor_dies) {
+TEST_F(ObjectPoolTest, leases_and_places_are_returned_when_their_executor_is_destroyed) {
   pool.emplace("connections", maker(), of_size(3));
   const auto keeps = [](Pool& from) -> Task<> {
     const auto lease = co_await from.borrow();
@@ -340,7 +340,7 @@ TEST_F(ObjectPoolTest, leases_and_places_come_home_when_their_executor_dies) {
   scope.spawn(keeps(*pool));
   mortal->run_ready();
   connecting_takes = 1h;
-  for (int i = 0; i < 3; ++i) scope.spawn(keeps(*pool));  // two are making, one waits
+  for (int i = 0; i < 3; ++i) scope.spawn(keeps(*pool));  // two are creating, one waits
   mortal->run_ready();
   EXPECT_EQ(pool->counts().leased, 3u);
   EXPECT_EQ(pool->counts().waiting, 1u);

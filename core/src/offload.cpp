@@ -11,7 +11,7 @@ namespace detail {
 
 bool BlockingCallBase::await_suspend(std::coroutine_handle<>) noexcept {
   if (token().cancelled()) {
-    (void)park();  // completes at once: a chain that is cancelled begins no call
+    (void)park();  // completes at once: a cancelled chain starts no call
     return true;
   }
   park_shielded();
@@ -46,7 +46,7 @@ BlockingPool::~BlockingPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-/// False if the call is over: it ran in place, or no thread could be had.
+/// Returns false if the call is over: it ran in place, or no thread could be started.
 bool BlockingPool::start(detail::BlockingCallBase& call) noexcept {
   using State = detail::BlockingCallBase::State;
   if (threads_max_ == 0) {
@@ -64,7 +64,7 @@ bool BlockingPool::start(detail::BlockingCallBase& call) noexcept {
         return false;
       }
     } else {
-      --idle_;  // that thread is this call's
+      --idle_;  // reserves that thread for this call
     }
     call.state_ = State::running;
     queue_.push_back(call);
@@ -87,10 +87,10 @@ void BlockingPool::work() noexcept {
     lock.lock();
     call.state_ = State::returned;
     ++idle_;
-    // Queued under the lock, woken after it. The executor can't be destroyed in between, and the frame, whose
-    // destructor takes the lock, not before.
+    // Queued under the lock, woken after it. The executor can't be destroyed in between, nor can the frame, whose
+    // destructor takes the lock.
     Executor& executor = call.executor();
-    const bool asleep = executor.post_quietly(call);
+    const bool asleep = executor.post_without_wake(call);
     returned_.notify_all();
     lock.unlock();
     if (asleep) executor.wake();

@@ -1,4 +1,5 @@
-// Blocking code on a bounded pool of threads. What depends on order runs on the simulator, where calls run in place.
+// Blocking code on a bounded pool of threads. Tests that depend on order run on the simulator, where calls run in
+// place.
 #include "stint/offload.hpp"
 
 #include "stint/asio.hpp"
@@ -15,7 +16,7 @@
 namespace stint {
 namespace {
 
-/// Holds calls until it is opened.
+/// Blocks calls until it is opened.
 class Gate {
  public:
   void pass() {
@@ -41,7 +42,7 @@ class Gate {
   bool open_ = false;
 };
 
-TEST(Offload, runs_elsewhere_and_comes_back_with_what_the_function_gave) {
+TEST(Offload, runs_on_another_thread_and_returns_the_functions_result) {
   BlockingPool pool("files", 2);
   const auto here = std::this_thread::get_id();
   const auto body = [&]() -> Task<Result<>> {
@@ -88,7 +89,7 @@ TEST(Offload, never_more_calls_than_threads) {
   EXPECT_LE(most, 3);
 }
 
-TEST(Offload, a_cancel_takes_the_waiting_out_of_the_line_and_waits_for_those_that_run) {
+TEST(Offload, a_cancel_removes_waiting_calls_and_waits_for_running_ones) {
   BlockingPool pool("files", 1);
   Gate gate;
   int waited = 0;
@@ -121,7 +122,7 @@ TEST(Offload, a_cancel_takes_the_waiting_out_of_the_line_and_waits_for_those_tha
   EXPECT_EQ(waited, 0);
 }
 
-TEST(Offload, an_executor_that_goes_waits_for_the_call) {
+TEST(Offload, a_destroyed_executor_waits_for_the_call) {
   BlockingPool pool("files", 1);
   Gate gate;
   std::atomic<bool> ended = false;
@@ -144,7 +145,7 @@ TEST(Offload, an_executor_that_goes_waits_for_the_call) {
   opener.join();
 }
 
-TEST(Offload, a_closed_pool_refuses_and_lets_those_that_run_end) {
+TEST(Offload, a_closed_pool_refuses_new_calls_and_finishes_running_ones) {
   BlockingPool pool("files", 1);
   Gate gate;
   Reactor reactor;

@@ -1,9 +1,9 @@
 // Invariants, all under the lock:
-// 1. A mutex is in the list of its owner, and an owner exists while that list is not empty.
-// 2. A wait knows its owners and they know it: its chain and those above that held something when it began, and still
-//    do.
-// 3. A wait's effective priority is the highest of what it asked for and of its owners' boosts, and its place in its
-//    line is according to that: every change of a line or of an owner ends with refresh().
+// 1. A mutex is in the list of its owner, and an owner exists exactly while that list is not empty.
+// 2. A wait and its owners are linked both ways: the owners are its chain and those above it that held a mutex when the
+// wait began and still do.
+// 3. A wait's effective priority is the maximum of its own and its owners' boosts, and its place in line follows from
+// that: every change of a line or an owner ends with refresh().
 #include "stint/detail/owners.hpp"
 
 #include "stint/mutex.hpp"
@@ -12,13 +12,13 @@
 
 namespace stint {
 
-void Chain::leave_mutexes_slow(Chain* heir) noexcept { detail::Owners::chain_ended(*this, heir); }
+void Chain::leave_mutexes_slow(Chain* successor) noexcept { detail::Owners::chain_ended(*this, successor); }
 
 namespace detail {
 namespace {
 
-// The one mutable global of the library: a walk goes through mutexes, chains and executors that know nothing of each
-// other, so no smaller thing could own it.
+// The library's only mutable global: a walk crosses mutexes, chains and executors that are otherwise independent, so
+// nothing smaller could own it.
 constinit std::mutex the_lock;
 
 }  // namespace
@@ -28,7 +28,7 @@ void OwnersDeleter::operator()(Owners* owners) const noexcept { std::default_del
 Owners::Lock Owners::lock() noexcept { return Lock(the_lock); }
 
 int Owner::boost() const noexcept {
-  int highest = kNobody;
+  int highest = kNoWaiter;
   held.for_each([&highest](const Mutex& mutex) { highest = std::max(highest, mutex.highest_waiter()); });
   return highest;
 }
@@ -65,30 +65,30 @@ bool Owners::refresh(OwnerWait& wait, Wakes& wakes) noexcept {
   return true;
 }
 
-/// Adds every wait that depends on those in `waits`; true if one is met twice.
-bool Owners::add_those_behind(std::vector<OwnerWait*>& waits) {
-  bool round = false;
+/// Adds every wait that depends on those in `waits`; returns true if there is a cycle.
+bool Owners::add_dependents(std::vector<OwnerWait*>& waits) {
+  bool cyclic = false;
   for (std::size_t i = 0; i < waits.size(); ++i) {
     const Owner* const next = waits[i]->mutex() != nullptr ? waits[i]->mutex()->owner_ : nullptr;
     if (next == nullptr) continue;
     for (OwnerWait* wait : next->waits) {
       const bool known = std::ranges::find(waits, wait) != waits.end();
       if (!known) waits.push_back(wait);
-      round = round || known;
+      cyclic = cyclic || known;
     }
   }
-  return round;
+  return cyclic;
 }
 
-/// Mutexes first, until nothing changes; then the semaphores, which may grant something when a wait moves, and so must
-/// not see what is not final. Waits that go round in a circle (with a deadline, or it would have been refused) begin
-/// anew from what each asked for, or a priority could keep itself up.
+/// Waits for mutexes first, to a fixed point. Then waits for semaphores, which may grant when a wait moves and so must
+/// not see intermediate priorities. Waits in a cycle (they have a deadline, or they would have been refused) restart
+/// from their own priority, or a priority could sustain itself.
 void Owners::refresh(std::vector<OwnerWait*> waits, Wakes& wakes) noexcept {
-  const bool round = add_those_behind(waits);
+  const bool cyclic = add_dependents(waits);
   const auto semaphores = std::ranges::partition(waits, [](OwnerWait* wait) { return wait->mutex() != nullptr; });
   const std::ranges::subrange mutexes(waits.begin(), semaphores.begin());
   for (OwnerWait* wait : mutexes) {
-    if (!round) break;
+    if (!cyclic) break;
     wait->effective_ = wait->asked_;
     wait->moved(wakes);
   }
@@ -125,7 +125,7 @@ void Owners::end_wait(Acquire& acquire) noexcept {
 
 // ---- Owners --------------------------------------------------------------------------------------------------------
 
-/// The nearest first.
+/// Nearest owner first.
 std::vector<Owner*> Owners::at_or_above(const Chain& chain) {
   std::vector<Owner*> found;
   Owners* const here = chain.executor().owners();
@@ -143,25 +143,25 @@ Owner& Owners::of(Chain& chain) {
 }
 
 void Owners::drop(Owner& owner, Wakes& wakes) noexcept {
-  // Chains beneath it may wait while one of them unlocks what it was lent.
+  // A chain beneath it may wait while another one unlocks the mutex.
   for (OwnerWait* wait : owner.waits) std::erase(wait->owners_, &owner);
   if (!owner.waits.empty()) refresh(std::move(owner.waits), wakes);
   owner.executor.owners_->owners_.erase(&owner.chain);
 }
 
-void Owners::chain_ended(Chain& chain, Chain* heir) noexcept {
+void Owners::chain_ended(Chain& chain, Chain* successor) noexcept {
   Owners& here = *chain.executor().owners_;
   const auto found = here.owners_.find(&chain);
   if (found == here.owners_.end()) return;
   Owner& owner = found->second;
   Wakes wakes;
   const Lock guard = lock();
-  Owner* const next = heir != nullptr ? &of(*heir) : nullptr;
+  Owner* const next = successor != nullptr ? &of(*successor) : nullptr;
   while (!owner.held.empty()) owner.held.front().pass_to(next);
   drop(owner, wakes);
 }
 
-void Owners::executor_gone(Executor& executor) noexcept {
+void Owners::executor_destroyed(Executor& executor) noexcept {
   const Lock guard = lock();
   STINT_ASSERT(executor.owners_->waits_.empty());
   for (auto& [chain, owner] : executor.owners_->owners_) {

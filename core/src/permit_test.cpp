@@ -1,4 +1,4 @@
-// What is held: permits that move, split, merge, are forgotten, detached and adopted; and the list of who holds what.
+// Permits: moved, split, merged, forgotten, detached and adopted; and the list of holders.
 #include "semaphore_test_support.hpp"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ TEST_P(PermitTest, a_move_leaves_the_source_empty) {
   EXPECT_EQ(semaphore.available(), 7);
   expect_listed({"a: 3"});
 }
-TEST_P(PermitTest, an_assignment_gives_back_what_was_held) {
+TEST_P(PermitTest, an_assignment_returns_the_units_held_before) {
   Permit permit = take(semaphore, 3, "a");
   permit = take(other, 2, "b");
   EXPECT_EQ(semaphore.available(), 10);
@@ -66,7 +66,7 @@ TEST_P(PermitTest, an_assignment_gives_back_what_was_held) {
   permit = Permit();
   EXPECT_EQ(other.available(), 10);
 }
-TEST_P(PermitTest, an_assignment_to_itself_keeps_it) {
+TEST_P(PermitTest, self_assignment_keeps_the_units) {
   Permit permit = take(semaphore, 3, "a");
   Permit& itself = permit;
   permit = std::move(itself);
@@ -74,7 +74,7 @@ TEST_P(PermitTest, an_assignment_to_itself_keeps_it) {
   EXPECT_EQ(semaphore.available(), 7);
   expect_listed({"a: 3"});
 }
-TEST_P(PermitTest, what_is_released_is_empty_and_may_be_released_again) {
+TEST_P(PermitTest, a_released_permit_is_empty_and_may_be_released_again) {
   Permit permit = take(semaphore, 3, "a");
   permit.release();
   EXPECT_FALSE(permit);
@@ -82,7 +82,7 @@ TEST_P(PermitTest, what_is_released_is_empty_and_may_be_released_again) {
   EXPECT_EQ(semaphore.available(), 10);
 }
 
-TEST_P(PermitTest, splits_into_two_that_come_back_one_by_one) {
+TEST_P(PermitTest, splits_into_two_that_are_returned_separately) {
   Permit whole = take(semaphore, 5, "a");
   Result<Permit> part = whole.split(2);
   ASSERT_TRUE(part.has_value());
@@ -94,7 +94,7 @@ TEST_P(PermitTest, splits_into_two_that_come_back_one_by_one) {
   EXPECT_EQ(semaphore.available(), 8);
   expect_listed({"a: 2"});
 }
-TEST_P(PermitTest, a_part_of_nothing_is_empty) {
+TEST_P(PermitTest, splitting_off_zero_units_gives_an_empty_permit) {
   Permit whole = take(semaphore, 5, "a");
   const Result<Permit> part = whole.split(0);
   ASSERT_TRUE(part.has_value());
@@ -102,7 +102,7 @@ TEST_P(PermitTest, a_part_of_nothing_is_empty) {
   EXPECT_EQ(whole.units(), 5u);
   expect_listed({"a: 5"});
 }
-TEST_P(PermitTest, a_part_of_all_leaves_it_empty) {
+TEST_P(PermitTest, splitting_off_all_units_leaves_it_empty) {
   Permit whole = take(semaphore, 5, "a");
   const Result<Permit> part = whole.split(5);
   ASSERT_TRUE(part.has_value());
@@ -110,14 +110,14 @@ TEST_P(PermitTest, a_part_of_all_leaves_it_empty) {
   EXPECT_FALSE(whole);
   expect_listed({"a: 5"});
 }
-TEST_P(PermitTest, can_not_part_with_more_than_it_holds) {
+TEST_P(PermitTest, can_not_split_off_more_than_it_holds) {
   Permit whole = take(semaphore, 5, "a");
   EXPECT_EQ(whole.split(6).error(), Errc::invalid);
   EXPECT_EQ(Permit().split(1).error(), Errc::invalid);
   EXPECT_EQ(whole.units(), 5u);
 }
 
-TEST_P(PermitTest, merges_with_another_of_its_semaphore) {
+TEST_P(PermitTest, merges_with_a_permit_of_the_same_semaphore) {
   Permit one = take(semaphore, 2, "a"), two = take(semaphore, 3, "b");
   EXPECT_TRUE(one.merge(std::move(two)));
   EXPECT_EQ(one.units(), 5u);
@@ -125,7 +125,7 @@ TEST_P(PermitTest, merges_with_another_of_its_semaphore) {
   EXPECT_EQ(semaphore.available(), 5);
   expect_listed({"a: 5"});
 }
-TEST_P(PermitTest, merges_with_nothing_either_way) {
+TEST_P(PermitTest, merges_with_an_empty_permit_either_way) {
   Permit permit = take(semaphore, 2, "a");
   EXPECT_TRUE(permit.merge(Permit()));
   EXPECT_EQ(permit.units(), 2u);
@@ -134,7 +134,7 @@ TEST_P(PermitTest, merges_with_nothing_either_way) {
   EXPECT_EQ(empty.units(), 2u);
   expect_listed({"a: 2"});
 }
-TEST_P(PermitTest, merged_with_itself_is_what_it_was) {
+TEST_P(PermitTest, merging_with_itself_changes_nothing) {
   Permit permit = take(semaphore, 2, "a");
   Permit& itself = permit;
   EXPECT_TRUE(permit.merge(std::move(itself)));
@@ -142,7 +142,7 @@ TEST_P(PermitTest, merged_with_itself_is_what_it_was) {
   EXPECT_EQ(semaphore.available(), 8);
   expect_listed({"a: 2"});
 }
-TEST_P(PermitTest, of_another_semaphore_is_not_merged_and_both_stay) {
+TEST_P(PermitTest, permits_of_different_semaphores_are_not_merged) {
   Permit one = take(semaphore, 2, "a"), two = take(other, 3, "b");
   const auto refused = one.merge(std::move(two));
   ASSERT_FALSE(refused.has_value());
@@ -153,7 +153,7 @@ TEST_P(PermitTest, of_another_semaphore_is_not_merged_and_both_stay) {
   expect_listed({"a: 2"});
 }
 
-TEST_P(PermitTest, gives_back_a_part) {
+TEST_P(PermitTest, releases_some_of_its_units) {
   Permit permit = take(semaphore, 5, "a");
   EXPECT_TRUE(permit.release(2));
   EXPECT_EQ(permit.units(), 3u);
@@ -165,7 +165,7 @@ TEST_P(PermitTest, gives_back_a_part) {
   EXPECT_FALSE(permit);
 }
 
-TEST_P(PermitTest, what_is_forgotten_is_gone_for_good) {
+TEST_P(PermitTest, forgotten_units_shrink_the_capacity) {
   Permit permit = take(semaphore, 4, "a");
   permit.forget();
   EXPECT_FALSE(permit);
@@ -175,7 +175,7 @@ TEST_P(PermitTest, what_is_forgotten_is_gone_for_good) {
   permit.forget();
   EXPECT_EQ(semaphore.capacity(), 6u) << "once";
 }
-TEST_P(PermitTest, what_is_forgotten_repays_a_debt_first) {
+TEST_P(PermitTest, forgotten_units_repay_a_debt_first) {
   Permit big = take(semaphore, 8, "a"), small = take(semaphore, 2, "b");
   EXPECT_TRUE(semaphore.set_capacity(5));
   big.forget();
@@ -185,7 +185,7 @@ TEST_P(PermitTest, what_is_forgotten_repays_a_debt_first) {
   EXPECT_EQ(semaphore.available(), 0);
 }
 
-TEST_P(PermitTest, detached_units_stay_out_until_they_are_given_back_or_adopted) {
+TEST_P(PermitTest, detached_units_stay_held_until_released_or_adopted) {
   Permit permit = take(semaphore, 4, "a");
   EXPECT_EQ(permit.detach(), 4u);
   EXPECT_FALSE(permit);
@@ -196,7 +196,7 @@ TEST_P(PermitTest, detached_units_stay_out_until_they_are_given_back_or_adopted)
   EXPECT_EQ(semaphore.available(), 7);
   adopted.release();
 }
-TEST_P(PermitTest, nothing_is_detached_from_what_was_moved_or_released) {
+TEST_P(PermitTest, nothing_is_detached_from_a_moved_or_released_permit) {
   Permit permit = take(semaphore, 4, "a");
   Permit moved = std::move(permit);
   EXPECT_EQ(permit.detach(), 0u);  // NOLINT(bugprone-use-after-move): that is what is tested
@@ -204,7 +204,7 @@ TEST_P(PermitTest, nothing_is_detached_from_what_was_moved_or_released) {
   EXPECT_EQ(moved.detach(), 0u);
   EXPECT_EQ(Permit().detach(), 0u);
 }
-TEST_P(PermitTest, what_is_adopted_is_listed_and_may_be_merged_and_split) {
+TEST_P(PermitTest, adopted_units_are_listed_and_may_be_merged_and_split) {
   Permit permit = take(semaphore, 4, "a");
   const std::uint32_t detached = permit.split(3)->detach();
   Permit adopted = semaphore.adopt(detached);
@@ -216,7 +216,7 @@ TEST_P(PermitTest, what_is_adopted_is_listed_and_may_be_merged_and_split) {
   EXPECT_FALSE(semaphore.adopt(0)) << "nothing is nothing";
 }
 
-TEST_P(PermitTest, outlives_the_coroutine_and_the_scope_that_got_it) {
+TEST_P(PermitTest, outlives_the_coroutine_and_the_scope_that_acquired_it) {
   Permit kept;
   {
     Simulator sim;
@@ -234,7 +234,7 @@ TEST_P(PermitTest, one_holder_may_acquire_twice_and_both_are_listed) {
   const Permit one = take(semaphore, 2, "run 7"), two = take(semaphore, 3, "run 7");
   expect_listed({"run 7: 2", "run 7: 3"});
 }
-TEST_P(PermitTest, is_acquired_on_behalf_of_whom_the_label_names) {
+TEST_P(PermitTest, the_label_names_the_holder) {
   Permit permit;
   {
     std::string label = "run 7 of " + std::string(100, 'x');
@@ -244,7 +244,7 @@ TEST_P(PermitTest, is_acquired_on_behalf_of_whom_the_label_names) {
   expect_listed({"run 7 of " + std::string(100, 'x') + ": 1"});
 }
 
-TEST(PermitHolders, each_has_the_moment_in_which_it_got_its_permit) {
+TEST(PermitHolders, each_holder_has_the_time_of_its_grant) {
   Simulator sim;
   Semaphore::Options options;
   options.track_holders = true;
@@ -261,7 +261,7 @@ TEST(PermitHolders, each_has_the_moment_in_which_it_got_its_permit) {
     EXPECT_EQ(holder.since, TimePoint(holder.label == "second" ? 20s : 10s)) << "a part is as old as the whole";
   }
 }
-TEST(PermitHolders, places_in_the_list_are_used_again) {
+TEST(PermitHolders, entries_of_the_list_are_reused) {
   Semaphore::Options options;
   options.track_holders = true;
   Semaphore semaphore("slots", 3, options);
@@ -271,7 +271,7 @@ TEST(PermitHolders, places_in_the_list_are_used_again) {
   }
   EXPECT_TRUE(semaphore.holders().empty());
 }
-TEST(PermitHolders, nobody_barges_nor_overdraws_while_holders_are_listed) {
+TEST(PermitHolders, no_barging_and_no_overdraft_while_holders_are_tracked) {
   Semaphore::Options options;
   options.track_holders = true;
   Line line(2, 0, options);
@@ -284,20 +284,20 @@ TEST(PermitHolders, nobody_barges_nor_overdraws_while_holders_are_listed) {
   EXPECT_EQ(line.log, (Log{"a", "two"}));
   EXPECT_EQ(line.semaphore.holders().size(), 1u);
 }
-TEST(PermitHolders, a_grant_that_was_not_seen_leaves_the_list_complete) {
+TEST(PermitHolders, an_undelivered_grant_leaves_the_list_complete) {
   Semaphore::Options options;
   options.track_holders = true;
   Line line(1, 0, options);
   for (const char* name : {"a", "b", "c"}) line.enter(name);
   line.give_back("a");
-  line.cancel("b");  // has it, and does not know
+  line.cancel("b");  // granted, but not resumed
   line.run();
   line.give_back("c");
   const Permit next = take(line.semaphore, 1, "next");
   ASSERT_EQ(line.semaphore.holders().size(), 1u);
   EXPECT_EQ(line.semaphore.holders()[0].label, "next");
 }
-TEST(PermitHolders, nobody_is_listed_unless_asked_for) {
+TEST(PermitHolders, holders_are_listed_only_if_tracked) {
   Semaphore semaphore("slots", 1);
   const Permit permit = take(semaphore, 1, "a");
   EXPECT_TRUE(semaphore.holders().empty());

@@ -15,18 +15,18 @@ QueueBase::~QueueBase() {
     std::this_thread::yield();
     lock.lock();
   }
-  STINT_ASSERT(producers_.count == 0 && "somebody still waits for room in this queue");
-  STINT_ASSERT(consumers_.count == 0 && "somebody still waits for an item of this queue");
+  STINT_ASSERT(producers_.count == 0 && "this queue still has waiting producers");
+  STINT_ASSERT(consumers_.count == 0 && "this queue still has waiting consumers");
 }
 
 void QueueBase::decide_head(Line& line, State state, Wakes& wakes) noexcept {
   QueueWait& wait = line.waits.front();
   line.remove(wait);
   wait.state_ = state;
-  wakes.post(wait.executor(), wait);  // its thread may run and destroy it at once
+  wakes.post(wait.executor(), wait);  // its thread may resume and destroy it immediately
 }
 
-/// Nobody behind it can go because it went: one place in a line is one item.
+/// No waiter behind it can proceed because this one left: each waits for exactly one item.
 bool QueueBase::leave(QueueWait& wait, State why) noexcept {
   const Lock lock(mutex_);
   if (wait.state_ != State::waiting) return false;
@@ -48,7 +48,7 @@ void QueueBase::close_line(Line& line, Lock& lock, Wakes& wakes) noexcept {
     for (int decided = 0; line.count != 0 && decided < Wakes::kMost; ++decided) {
       decide_head(line, State::closed, wakes);
     }
-    ++closing_;  // the system calls of many wake-ups are not made under the lock
+    ++closing_;  // wake-ups are system calls and must not be made under the lock
     lock.unlock();
     wakes.flush();
     lock.lock();

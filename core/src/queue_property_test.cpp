@@ -1,5 +1,5 @@
 // Random producers, consumers, cancels, deadlines and a close on one queue, compared with a naive model after every
-// step. A failing seed is its own reproduction: `explore(seed)`.
+// step. A failing seed reproduces the failure: `explore(seed)`.
 #include "stint/queue.hpp"
 #include "stint/testing.hpp"
 #include "test_support.hpp"
@@ -14,7 +14,7 @@
 namespace stint {
 namespace {
 
-/// What the header says, in the plainest words: sorted lists, searched from the front.
+/// The documented behaviour in its simplest form: sorted lists, searched from the front.
 struct Model {
   static constexpr std::size_t kCapacity = 2;
   struct Wait {
@@ -87,8 +87,8 @@ struct Model {
 
   std::vector<Item> items;
   std::deque<Wait> producers, consumers;
-  std::map<int, Item> handed;  // consumer's ticket → what it was given
-  std::set<int> accepted;      // tickets of producers whose items were taken in
+  std::map<int, Item> handed;  // consumer's ticket → the item handed to it
+  std::set<int> accepted;      // tickets of producers whose items were accepted
   int places = 0;
   bool closed = false;
 };
@@ -115,11 +115,11 @@ struct World {
   std::set<TimePoint> deadlines;  // all different, so that the model need not know the order within a tick
   std::string wrong;
   std::vector<std::unique_ptr<RootScope>> scopes;
-  std::optional<Simulator> sim;  // last: it goes first and takes every frame along
+  std::optional<Simulator> sim;  // last member: destroyed first, with every frame
 };
 
 Task<> explored_push(World& world, int id) {
-  struct Turn {  // tells the model when the frame goes before it saw the end of its push
+  struct Turn {  // updates the model when the frame is destroyed before its push completed
     ~Turn() {
       world.waiting.erase(id);
       if (!seen) world.model.push_gone(ticket, ticket);
@@ -217,12 +217,12 @@ Task<> explored_troubles(World& world) {
   world.model.close();
 }
 
-/// Nobody behind moves up because one gave up: the lines are independent of who is in them.
+/// No other waiter proceeds because one gave up.
 void expire(Model& model, TimePoint now) {
   model.leave_if([now](const Model::Wait& wait) { return wait.deadline <= now; });
 }
 
-/// What is wrong with the run of this seed; empty if nothing.
+/// The failure found with this seed; empty if none.
 std::string explore(std::uint64_t seed) {
   World world(seed);
   for (int id = 0; id <= World::kWorkers; ++id) world.scopes.push_back(std::make_unique<RootScope>(*world.sim));
@@ -233,7 +233,7 @@ std::string explore(std::uint64_t seed) {
     return std::ranges::all_of(world.scopes, [](auto& scope) { return scope->idle(); });
   };
   while (!all_idle()) {
-    if (!world.sim->step()) return "somebody waits for what never comes";
+    if (!world.sim->step()) return "a wait can never complete";
     expire(world.model, world.sim->now());
     if (!world.wrong.empty()) return world.wrong;
     if (world.queue.size() != world.model.items.size()) return "the items differ from the model";

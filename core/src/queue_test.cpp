@@ -17,9 +17,9 @@ Task<> pushes(Queue<int>& queue, int item, Log& log) {
   const auto pushed = co_await queue.push(item);
   log.push_back("push " + std::to_string(item) + (pushed ? "" : " " + std::string(to_string(pushed.error().code()))));
 }
-Task<> pops(Queue<int>& queue, Log& log, std::string who = "pop") {
+Task<> pops(Queue<int>& queue, Log& log, std::string caller = "pop") {
   const auto item = co_await queue.pop();
-  log.push_back(who + " " + (item ? std::to_string(*item) : std::string(to_string(item.error().code()))));
+  log.push_back(caller + " " + (item ? std::to_string(*item) : std::string(to_string(item.error().code()))));
 }
 Ints drain(Queue<int>& queue) {
   Ints items;
@@ -28,7 +28,7 @@ Ints drain(Queue<int>& queue) {
 }
 
 struct QueueTest : testing::Test {
-  /// Starts a chain in a scope of its own and lets it come to rest.
+  /// Starts a chain in its own scope and runs until nothing is ready.
   Scope& start(Task<> task) {
     scopes.push_back(std::make_unique<RootScope>(sim));
     scopes.back()->spawn(std::move(task));
@@ -41,12 +41,12 @@ struct QueueTest : testing::Test {
   Log log;
   Queue<int> queue{"jobs", 2};
   std::vector<std::unique_ptr<RootScope>> scopes;
-  Simulator sim{1};  // last: it goes first and takes every frame along
+  Simulator sim{1};  // last member: destroyed first, with every frame
 };
 
 // ---- Order and the three answers to a full queue -------------------------------------------------------------------
 
-TEST_F(QueueTest, items_come_out_in_the_order_in_which_they_went_in) {
+TEST_F(QueueTest, items_are_fifo) {
   fill();
   EXPECT_EQ(queue.size(), 2u);
   EXPECT_EQ(queue.capacity(), 2u);
@@ -73,7 +73,7 @@ TEST_F(QueueTest, a_full_queue_lets_push_wait_for_room) {
   EXPECT_EQ(log, Log{"push 3"});
   EXPECT_EQ(drain(queue), (Ints{2, 3}));
 }
-TEST_F(QueueTest, a_full_queue_drops_its_oldest_for_push_dropping_oldest) {
+TEST_F(QueueTest, a_full_queue_drops_its_oldest_item_for_push_dropping_oldest) {
   EXPECT_EQ(queue.push_dropping_oldest(1).value(), std::nullopt);
   EXPECT_EQ(queue.push_dropping_oldest(2).value(), std::nullopt);
   EXPECT_EQ(queue.push_dropping_oldest(3).value(), 1);
@@ -90,8 +90,8 @@ TEST_F(QueueTest, a_waiting_producers_item_keeps_its_place) {
   EXPECT_EQ(refused.error(), Errc::full);
   EXPECT_EQ(drain(queue), (Ints{2, 3, 4, 5}));
 }
-TEST_F(QueueTest, consumers_are_served_in_the_order_in_which_they_came) {
-  for (const char* who : {"a", "b", "c"}) start(pops(queue, log, who));
+TEST_F(QueueTest, consumers_are_fifo) {
+  for (const char* caller : {"a", "b", "c"}) start(pops(queue, log, caller));
   EXPECT_EQ(queue.waiting_consumers(), 3u);
   for (const int item : {1, 2, 3}) ASSERT_TRUE(queue.try_push(int{item})) << "a consumer that waits is room";
   EXPECT_EQ(queue.size(), 0u);
@@ -99,7 +99,7 @@ TEST_F(QueueTest, consumers_are_served_in_the_order_in_which_they_came) {
   std::ranges::sort(log);  // the simulator resumes them in any order
   EXPECT_EQ(log, (Log{"a 1", "b 2", "c 3"}));
 }
-TEST_F(QueueTest, what_comes_after_a_handed_item_does_not_overtake_it) {
+TEST_F(QueueTest, later_items_do_not_overtake_a_handed_over_item) {
   start(pops(queue, log));
   ASSERT_TRUE(queue.try_push(1));
   ASSERT_TRUE(queue.try_push(2));
@@ -110,7 +110,7 @@ TEST_F(QueueTest, what_comes_after_a_handed_item_does_not_overtake_it) {
 TEST_F(QueueTest, grows_to_its_capacity_and_keeps_the_order_at_every_size) {
   Queue<int> large("large", 1000);
   int in = 0, out = 0;
-  for (int round = 0; round < 400; ++round) {  // the ring turns while it grows
+  for (int round = 0; round < 400; ++round) {  // the ring wraps around while it grows
     for (int i = 0; i < 5; ++i) in += large.try_push(int{in}) ? 1 : 0;
     for (int i = 0; i < 2; ++i) ASSERT_EQ(large.try_pop(), out++);
   }
@@ -118,7 +118,7 @@ TEST_F(QueueTest, grows_to_its_capacity_and_keeps_the_order_at_every_size) {
   while (auto item = large.try_pop()) ASSERT_EQ(*item, out++);
   EXPECT_EQ(in, out);
 }
-TEST_F(QueueTest, items_may_be_move_only_and_a_refused_one_is_left_alone) {
+TEST_F(QueueTest, items_may_be_move_only_and_a_refused_one_is_unchanged) {
   Queue<std::unique_ptr<int>> boxes("boxes", 1);
   auto item = std::make_unique<int>(1);
   ASSERT_TRUE(boxes.try_push(std::move(item)));
@@ -128,7 +128,7 @@ TEST_F(QueueTest, items_may_be_move_only_and_a_refused_one_is_left_alone) {
   EXPECT_EQ(**boxes.push_dropping_oldest(std::move(item)).value(), 1);
   EXPECT_EQ(**boxes.try_pop(), 2);
 }
-TEST_F(QueueTest, destroys_the_items_that_are_left) {
+TEST_F(QueueTest, destroys_remaining_items) {
   const auto item = std::make_shared<int>(1);
   {
     Queue<std::shared_ptr<int>> left("left", 3);
@@ -149,17 +149,17 @@ TEST_F(QueueTest, a_cancelled_push_leaves_nothing) {
   sim.run_ready();
   EXPECT_EQ(drain(queue), (Ints{1, 2, 4}));
 }
-TEST_F(QueueTest, a_push_that_is_cancelled_before_it_sees_its_room_leaves_nothing_and_lets_the_next_in) {
+TEST_F(QueueTest, a_push_cancelled_before_it_resumes_withdraws_its_item_and_admits_the_next) {
   fill();
   Scope& third = start(pushes(queue, 3, log));
   start(pushes(queue, 4, log));
-  EXPECT_EQ(queue.try_pop(), 1);  // 3 is in, its producer does not know yet
+  EXPECT_EQ(queue.try_pop(), 1);  // 3 was accepted, its producer has not resumed
   third.cancel();
   sim.run_ready();
   EXPECT_EQ(log, Log{"push 4"});
   EXPECT_EQ(drain(queue), (Ints{2, 4}));
 }
-TEST_F(QueueTest, a_push_whose_item_a_consumer_has_took_place_although_it_was_cancelled) {
+TEST_F(QueueTest, a_cancelled_push_whose_item_was_consumed_counts) {
   fill();
   Scope& third = start(pushes(queue, 3, log));
   EXPECT_EQ(drain(queue), (Ints{1, 2, 3}));
@@ -168,12 +168,12 @@ TEST_F(QueueTest, a_push_whose_item_a_consumer_has_took_place_although_it_was_ca
   EXPECT_EQ(log, Log{}) << "its producer is stopped";
   EXPECT_EQ(queue.size(), 0u);
 }
-TEST_F(QueueTest, a_hole_left_by_a_cancelled_push_is_passed_over) {
+TEST_F(QueueTest, a_gap_left_by_a_cancelled_push_is_skipped) {
   fill();
   Scope& third = start(pushes(queue, 3, log));
   start(pushes(queue, 4, log));
   EXPECT_EQ(queue.try_pop(), 1);
-  EXPECT_EQ(queue.try_pop(), 2);  // 3 and 4 are in
+  EXPECT_EQ(queue.try_pop(), 2);  // 3 and 4 were accepted
   third.cancel();
   sim.run_ready();
   EXPECT_EQ(queue.size(), 1u);
@@ -189,7 +189,7 @@ TEST_F(QueueTest, a_cancelled_pop_leaves_the_line) {
   sim.run_ready();
   EXPECT_EQ(log, Log{"b 1"});
 }
-TEST_F(QueueTest, a_pop_that_is_cancelled_before_it_sees_its_item_hands_it_to_the_next_consumer) {
+TEST_F(QueueTest, a_pop_cancelled_before_it_resumes_hands_its_item_to_the_next_consumer) {
   Scope& first = start(pops(queue, log, "a"));
   start(pops(queue, log, "b"));
   ASSERT_TRUE(queue.try_push(1));
@@ -197,7 +197,7 @@ TEST_F(QueueTest, a_pop_that_is_cancelled_before_it_sees_its_item_hands_it_to_th
   sim.run_ready();
   EXPECT_EQ(log, Log{"b 1"});
 }
-TEST_F(QueueTest, a_pop_that_is_cancelled_before_it_sees_its_item_puts_it_back_in_front) {
+TEST_F(QueueTest, a_pop_cancelled_before_it_resumes_puts_its_item_back_in_front) {
   Scope& first = start(pops(queue, log));
   for (const int item : {1, 2, 3}) ASSERT_TRUE(queue.try_push(int{item}));
   first.cancel();
@@ -208,7 +208,7 @@ TEST_F(QueueTest, a_pop_that_is_cancelled_before_it_sees_its_item_puts_it_back_i
   EXPECT_FALSE(queue.try_push(4)) << "still full";
   EXPECT_EQ(drain(queue), (Ints{2, 3}));
 }
-TEST_F(QueueTest, items_of_several_cancelled_consumers_go_back_in_order_whoever_goes_first) {
+TEST_F(QueueTest, items_of_several_cancelled_consumers_are_returned_in_order) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Queue<int> refilled("jobs", 2);
     Simulator random(seed);
@@ -252,7 +252,7 @@ Task<> names_its_deadline(Queue<int>& queue, std::vector<TimePoint>& deadlines) 
   CancelToken& token = co_await current_token();
   deadlines.push_back(token.deadline().when());
 }
-TEST_F(QueueTest, a_consumer_goes_on_under_its_own_token_not_the_producers) {
+TEST_F(QueueTest, a_consumer_resumes_under_its_own_token_not_the_producers) {
   std::vector<TimePoint> deadlines;
   const auto consumer = [](Queue<int>& jobs, std::vector<TimePoint>& seen) -> Task<> {
     (void)co_await with_deadline(Deadline(TimePoint(7s)), names_its_deadline(jobs, seen));
@@ -275,7 +275,7 @@ Task<> pops_until(Queue<int>& queue, TimePoint when, Log& log) {
   const auto item = co_await queue.pop_until(when);
   log.push_back(item ? "popped" : std::string(item.error().what()));
 }
-TEST_F(QueueTest, a_timed_push_gives_up_at_its_moment_and_leaves_nothing) {
+TEST_F(QueueTest, a_timed_push_times_out_and_leaves_no_item) {
   fill();
   start(pushes_until(queue, 3, TimePoint(2s), log));
   start(pushes(queue, 4, log));
@@ -285,7 +285,7 @@ TEST_F(QueueTest, a_timed_push_gives_up_at_its_moment_and_leaves_nothing) {
   EXPECT_EQ(log, Log{"queue 'jobs': neither room nor item in time"});
   EXPECT_EQ(drain(queue), (Ints{1, 2, 4}));
 }
-TEST_F(QueueTest, a_timed_pop_gives_up_at_its_moment) {
+TEST_F(QueueTest, a_timed_pop_times_out_at_its_deadline) {
   start(pops_until(queue, TimePoint(2s), log));
   start(pops(queue, log));
   sim.advance(2s);
@@ -294,13 +294,13 @@ TEST_F(QueueTest, a_timed_pop_gives_up_at_its_moment) {
   sim.settle();
   EXPECT_EQ(log.back(), "pop 1");
 }
-TEST_F(QueueTest, what_can_be_had_at_once_is_had_although_the_moment_has_passed) {
+TEST_F(QueueTest, operations_that_need_not_wait_succeed_after_the_deadline) {
   sim.advance(1h);
   start(pushes_until(queue, 1, TimePoint(1s), log));
   start(pops_until(queue, TimePoint(1s), log));
   EXPECT_EQ(log, (Log{"pushed", "popped"}));
 }
-TEST_F(QueueTest, a_moment_that_comes_after_the_item_was_handed_over_changes_nothing) {
+TEST_F(QueueTest, a_deadline_after_the_hand_over_has_no_effect) {
   start(pops_until(queue, TimePoint(2s), log));
   ASSERT_TRUE(queue.try_push(1));
   sim.advance(1h);
@@ -309,7 +309,7 @@ TEST_F(QueueTest, a_moment_that_comes_after_the_item_was_handed_over_changes_not
 
 // ---- Close ---------------------------------------------------------------------------------------------------------
 
-TEST_F(QueueTest, close_tells_waiting_producers_and_consumers_get_what_is_left) {
+TEST_F(QueueTest, close_fails_producers_and_lets_consumers_drain_the_queue) {
   fill();
   start(pushes(queue, 3, log));
   queue.close();
@@ -323,7 +323,7 @@ TEST_F(QueueTest, close_tells_waiting_producers_and_consumers_get_what_is_left) 
   EXPECT_EQ(log, (Log{"push 3 closed", "push 4 closed", "pop 1", "pop 2", "pop closed"}));
   EXPECT_TRUE(queue.closed());
 }
-TEST_F(QueueTest, close_tells_every_waiting_consumer) {
+TEST_F(QueueTest, close_fails_every_waiting_consumer) {
   RootScope scope(sim);
   for (int i = 0; i < 100; ++i) scope.spawn(pops(queue, log));  // more than one batch of wake-ups
   sim.run_ready();
@@ -331,7 +331,7 @@ TEST_F(QueueTest, close_tells_every_waiting_consumer) {
   sim.run_ready();
   EXPECT_EQ(log, Log(100, "pop closed"));
 }
-TEST_F(QueueTest, an_item_that_comes_back_after_close_is_drained_like_the_rest) {
+TEST_F(QueueTest, an_item_returned_after_close_is_drained_like_the_rest) {
   Scope& first = start(pops(queue, log));
   ASSERT_TRUE(queue.try_push(1));
   queue.close();
@@ -349,7 +349,7 @@ TEST_F(QueueTest, a_cancel_that_comes_after_close_still_stops) {
   EXPECT_EQ(log, Log{});
 }
 using QueueDeathTest = QueueTest;
-TEST_F(QueueDeathTest, must_not_be_destroyed_while_somebody_waits_and_needs_a_capacity) {
+TEST_F(QueueDeathTest, must_not_be_destroyed_with_waiters_and_needs_a_capacity) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(Queue<int>("none", 0), "room for one item");
   EXPECT_DEATH(
@@ -358,7 +358,7 @@ TEST_F(QueueDeathTest, must_not_be_destroyed_while_somebody_waits_and_needs_a_ca
         start(pops(*doomed, log));
         doomed.reset();
       },
-      "somebody still waits");
+      "this queue still has waiting consumers");
 }
 
 }  // namespace

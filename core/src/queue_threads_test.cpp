@@ -1,4 +1,4 @@
-// The bounded queue between threads, and when an executor dies.
+// The bounded queue across threads, and with executors that are destroyed.
 #include "stint/asio.hpp"
 #include "stint/queue.hpp"
 #include "test_support.hpp"
@@ -18,9 +18,9 @@ Task<> pushes(Queue<int>& queue, int item, Log& log) {
   const auto pushed = co_await queue.push(item);
   log.push_back("push " + std::to_string(item) + (pushed ? "" : " " + std::string(to_string(pushed.error().code()))));
 }
-Task<> pops(Queue<int>& queue, Log& log, std::string who = "pop") {
+Task<> pops(Queue<int>& queue, Log& log, std::string caller = "pop") {
   const auto item = co_await queue.pop();
-  log.push_back(who + " " + (item ? std::to_string(*item) : std::string(to_string(item.error().code()))));
+  log.push_back(caller + " " + (item ? std::to_string(*item) : std::string(to_string(item.error().code()))));
 }
 Ints drain(Queue<int>& queue) {
   Ints items;
@@ -28,7 +28,7 @@ Ints drain(Queue<int>& queue) {
   return items;
 }
 
-TEST(QueueThreads, items_come_home_in_order_when_an_executor_dies) {
+TEST(QueueThreads, items_are_returned_in_order_when_an_executor_is_destroyed) {
   Queue<int> queue("jobs", 2);
   Log log;
   auto reactor = std::make_unique<Reactor>();
@@ -37,13 +37,13 @@ TEST(QueueThreads, items_come_home_in_order_when_an_executor_dies) {
   reactor->run_until([&] { return queue.waiting_consumers() == 4; });
   std::thread([&] {
     for (const int item : {1, 2, 3}) EXPECT_TRUE(queue.try_push(int{item}));
-  }).join();  // three are handed over and lie in the inbox; one consumer stays parked
+  }).join();  // three are handed over and wait in the inbox; one consumer stays parked
   reactor.reset();
   EXPECT_EQ(log, Log{});
   EXPECT_EQ(queue.waiting_consumers(), 0u);
   EXPECT_EQ(drain(queue), (Ints{1, 2, 3}));
 }
-TEST(QueueThreads, waiters_of_a_dying_executor_leave_the_line) {
+TEST(QueueThreads, waiters_of_a_destroyed_executor_are_removed) {
   Queue<int> queue("jobs", 1);
   Log log;
   auto reactor = std::make_unique<Reactor>();
@@ -52,10 +52,10 @@ TEST(QueueThreads, waiters_of_a_dying_executor_leave_the_line) {
   reactor->run_until([&] { return queue.waiting_consumers() == 2; });
   reactor.reset();
   EXPECT_EQ(queue.waiting_consumers(), 0u);
-  EXPECT_TRUE(queue.try_push(1)) << "into the queue: nobody is there";
+  EXPECT_TRUE(queue.try_push(1)) << "into the queue: there is no consumer";
   EXPECT_EQ(queue.size(), 1u);
 }
-TEST(QueueThreads, producers_of_a_dying_executor_leave_nothing) {
+TEST(QueueThreads, producers_of_a_destroyed_executor_leave_no_item) {
   Queue<int> queue("jobs", 1);
   Log log;
   ASSERT_TRUE(queue.try_push(1));
@@ -63,7 +63,7 @@ TEST(QueueThreads, producers_of_a_dying_executor_leave_nothing) {
   RootScope scope(*reactor);
   for (const int item : {2, 3}) scope.spawn(pushes(queue, item, log));
   reactor->run_until([&] { return queue.waiting_producers() == 2; });
-  std::thread([&] { EXPECT_EQ(queue.try_pop(), 1); }).join();  // 2 is in, its producer does not know yet
+  std::thread([&] { EXPECT_EQ(queue.try_pop(), 1); }).join();  // 2 was accepted, its producer has not resumed
   EXPECT_EQ(queue.size(), 1u);
   reactor.reset();
   EXPECT_EQ(queue.size(), 0u);
@@ -88,8 +88,8 @@ TEST(QueueThreads, a_consumer_resumes_on_its_own_thread) {
   EXPECT_EQ(resumed_on, std::this_thread::get_id());
 }
 
-/// Every producer pushes its numbers in order, in all ways, some of them given up. What became of each is compared with
-/// what the consumers saw.
+/// Every producer pushes its numbers in order, by all kinds of push, some of them cancelled. The outcome of each is
+/// compared with what the consumers received.
 struct Stress {
   static constexpr int kThreads = 2, kProducers = 3, kItems = 10'000;
   enum class Fate : std::uint8_t { unknown, pushed, refused };
@@ -97,7 +97,7 @@ struct Stress {
     int producer, number;
   };
   struct Record {
-    Fate fate = Fate::unknown;      // of a push that was cancelled: either
+    Fate fate = Fate::unknown;      // a cancelled push: accepted or not
     std::atomic<int> received = 0;  // by any consumer
   };
   Record& record(Item item) { return records[static_cast<std::size_t>(item.producer * kItems + item.number)]; }
@@ -136,7 +136,7 @@ Task<> consumes(Stress& stress, std::uint64_t seed, bool alone) {
     if (!item) co_return;
     ++stress.record(*item).received;
     const auto [before, first] = last.try_emplace(item->producer, item->number);
-    // With others about, one that went without its item puts it back after later ones were taken.
+    // With several consumers, a cancelled one may return its item after later ones were taken.
     STINT_ASSERT(first || !alone || item->number > before->second);
     before->second = item->number;
   }
@@ -168,7 +168,7 @@ void run_stress(int consumers) {
   EXPECT_GT(refused, 0);
   std::printf("  pushed %d, refused %d, cancelled %d\n", pushed, refused, unknown);
 }
-TEST(QueueThreads, stress_of_push_pop_cancel_and_timeout_loses_and_doubles_nothing) { run_stress(2); }
+TEST(QueueThreads, stress_of_push_pop_cancel_and_timeout_loses_and_duplicates_nothing) { run_stress(2); }
 TEST(QueueThreads, stress_with_one_consumer_keeps_every_producers_order) { run_stress(1); }
 
 }  // namespace

@@ -1,20 +1,18 @@
 // Invariants:
-// 1. Who holds `turn_` is the head of the line; only the head looks at the buckets, so nobody overtakes it.
-// 2. At most one wait (`head_`) exists. It ends by its timer, by a cancel or by a change, whoever clears `head_` first
-//    under the lock; that one queues it.
-// 3. Every change that could shorten or lengthen the head's wait counts `version_` up under the lock. A wait begins
-// only
-//    under the version that it was computed from, so no change falls between look and wait.
-// 4. A wait is queued at its executor under the lock and the executor woken after it: a dying executor, whose frames
-// take
-//    the lock, can't race with a change.
+// 1. The holder of `turn_` is the head of the line; only the head reads the buckets, so no caller overtakes it.
+// 2. At most one wait (`head_`) exists. It ends by its timer, a cancellation or a change; the one that clears `head_`
+// under the lock queues it.
+// 3. Every change that could shorten or lengthen the head's wait increments `version_` under the lock. A wait begins
+// only under the version that it was computed from, so no change between computing and waiting is missed.
+// 4. A wait is queued at its executor under the lock, and the executor is woken after the lock: an executor that is
+// being destroyed, whose frames take the lock, can't race with a change.
 #include "stint/rate.hpp"
 
 #include "stint/assert.hpp"
 
 namespace stint {
 
-/// The head waits for a moment, or for something to change.
+/// The head waits for a time point or for a change.
 class RateLimiter::Change final : public Leaf, private Timer {
  public:
   Change(RateLimiter& limiter, const Look& look) noexcept : limiter_(limiter), look_(look) {}
@@ -34,7 +32,7 @@ class RateLimiter::Change final : public Leaf, private Timer {
     executor().arm(*this, *look_.wait_until);
     return true;
   }
-  void await_resume() const noexcept {}  // the timer goes with this object, at the end of the expression
+  void await_resume() const noexcept {}  // the timer is disarmed with this object, at the end of the expression
 
   /// Under the lock.
   void wake(Wakes& wakes) noexcept { wakes.post(executor(), *this); }
@@ -47,7 +45,7 @@ class RateLimiter::Change final : public Leaf, private Timer {
     return true;
   }
   void end() noexcept {
-    if (withdraw()) complete();  // else a change has queued it
+    if (withdraw()) complete();  // otherwise a change has queued it
   }
   void fire() noexcept override { end(); }
   void cancel() noexcept override { end(); }
@@ -58,11 +56,11 @@ class RateLimiter::Change final : public Leaf, private Timer {
 
 RateLimiter::RateLimiter(std::string name, const RateLimits& limits) : turn_(std::move(name), 1), core_(limits) {}
 
-RateLimiter::~RateLimiter() { STINT_ASSERT(head_ == nullptr && "somebody still waits for this limit"); }
+RateLimiter::~RateLimiter() { STINT_ASSERT(head_ == nullptr && "this rate limiter still has waiters"); }
 
 Task<Result<RateGrant>> RateLimiter::acquire(RateAmount estimate, Deadline deadline) {
   CancelToken& token = co_await current_token();
-  STINT_CO_CHECK(check(estimate));  // what never fits need not line up to hear it
+  STINT_CO_CHECK(check(estimate));  // an impossible request is refused without waiting
   STINT_CO_TRY(const Permit turn, co_await turn_.acquire(AcquireOptions(), deadline));
   while (true) {
     const TimePoint now = token.executor().now();
@@ -124,7 +122,7 @@ void RateLimiter::give_back(const RateAmount& taken, TimePoint taken_at) noexcep
 }
 
 void RateLimiter::close() noexcept {
-  change([&] { closed_ = true; });  // the head leaves, and with it, one after another, all who wait for its turn
+  change([&] { closed_ = true; });  // the head fails, and then each next head in turn
 }
 
 std::size_t RateLimiter::waiting() const noexcept {
@@ -138,9 +136,9 @@ std::optional<std::int64_t> RateLimiter::available(RateKind kind, TimePoint now)
   return core_.available(kind, now);
 }
 
-TimePoint RateLimiter::gate() const noexcept {
+TimePoint RateLimiter::paused_until() const noexcept {
   const std::lock_guard lock(mutex_);
-  return core_.gate();
+  return core_.paused_until();
 }
 
 RateGrant& RateGrant::operator=(RateGrant&& other) noexcept {

@@ -9,11 +9,11 @@ namespace stint {
 namespace {
 
 constexpr Duration kMinute = std::chrono::minutes(1);
-// A count from outside that is off by magnitudes must not stop the line for ever.
+// Bounds external counts: a value off by magnitudes must not block the line forever.
 constexpr Duration kDebtMax = std::chrono::hours(1);
 constexpr Duration kRampStepMax = std::chrono::hours(1);
-constexpr int kRampStepsMax = 32;  // by then four thousand million have gone
-// Later than this nothing opens: a moment with room for a ramp behind it.
+constexpr int kRampStepsMax = 32;  // 2³² admissions by then
+// The latest end of a pause; leaves room for a ramp after it.
 constexpr TimePoint kLatest = TimePoint::max() - kRampStepMax * kRampStepsMax;
 
 std::int64_t configured(const RateLimits& limits, RateKind kind) noexcept {
@@ -65,12 +65,12 @@ std::int64_t RateAmount::of(RateKind kind) const noexcept {
 RateBucket::RateBucket(std::int64_t per_minute, Duration burst) noexcept
     : limit_(std::max(per_minute, std::int64_t{0})), burst_(std::clamp(burst, Duration::zero(), kMinute)) {}
 
-/// How long `amount` takes to flow back.
+/// How long `amount` takes to refill.
 Duration RateBucket::cost(std::int64_t amount) const noexcept {
   return scale(std::max(amount, std::int64_t{0}), kMinute.count(), limit_, kDebtMax);
 }
 
-/// How far the bucket can be from full before it has nothing to give. It always holds one unit.
+/// How far from full the bucket can be before it is empty. It always holds at least one unit.
 Duration RateBucket::depth() const noexcept { return std::max(burst_, cost(1)); }
 
 void RateBucket::look(TimePoint now) noexcept {
@@ -112,7 +112,7 @@ void RateBucket::report(const RateReport& report, TimePoint now) noexcept {
   if (limit_ == 0 || !report.remaining || *report.remaining < 0) return;
   look(now);
   Duration until_full = depth() - cost(*report.remaining);
-  // "Full again" beyond a minute's flow: a longer window is used up, and nothing comes before its last minute.
+  // A reset beyond a minute's refill: a longer window is used up, and nothing is admitted before its last minute.
   if (*report.remaining == 0 && report.reset) until_full += std::clamp(*report.reset - kMinute, Duration(), kDebtMax);
   full_at_ = std::max(full_at_, now + until_full);
 }
@@ -127,7 +127,7 @@ std::int64_t RateBucket::available(TimePoint now) noexcept {
   return static_cast<std::int64_t>(product >= 0 ? product / minute : -((-product + minute - 1) / minute));
 }
 
-// ---- All of them, the gate and the ramp ----------------------------------------------------------------------------
+// ---- All buckets, the pause and the ramp ---------------------------------------------------------------------------
 
 RateCore::RateCore(const RateLimits& limits) noexcept : limits_(limits) {
   limits_.ramp_step = std::clamp(limits.ramp_step, Duration::zero(), kRampStepMax);
@@ -148,11 +148,12 @@ Result<> RateCore::check(const RateAmount& amount) const {
   return {};
 }
 
-/// One goes at the gate's opening, two in the next step, four in the one after: the k-th waits ⌊log₂(k + 1)⌋ steps.
+/// One request at the end of the pause, two in the next step, four in the one after: the k-th waits ⌊log₂(k + 1)⌋
+/// steps.
 TimePoint RateCore::ramp_ready() const noexcept {
-  if (gate_ == TimePoint::min()) return gate_;
-  const int step = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(admitted_since_gate_) + 1)) - 1;
-  return gate_ + std::min(step, limits_.ramp_steps) * limits_.ramp_step;
+  if (paused_until_ == TimePoint::min()) return paused_until_;
+  const int step = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(admitted_since_pause_) + 1)) - 1;
+  return paused_until_ + std::min(step, limits_.ramp_steps) * limits_.ramp_step;
 }
 
 TimePoint RateCore::ready_at(const RateAmount& amount, TimePoint now) noexcept {
@@ -164,7 +165,7 @@ TimePoint RateCore::ready_at(const RateAmount& amount, TimePoint now) noexcept {
 std::string_view RateCore::waits_for(const RateAmount& amount, TimePoint now) noexcept {
   const TimePoint ready = ready_at(amount, now);
   if (ready <= now) return {};
-  if (gate_ == ready) return "the gate";
+  if (paused_until_ == ready) return "the pause";
   if (ramp_ready() == ready) return "the ramp";
   for (const RateKind kind : kRateKinds) {
     if (bucket(kind).ready_at(amount.of(kind), now) == ready) return to_string(kind);
@@ -175,7 +176,7 @@ std::string_view RateCore::waits_for(const RateAmount& amount, TimePoint now) no
 bool RateCore::take(const RateAmount& amount, TimePoint now) noexcept {
   if (ready_at(amount, now) > now) return false;
   for (const RateKind kind : kRateKinds) bucket(kind).take(amount.of(kind), now);
-  admitted_since_gate_ = std::min<std::int64_t>(admitted_since_gate_ + amount.requests, std::int64_t{1} << 32);
+  admitted_since_pause_ = std::min<std::int64_t>(admitted_since_pause_ + amount.requests, std::int64_t{1} << 32);
   return true;
 }
 
@@ -192,13 +193,14 @@ void RateCore::settle(const RateAmount& taken, const RateAmount& used, TimePoint
 
 void RateCore::give_back(const RateAmount& taken, TimePoint taken_at) noexcept {
   for (const RateKind kind : kRateKinds) bucket(kind).give_back(taken.of(kind), taken_at);
-  if (taken_at >= gate_) admitted_since_gate_ = std::max(admitted_since_gate_ - taken.requests, std::int64_t{0});
+  if (taken_at >= paused_until_)
+    admitted_since_pause_ = std::max(admitted_since_pause_ - taken.requests, std::int64_t{0});
 }
 
 void RateCore::pause_until(TimePoint when) noexcept {
-  if (when <= gate_) return;
-  gate_ = std::min(when, kLatest);
-  admitted_since_gate_ = 0;
+  if (when <= paused_until_) return;
+  paused_until_ = std::min(when, kLatest);
+  admitted_since_pause_ = 0;
 }
 
 void RateCore::correct(RateKind kind, const RateReport& report, TimePoint now) noexcept {

@@ -1,4 +1,4 @@
-// Buckets against what a provider would count: a list of all admissions, looked at through every window.
+// Buckets against a provider's view: a list of all admissions, checked in every window.
 #include "stint/rate_core.hpp"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,7 @@ struct Admission {
   std::int64_t amount;
 };
 
-/// In every window, what was admitted is at most the burst and what flowed in, plus the debt of one that was larger
-/// than the burst.
+/// In every window at most the burst plus the refill is admitted, plus the debt of one request larger than the burst.
 void check_windows(const std::vector<Admission>& admissions, std::int64_t limit, Duration burst) {
   const double per_ns = static_cast<double>(limit) / static_cast<double>(Duration(1min).count());
   const double held = std::max(1.0, per_ns * static_cast<double>(burst.count()));
@@ -37,7 +36,7 @@ void check_windows(const std::vector<Admission>& admissions, std::int64_t limit,
   }
 }
 
-RC_GTEST_PROP(RateBucketProperty, no_window_has_more_than_burst_and_flow, ()) {
+RC_GTEST_PROP(RateBucketProperty, no_window_admits_more_than_burst_and_rate, ()) {
   const auto limit = *rc::gen::inRange<std::int64_t>(1, 5000);
   const Duration burst = std::chrono::milliseconds(*rc::gen::inRange<std::int64_t>(0, 60'000));
   RateBucket bucket(limit, burst);
@@ -60,7 +59,7 @@ RC_GTEST_PROP(RateBucketProperty, no_window_has_more_than_burst_and_flow, ()) {
   check_windows(admissions, limit, burst);
 }
 
-/// A naive bucket: a level that is filled step by step.
+/// A naive bucket: a level that is refilled step by step.
 class Naive {
  public:
   Naive(std::int64_t limit, Duration burst) : rate_(static_cast<double>(limit) / 60e9) {
@@ -136,12 +135,12 @@ RC_GTEST_PROP(RateCoreProperty, giving_back_at_once_leaves_no_trace, ()) {
   }
 }
 
-/// After the gate opens, at most 2ⁿ⁺¹ − 1 have gone before n + 1 steps are over, whatever the buckets hold.
+/// After a pause, at most 2ⁿ⁺¹ − 1 requests are admitted within n + 1 steps, whatever the buckets hold.
 RC_GTEST_PROP(RateCoreProperty, the_ramp_at_most_doubles, ()) {
   const int steps = *rc::gen::inRange(0, 8);
   RateCore rate({.ramp_step = 1s, .ramp_steps = steps});
-  const TimePoint gate = kStart + 5s;
-  rate.pause_until(gate);
+  const TimePoint paused_until = kStart + 5s;
+  rate.pause_until(paused_until);
   TimePoint now = kStart;
   std::int64_t gone = 0;
   const int calls = *rc::gen::inRange(0, 100);
@@ -152,8 +151,8 @@ RC_GTEST_PROP(RateCoreProperty, the_ramp_at_most_doubles, ()) {
       RC_ASSERT(rate.take({}, now));
     }
     ++gone;
-    RC_ASSERT(now >= gate);
-    const auto step = (now - gate) / Duration(1s);
+    RC_ASSERT(now >= paused_until);
+    const auto step = (now - paused_until) / Duration(1s);
     if (step < steps) RC_ASSERT(gone <= (std::int64_t{2} << step) - 1);
   }
 }

@@ -15,7 +15,7 @@ RateAmount tokens(std::int64_t input, std::int64_t output = 0) {
   return {.requests = 1, .input_tokens = input, .output_tokens = output};
 }
 
-TEST(RateBucket, gives_a_burst_and_then_the_flow) {
+TEST(RateBucket, admits_a_burst_and_then_the_rate) {
   RateBucket bucket(60, 10s);
   TimePoint now = kStart;
   for (int i = 0; i < 10; ++i) {
@@ -29,7 +29,7 @@ TEST(RateBucket, gives_a_burst_and_then_the_flow) {
   }
 }
 
-TEST(RateBucket, saves_up_no_more_than_the_burst) {
+TEST(RateBucket, accumulates_no_more_than_the_burst) {
   RateBucket bucket(60, 10s);
   bucket.take(1, kStart);
   EXPECT_EQ(bucket.available(kStart), 9);
@@ -37,7 +37,7 @@ TEST(RateBucket, saves_up_no_more_than_the_burst) {
   EXPECT_EQ(bucket.ready_at(10, kStart + 1h), TimePoint::min());
 }
 
-TEST(RateBucket, what_is_larger_than_the_burst_waits_for_a_full_bucket_and_leaves_a_debt) {
+TEST(RateBucket, a_request_larger_than_the_burst_waits_for_a_full_bucket_and_leaves_a_debt) {
   RateBucket bucket(60, 10s);
   bucket.take(1, kStart);
   EXPECT_EQ(bucket.ready_at(30, kStart), kStart + 1s);
@@ -63,14 +63,14 @@ TEST(RateBucket, rounds_so_that_a_minute_is_never_shortened) {
   EXPECT_GE(now, kStart + 1min);
 }
 
-TEST(RateBucket, gives_back_what_was_not_used) {
+TEST(RateBucket, returns_unused_units) {
   RateBucket bucket(60, 10s);
   bucket.take(8, kStart);
   bucket.give_back(5, kStart);
   EXPECT_EQ(bucket.available(kStart), 7);
 }
 
-TEST(RateBucket, does_not_give_back_what_has_flowed_back_already) {
+TEST(RateBucket, does_not_return_units_that_have_already_refilled) {
   RateBucket bucket(60, 10s);
   bucket.take(8, kStart);
   bucket.take(10, kStart + 1min);  // found it full: without the first take it would be just as empty now
@@ -80,7 +80,7 @@ TEST(RateBucket, does_not_give_back_what_has_flowed_back_already) {
   EXPECT_EQ(bucket.available(kStart + 1min), 4);
 }
 
-TEST(RateBucket, a_charge_counts_from_the_next_look) {
+TEST(RateBucket, a_charge_applies_from_the_next_access) {
   RateBucket bucket(60, 10s);
   bucket.take(1, kStart);
   bucket.charge(15);
@@ -102,13 +102,13 @@ TEST(RateBucket, a_report_lowers_and_never_raises) {
   EXPECT_EQ(bucket.ready_at(1, kStart), kStart + 1s) << "a minute's reset is the normal flow";
 }
 
-TEST(RateBucket, a_used_up_window_longer_than_a_minute_closes_the_bucket) {
+TEST(RateBucket, an_exhausted_window_longer_than_a_minute_closes_the_bucket) {
   RateBucket bucket(60, 10s);
   bucket.report({.remaining = 0, .reset = 11min}, kStart);
   EXPECT_EQ(bucket.ready_at(1, kStart), kStart + 10min + 1s);
 }
 
-TEST(RateBucket, a_new_limit_keeps_what_is_owed) {
+TEST(RateBucket, a_new_limit_keeps_the_debt) {
   RateBucket bucket(60, 10s);
   bucket.take(10, kStart);
   bucket.set_limit(600, kStart);
@@ -156,7 +156,7 @@ TEST(RateCore, an_estimate_is_settled_either_way) {
 }
 
 // Behaviour 100.
-TEST(RateCore, what_is_given_back_was_never_taken) {
+TEST(RateCore, a_returned_amount_leaves_no_trace) {
   RateCore rate({.requests_per_minute = 60, .tokens_per_minute = 6000});
   rate.pause_until(kStart);
   ASSERT_TRUE(rate.take(tokens(500), kStart));
@@ -166,7 +166,7 @@ TEST(RateCore, what_is_given_back_was_never_taken) {
   EXPECT_LE(rate.ready_at(tokens(1), kStart), kStart) << "nor did it use up a place in the ramp";
 }
 
-TEST(RateCore, what_never_fits_is_refused_at_once) {
+TEST(RateCore, an_impossible_amount_is_refused_at_once) {
   RateCore rate({.tokens_per_minute = 6000});
   EXPECT_TRUE(rate.check(tokens(6000)));
   const auto refused = rate.check(tokens(6000, 1));
@@ -177,12 +177,12 @@ TEST(RateCore, what_never_fits_is_refused_at_once) {
   EXPECT_EQ(rate.check(tokens(INT64_MAX, INT64_MAX)).error(), Errc::invalid);
 }
 
-TEST(RateCore, the_gate_closes_for_everybody_and_opens_with_a_ramp) {
+TEST(RateCore, a_pause_blocks_all_callers_and_ends_with_a_ramp) {
   RateCore rate({.ramp_step = 1s, .ramp_steps = 3});
   rate.pause_until(kStart + 7s);
   rate.pause_until(kStart + 5s);  // never shortens
   EXPECT_EQ(rate.ready_at({}, kStart), kStart + 7s);
-  EXPECT_EQ(rate.waits_for({}, kStart), "the gate");
+  EXPECT_EQ(rate.waits_for({}, kStart), "the pause");
   TimePoint now = kStart + 7s;
   std::string admitted;
   for (int i = 0; i < 12; ++i) {
@@ -193,7 +193,7 @@ TEST(RateCore, the_gate_closes_for_everybody_and_opens_with_a_ramp) {
   EXPECT_EQ(admitted, "011222233333") << "one, two, four, then all";
 }
 
-TEST(RateCore, a_gate_that_never_opens_is_not_in_the_past) {
+TEST(RateCore, an_endless_pause_does_not_overflow) {
   RateCore rate({.ramp_step = Duration::max(), .ramp_steps = INT32_MAX});
   rate.pause_until(TimePoint::max());
   EXPECT_GT(rate.ready_at({}, kStart), kStart + 24h * 365 * 100);

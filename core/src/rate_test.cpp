@@ -41,7 +41,7 @@ TEST_F(RateTest, admits_in_the_order_of_arrival_as_the_buckets_fill) {
   spawn("a", tokens(1));
   spawn("b", tokens(1));
   spawn("c", tokens(300));  // waits for a full bucket of tokens: 2 used
-  spawn("d", tokens(1));    // would fit, but nobody overtakes
+  spawn("d", tokens(1));    // would fit, but must not overtake
   EXPECT_EQ(log, (Log{"a@0", "b@0"}));
   EXPECT_EQ(limiter.waiting(), 2u);
   sim.settle();
@@ -60,7 +60,7 @@ TEST_F(RateTest, try_acquire_never_barges) {
 }
 
 // Behaviour 100.
-TEST_F(RateTest, a_cancelled_waiter_consumes_nothing_and_the_next_goes_in_its_time) {
+TEST_F(RateTest, a_cancelled_waiter_consumes_nothing_and_the_next_is_admitted_on_time) {
   spawn("a", tokens(200));
   RootScope other(sim);
   other.spawn(call("b", tokens(200)));
@@ -74,7 +74,7 @@ TEST_F(RateTest, a_cancelled_waiter_consumes_nothing_and_the_next_goes_in_its_ti
   EXPECT_EQ(limiter.available(RateKind::tokens, sim.now()), 0);
 }
 
-// Behaviour 100, over many orders: the cancel falls on the very moment of the grant.
+// Behaviour 100, over many orders: the cancel coincides with the grant.
 TEST(Rate, a_cancel_at_the_moment_of_the_grant_returns_it) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     RateLimiter limiter("account", {.requests_per_minute = 60, .burst = 1s});
@@ -84,7 +84,7 @@ TEST(Rate, a_cancel_at_the_moment_of_the_grant_returns_it) {
     first->sent();
     const auto waits = [](RateLimiter& on) -> Task<> {
       auto grant = co_await on.acquire({});
-      co_await sleep_for(1h);  // the stop finds it here, if it came so far, and nothing was sent
+      co_await sleep_for(1h);  // if it was granted, the stop finds it here, before anything was sent
     };
     const auto cancels = [](Scope& target) -> Task<> {
       co_await sleep_until(TimePoint(1s));
@@ -149,17 +149,17 @@ TEST_F(RateTest, settling_above_the_estimate_delays_the_head) {
   EXPECT_EQ(log, (Log{"a@0", "b@2000"}));
 }
 
-TEST_F(RateTest, a_pause_closes_the_gate_for_everybody_and_a_ramp_follows) {
+TEST_F(RateTest, a_pause_blocks_all_callers_and_a_ramp_follows) {
   limiter.correct(RateKind::requests, {.limit = 60, .remaining = 60}, sim.now());
   spawn("a", tokens(0));
   limiter.pause_until(TimePoint(10s));
   for (const char* name : {"b", "c", "d"}) spawn(name, tokens(0));
-  EXPECT_EQ(limiter.gate(), TimePoint(10s));
+  EXPECT_EQ(limiter.paused_until(), TimePoint(10s));
   sim.settle();
   EXPECT_EQ(log, (Log{"a@0", "b@10000", "c@11000", "d@11000"})) << "one, then two";
 }
 
-TEST_F(RateTest, a_longer_pause_reaches_who_waits_already) {
+TEST_F(RateTest, a_longer_pause_applies_to_waiting_callers) {
   limiter.pause_until(TimePoint(1s));
   spawn("a", tokens(0));
   sim.advance(500ms);
@@ -168,7 +168,7 @@ TEST_F(RateTest, a_longer_pause_reaches_who_waits_already) {
   EXPECT_EQ(log, Log{"a@5000"});
 }
 
-TEST_F(RateTest, what_cannot_go_before_the_deadline_fails_now_with_the_time) {
+TEST_F(RateTest, a_call_that_cannot_be_admitted_before_the_deadline_fails_at_once_with_the_time) {
   spawn("a", tokens(200));
   const auto too_late = [](RateTest& test) -> Task<> {
     const auto grant = co_await test.limiter.acquire(tokens(150), Deadline(TimePoint(1500ms)));
@@ -187,7 +187,7 @@ TEST_F(RateTest, what_cannot_go_before_the_deadline_fails_now_with_the_time) {
   EXPECT_EQ(log.back(), "b@1500");
 }
 
-TEST_F(RateTest, what_cannot_go_before_the_scopes_deadline_fails_now_too) {
+TEST_F(RateTest, a_call_that_cannot_be_admitted_before_the_scopes_deadline_fails_at_once_too) {
   spawn("a", tokens(200));
   const auto beneath = [](RateTest& test) -> Task<> {
     auto inner = test.call("b", tokens(200));
@@ -198,7 +198,7 @@ TEST_F(RateTest, what_cannot_go_before_the_scopes_deadline_fails_now_too) {
   EXPECT_EQ(log, (Log{"a@0", "b@0 timed out"}));
 }
 
-TEST_F(RateTest, who_waits_behind_others_times_out_in_line) {
+TEST_F(RateTest, a_caller_behind_others_times_out_in_line) {
   spawn("a", tokens(200));
   spawn("b", tokens(6000));
   spawn("c", tokens(1), Deadline(TimePoint(700ms)));
@@ -207,7 +207,7 @@ TEST_F(RateTest, who_waits_behind_others_times_out_in_line) {
   sim.settle();
 }
 
-TEST_F(RateTest, what_never_fits_fails_at_once_even_behind_others) {
+TEST_F(RateTest, an_impossible_call_fails_at_once_even_behind_others) {
   spawn("a", tokens(200));
   spawn("b", tokens(200));
   spawn("c", tokens(6001));
@@ -215,7 +215,7 @@ TEST_F(RateTest, what_never_fits_fails_at_once_even_behind_others) {
   sim.settle();
 }
 
-TEST_F(RateTest, a_limit_lowered_below_what_waits_fails_it) {
+TEST_F(RateTest, a_limit_lowered_below_a_waiting_call_fails_the_call) {
   spawn("a", tokens(200));
   spawn("b", tokens(5000));
   limiter.correct(RateKind::tokens, {.limit = 3000}, sim.now());
@@ -244,10 +244,10 @@ TEST_F(RateTest, close_wakes_the_head_and_the_line) {
   std::sort(log.begin(), log.end());
   EXPECT_EQ(log, (Log{"a@0", "b@0 closed", "c@0 closed", "d@0 closed"}));
   EXPECT_FALSE(limiter.try_acquire(tokens(1), sim.now()));
-  grants.front().settle(tokens(1));  // what is out can still be settled
+  grants.front().settle(tokens(1));  // grants can still be settled
 }
 
-TEST(Rate, an_executor_that_dies_takes_its_waiters_with_it) {
+TEST(Rate, a_destroyed_executor_removes_its_waiters) {
   RateLimiter limiter("account", {.requests_per_minute = 1});
   auto sim = std::make_unique<Simulator>(1);
   RootScope scope(*sim);

@@ -1,4 +1,4 @@
-// The rate limiter between threads: each with a reactor of its own, all in one line.
+// The rate limiter across threads: each has its own reactor, all share one line.
 #include "stint/asio.hpp"
 #include "stint/combinators.hpp"
 #include "stint/rate.hpp"
@@ -36,7 +36,7 @@ Task<> call(RateLimiter& limiter, Tally& tally, int number) {
 
 TEST(RateThreads, every_caller_on_every_thread_gets_an_answer) {
   constexpr int kThreads = 3, kCalls = 400;
-  // Ten requests a millisecond: the line is never empty, and the whole takes about a tenth of a second.
+  // Ten requests per millisecond: the line is never empty, and the test takes about a tenth of a second.
   RateLimiter limiter("account", {.requests_per_minute = 600'000, .tokens_per_minute = 6'000'000, .burst = 5ms});
   Tally tally;
   const TimePoint start = Clock::now();
@@ -57,7 +57,7 @@ TEST(RateThreads, every_caller_on_every_thread_gets_an_answer) {
   EXPECT_LE(tally.sent, 50 + took / 100us) << "the burst and what flowed in";
 }
 
-TEST(RateThreads, a_change_from_another_thread_wakes_the_head_on_its_own) {
+TEST(RateThreads, a_change_from_another_thread_wakes_the_head_on_its_own_thread) {
   RateLimiter limiter("account", {.requests_per_minute = 1});
   auto held = limiter.try_acquire({}, Clock::now());
   Reactor reactor;

@@ -37,7 +37,7 @@ TEST(ReactorTest, a_burst_of_posts_to_an_idle_reactor_wakes_it_once) {
     io.restart();
   }
 }
-/// Notes its number, and the first time goes to the back of the queue.
+/// Records its number, and the first time yields to the back of the queue.
 struct Twice final : Runnable {
   Twice(Reactor& on, std::vector<int>& to, int number) : reactor(on), log(to), id(number) {}
   void run() override {
@@ -60,14 +60,14 @@ TEST(ReactorTest, a_queue_of_many_batches_keeps_its_order) {
   EXPECT_EQ(log, wanted);
 
   log.clear();
-  queue[300].again = false;  // the only one; when the first batch ends, nothing new has come
+  queue[300].again = false;  // the only runnable; nothing new is queued when the first batch ends
   for (Twice& twice : queue) reactor.post(twice);
   reactor.run_until([&] { return log.size() == 1001; });
   wanted.resize(1000);
   wanted.push_back(300);
   EXPECT_EQ(log, wanted);
 }
-TEST(ReactorTest, posts_to_a_reactor_that_is_awake_wake_nobody) {
+TEST(ReactorTest, posts_to_an_awake_reactor_cause_no_wake_up) {
   Reactor reactor;
   int count = 0;
   std::deque<Counter> counters;
@@ -78,12 +78,13 @@ TEST(ReactorTest, posts_to_a_reactor_that_is_awake_wake_nobody) {
   reactor.run_until([&] { return count == 1000; });
   EXPECT_EQ(reactor.wakes(), 0u);
 }
-TEST(ReactorTest, a_post_after_the_last_look_and_before_the_sleep_is_seen) {
+TEST(ReactorTest, a_post_between_the_last_check_and_the_sleep_is_not_missed) {
   Reactor reactor;
   int count = 0, asked = 0;
   Counter counter(count);
   reactor.run_until([&] {
-    if (++asked == 2) std::thread([&] { reactor.post(counter); }).join();  // asked before each sleep: nothing was ready
+    if (++asked == 2)
+      std::thread([&] { reactor.post(counter); }).join();  // called before each sleep: nothing was ready
     return count == 1;
   });
   EXPECT_EQ(reactor.wakes(), 0u);
@@ -102,7 +103,7 @@ TEST(ReactorTest, no_post_to_a_reactor_about_to_sleep_is_lost) {
       }
       for (volatile int delay = round % 512; delay > 0; delay = delay - 1) {
       }
-      if (round % 4 == 0) {  // when it ceases to spin; the next time it goes to sleep at once
+      if (round % 4 == 0) {  // when it stops spinning; the next time it sleeps at once
         const TimePoint end = Clock::now() + 2 * Reactor::kSpinMax / 3 + std::chrono::nanoseconds(round * 37 % 20'000);
         while (Clock::now() < end) {
         }
@@ -118,7 +119,7 @@ TEST(ReactorTest, no_post_to_a_reactor_about_to_sleep_is_lost) {
   EXPECT_EQ(count, kRounds);
 }
 
-/// Posts `count` times, each when the one before has run, and `after` later → how often the reactor spun.
+/// Posts `count` times, each `after` the previous one has run → how often the reactor spun.
 std::uint64_t spins_with_posts(int count, Duration after) {
   Reactor reactor;
   int ran = 0;
@@ -139,7 +140,7 @@ std::uint64_t spins_with_posts(int count, Duration after) {
   poster.join();
   return reactor.spins();
 }
-TEST(ReactorTest, spins_less_and_less_for_posts_that_come_too_late) {
+TEST(ReactorTest, spins_less_and_less_if_posts_arrive_too_late) {
   const std::uint64_t spins = spins_with_posts(400, 10 * Reactor::kSpinMax);
   EXPECT_GT(spins, 0U);
   EXPECT_LT(spins, 100U) << "about 11; more only if the thread is kept from running";
@@ -263,7 +264,7 @@ TEST(ReactorTest, a_cancelled_asio_operation_keeps_its_frame_until_its_handler_h
   reactor.run_until([&] { return scope.idle(); });
   EXPECT_EQ(log, Log{"frame gone"});
 }
-Task<> starts_in_vain(Log& log) {
+Task<> awaits_an_operation_that_throws(Log& log) {
   const auto refuse = [](auto) { throw std::runtime_error("refused"); };
   try {
     (void)co_await asio::async_initiate<const UseTask, void(boost::system::error_code)>(refuse, use_task);
@@ -271,9 +272,9 @@ Task<> starts_in_vain(Log& log) {
     log.push_back(error.what());
   }
 }
-Task<> cancels_after_vain_start(Scope& scope, Log& log) {
-  co_await starts_in_vain(log);
-  scope.cancel();  // must not reach the leaf, which is gone with its frame
+Task<> cancels_after_a_failed_start(Scope& scope, Log& log) {
+  co_await awaits_an_operation_that_throws(log);
+  scope.cancel();  // must not reach the leaf, which was destroyed with its frame
   co_await yield();
   log.push_back("ran on");
 }
@@ -281,7 +282,7 @@ TEST(ReactorTest, an_asio_operation_that_throws_at_its_start_leaves_nothing_behi
   Reactor reactor;
   RootScope scope(reactor);
   Log log;
-  scope.spawn(cancels_after_vain_start(scope, log));
+  scope.spawn(cancels_after_a_failed_start(scope, log));
   reactor.run_until([&] { return scope.idle(); });
   EXPECT_EQ(log, Log{"refused"});
 }
@@ -314,7 +315,7 @@ Task<> posts_at_its_end(Reactor& reactor, Late& late) {
   } const at_end{reactor, late};
   co_await sleep_for(1h);
 }
-TEST(ReactorTest, what_is_queued_when_it_goes_and_what_comes_meanwhile_is_dropped) {
+TEST(ReactorTest, queued_and_late_posts_are_dropped_when_it_is_destroyed) {
   Late queued, here, meanwhile;
   auto reactor = std::make_unique<Reactor>();
   RootScope scope(*reactor);
@@ -335,7 +336,7 @@ Task<> throws_out() {
   co_await yield();
   throw std::runtime_error("out");
 }
-TEST(ReactorTest, run_rethrows_what_a_child_let_out) {
+TEST(ReactorTest, run_rethrows_an_exception_of_a_child) {
   Reactor reactor;
   RootScope scope(reactor);
   scope.spawn(throws_out());

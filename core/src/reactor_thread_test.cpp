@@ -64,7 +64,7 @@ TEST(ReactorThreadTest, several_share_one_semaphore) {
   EXPECT_EQ(slots.available(), 2);
 }
 
-TEST(ReactorThreadTest, one_that_never_had_work_ends) {
+TEST(ReactorThreadTest, a_reactor_thread_without_work_ends) {
   const ReactorThread idle("a name that is longer than the system's limit");
   EXPECT_FALSE(idle.executor().is_current());
 }

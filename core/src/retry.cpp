@@ -30,8 +30,8 @@ RetryLoop::RetryLoop(CancelToken& scope, CancelToken& own, const RetryPolicy& po
   if (budget_ != nullptr) budget_->start(now());
 }
 
-/// The scope's, the chain's own if something in between has shortened it, and the budget's, which moves when it is
-/// paused.
+/// The earliest of the scope's deadline, the chain's own (shortened in between), and the budget's, which moves when it
+/// is paused.
 Deadline RetryLoop::deadline() const noexcept {
   const Deadline deadline = scope_.deadline().sooner(own_.deadline());
   return budget_ == nullptr ? deadline : deadline.sooner(budget_->deadline(now()));
@@ -60,7 +60,7 @@ void RetryLoop::succeeded() noexcept {
   if (options_.tokens != nullptr) options_.tokens->succeeded();
 }
 
-/// True if the attempt was ended by us, not by itself: a task that is ready at its deadline wins.
+/// True if the deadline stopped the attempt; a task that is ready at its deadline wins.
 bool RetryLoop::was_stopped(const Error& error) const noexcept {
   return error.code() == Errc::timed_out && attempt_deadline_.passed(now());
 }
@@ -68,12 +68,12 @@ bool RetryLoop::was_stopped(const Error& error) const noexcept {
 Result<TimePoint> RetryLoop::failed(Error error) {
   const bool stopped = was_stopped(error);
   if (stopped && deadline().passed(now())) {
-    // Its outcome is unknown, but what failed before says more about why than the lack of time does.
+    // The outcome of this attempt is unknown, but the previous error explains more than the lack of time does.
     std::string what = "attempt " + std::to_string(attempt_) + " was stopped at the deadline";
     return fail(end(GiveUp::no_time, Error(Errc::timed_out, Retry::unknown, std::move(what))));
   }
   if (stopped) {
-    std::string what = "attempt " + std::to_string(attempt_) + " took longer than one may";
+    std::string what = "attempt " + std::to_string(attempt_) + " exceeded the time limit per attempt";
     error = Error(Errc::timed_out, Retry::unknown, std::move(what));
   }
   last_ = std::move(error);
@@ -106,7 +106,7 @@ std::uint64_t RetryLoop::random() noexcept {
   return mix(mix(ticks) ^ std::bit_cast<std::uintptr_t>(this) ^ attempt_);
 }
 
-/// The last real error, if there is one; else what stands in the way of the first attempt.
+/// The last real error, if there is one; else the reason why the first attempt can't start.
 Error RetryLoop::end(GiveUp reason, Error otherwise) {
   if (!last_) return otherwise;
   return gave_up(std::move(*last_), reason, facts());

@@ -14,7 +14,7 @@ using std::chrono::seconds;
 using std::chrono::sys_days;
 
 constexpr std::int64_t kDelayMax = nanoseconds(kServerDelayMax).count();
-// From here on a number is a Unix time, not a wait: in seconds (2001; a wait of 31 years), or in milliseconds.
+// From here on a number is a Unix time, not a wait: in seconds (the year 2001; a wait of 31 years), or in milliseconds.
 constexpr std::int64_t kUnixSecondsMin = 1'000'000'000;
 constexpr std::int64_t kUnixMillisecondsMin = kUnixSecondsMin * 1000;
 
@@ -30,17 +30,17 @@ std::string_view trim(std::string_view text) noexcept {
 
 ServerDelay wait_for(Duration wait) noexcept { return {.kind = ServerDelay::Kind::wait, .wait = wait}; }
 
-// What the calendar here covers: years of four digits.
+// Supported range: four-digit years.
 constexpr WallTime kEarliest = sys_days(std::chrono::year(0) / 1 / 1);
 constexpr WallTime kLatest = sys_days(std::chrono::year(9999) / 12 / 31);
 
 Duration until(WallTime when, WallTime now) noexcept {
-  // Compared as milliseconds: the difference of far moments may not fit into nanoseconds.
+  // Compared in milliseconds: a difference of distant times may not fit into nanoseconds.
   constexpr milliseconds kLongest = std::chrono::duration_cast<milliseconds>(kServerDelayMax);
   return std::clamp(when - std::clamp(now, kEarliest, kLatest), milliseconds::zero(), kLongest);
 }
 
-/// Reads a text from the left. Every `take` leaves the text alone if it fails.
+/// Reads a text from the left. A failing `take` leaves the text unchanged.
 class Reader {
  public:
   explicit Reader(std::string_view text) noexcept : text_(text) {}
@@ -70,7 +70,7 @@ class Reader {
     text_.remove_prefix(count);
     return value;
   }
-  /// "12", "1.5", ".5", "2." times `unit`, rounded up and cut to the longest delay.
+  /// "12", "1.5", ".5", "2." times `unit`, rounded up and clamped to the longest delay.
   std::optional<nanoseconds> number(nanoseconds unit) noexcept {
     const bool whole_part = !text_.empty() && is_digit(text_.front());
     const bool fraction_part = text_.size() > 1 && text_.front() == '.' && is_digit(text_[1]);
@@ -82,7 +82,7 @@ class Reader {
     if (take('.')) sum = std::min(sum + fraction(unit.count()), kDelayMax);
     return nanoseconds(sum);
   }
-  /// Digits up to the first other character; stops growing far above every bound used here.
+  /// Digits up to the first other character; saturates far above every bound used here.
   std::int64_t whole_number() noexcept {
     constexpr std::int64_t kEnough = std::int64_t{1} << 58;
     std::int64_t value = 0;
@@ -91,7 +91,7 @@ class Reader {
     }
     return value;
   }
-  /// The digits behind a point as a share of `unit`, rounded up.
+  /// The digits after a point as a fraction of `unit`, rounded up.
   std::int64_t fraction(std::int64_t unit) noexcept {
     std::int64_t share = 0, round_up = 0;
     for (; !text_.empty() && is_digit(text_.front()); text_.remove_prefix(1)) {
@@ -100,7 +100,7 @@ class Reader {
         unit /= 10;
         share += digit * unit;
       } else if (digit != 0) {
-        round_up = unit;  // too fine to be counted: all the digits from here on are less than one `unit`
+        round_up = unit;  // below the resolution: all further digits together are less than one `unit`
       }
     }
     return share + round_up;
@@ -118,7 +118,7 @@ class Reader {
 
 constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-// The long names first: a short one is the beginning of its long one.
+// Long names first: each short name is a prefix of its long one.
 constexpr std::array<std::string_view, 14> kDays = {"Monday",   "Tuesday", "Wednesday", "Thursday", "Friday",
                                                     "Saturday", "Sunday",  "Mon",       "Tue",      "Wed",
                                                     "Thu",      "Fri",     "Sat",       "Sun"};
@@ -158,7 +158,7 @@ bool take_month(Reader& reader, CalendarTime& time) noexcept {
   return month.has_value();
 }
 
-/// ", 06 Nov 1994 08:49:37 GMT" behind the day's name.
+/// ", 06 Nov 1994 08:49:37 GMT", after the day's name.
 std::optional<CalendarTime> imf_fixdate(Reader reader) noexcept {
   CalendarTime time;
   const bool ok = reader.take(", ") && take_number(reader, 2, time.day) && reader.take(' ') &&
@@ -197,7 +197,7 @@ struct Unit {
   std::string_view name;
   nanoseconds length;
 };
-// Longer names before those that are their beginning.
+// Longer names before their prefixes.
 constexpr std::array<Unit, 9> kUnits = {{{"ns", nanoseconds(1)},
                                          {"us", std::chrono::microseconds(1)},
                                          {"\xc2\xb5s", std::chrono::microseconds(1)},
@@ -208,7 +208,7 @@ constexpr std::array<Unit, 9> kUnits = {{{"ns", nanoseconds(1)},
                                          {"h", std::chrono::hours(1)},
                                          {"d", std::chrono::hours(24)}}};
 
-/// A number and its unit; the number is read again once the unit behind it is known.
+/// A number and its unit; the number is parsed again once its unit is known.
 std::optional<nanoseconds> number_with_unit(Reader& reader) noexcept {
   Reader ahead = reader;
   if (!ahead.number(seconds(1))) return std::nullopt;

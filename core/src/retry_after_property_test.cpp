@@ -1,4 +1,4 @@
-// Any bytes at all, and every moment of four-digit years in every form, against the calendar of the standard library.
+// Arbitrary bytes, and every time of four-digit years in every form, against the calendar of the standard library.
 #include "stint/retry_after.hpp"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ RC_GTEST_PROP(RetryAfterProperty, two_digits_of_a_year_are_read_around_now, ()) 
   RC_ASSERT(parse_http_date(text, now) == WallTime(when));
 }
 
-RC_GTEST_PROP(RetryAfterProperty, numbers_are_never_read_as_less_than_they_say, ()) {
+RC_GTEST_PROP(RetryAfterProperty, numbers_are_never_rounded_down, ()) {
   const auto whole = *rc::gen::inRange<std::int64_t>(0, 3'000'000'000);
   const auto nanos = *rc::gen::inRange<std::int64_t>(0, 1'000'000'000);
   const std::string text = print("%lld.%09lld", static_cast<long long>(whole), static_cast<long long>(nanos));
@@ -93,7 +93,7 @@ RC_GTEST_PROP(RetryAfterProperty, numbers_are_never_read_as_less_than_they_say, 
   RC_ASSERT(parse_duration(text + "s") == exact);
 }
 
-RC_GTEST_PROP(RetryAfterProperty, any_bytes_do_no_harm, ()) {
+RC_GTEST_PROP(RetryAfterProperty, arbitrary_bytes_are_handled, ()) {
   const auto letters =
       rc::gen::oneOf(rc::gen::arbitrary<char>(), rc::gen::elementOf(std::string("0123456789.-+:, TZGMTsmhdNovSat")));
   const std::string text = *rc::gen::container<std::string>(letters);

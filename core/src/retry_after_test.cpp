@@ -48,7 +48,7 @@ TEST(RetryAfter, reads_the_three_forms_of_an_http_date) {
   EXPECT_EQ(parse_retry_after("sat, 15 nov 2025 09:30:01 gmt", kNow), wait(1s));
 }
 
-TEST(RetryAfter, a_past_date_is_now) {
+TEST(RetryAfter, a_past_date_is_a_wait_of_zero) {
   EXPECT_EQ(parse_retry_after("Sat, 15 Nov 2025 09:29:59 GMT", kNow), wait(0s));
   EXPECT_EQ(parse_retry_after("Sun, 06 Nov 1994 08:49:37 GMT", kNow), wait(0s));
   EXPECT_EQ(parse_retry_after("Sunday, 06-Nov-94 08:49:37 GMT", kNow), wait(0s)) << "94 is 1994, not 2094";
@@ -59,7 +59,7 @@ TEST(RetryAfter, the_century_of_two_digits_is_decided_by_fifty_years) {
   EXPECT_EQ(parse_http_date("Sunday, 06-Nov-76 08:49:37 GMT", kNow), sys_days(1976y / 11 / 6) + 8h + 49min + 37s);
 }
 
-TEST(RetryAfter, negative_is_nothing_in_a_header_that_does_not_know_it) {
+TEST(RetryAfter, negative_values_are_ignored_where_the_header_forbids_them) {
   EXPECT_EQ(parse_retry_after("-1", kNow), kNone);
   EXPECT_EQ(parse_retry_after("-0.5", kNow), kNone);
 }
@@ -72,7 +72,7 @@ TEST(RetryAfter, negative_pushback_means_stop) {
   EXPECT_EQ(parse_pushback_ms("soon"), kStop) << "gRPC: unreadable is stop too";
 }
 
-TEST(RetryAfter, garbage_is_nothing) {
+TEST(RetryAfter, unreadable_text_gives_nothing) {
   for (const char* text : {"",
                            " ",
                            "soon",
@@ -109,7 +109,7 @@ TEST(RetryAfter, garbage_is_nothing) {
   EXPECT_EQ(parse_retry_after(std::string_view("3\0", 2), kNow), kNone);
 }
 
-TEST(RetryAfter, huge_numbers_and_far_dates_are_cut_to_the_longest_delay) {
+TEST(RetryAfter, huge_numbers_and_far_dates_are_clamped_to_the_longest_delay) {
   EXPECT_EQ(parse_retry_after("99999999999999999999999999", kNow), wait(kServerDelayMax));
   EXPECT_EQ(parse_retry_after("9223372036854775807.99999", kNow), wait(kServerDelayMax));
   EXPECT_EQ(parse_retry_after_ms("9223372036854775808"), wait(kServerDelayMax));
@@ -123,7 +123,7 @@ TEST(RetryAfter, a_leap_second_is_a_time) {
   EXPECT_EQ(parse_retry_after("Sat, 15 Nov 2025 09:30:60 GMT", kNow), wait(60s));
 }
 
-TEST(RetryAfter, a_clock_out_of_all_bounds_does_no_harm) {
+TEST(RetryAfter, a_clock_out_of_range_is_handled) {
   EXPECT_EQ(parse_retry_after("Sat, 15 Nov 2025 09:30:20 GMT", WallTime::max()), kNone);
   EXPECT_EQ(parse_retry_after("Sat, 15 Nov 2025 09:30:20 GMT", WallTime::min()), kNone);
   EXPECT_EQ(parse_reset("2025-11-15T09:31:00Z", WallTime::min()), kServerDelayMax);
@@ -173,7 +173,7 @@ TEST(Reset, reads_seconds_unix_times_and_http_dates) {
   EXPECT_EQ(parse_reset("Sat, 15 Nov 2025 09:30:20 GMT", kNow), 20s);
 }
 
-TEST(Reset, garbage_is_nothing) {
+TEST(Reset, unreadable_text_gives_nothing) {
   for (const char* text :
        {"", "soon", "2025-11-15", "2025-11-15T09:31:00", "2025-11-15T09:31Z", "2025-11-15T09:31:00+0100",
         "2025-11-15T09:31:00+24:00", "2025-13-15T09:31:00Z", "2025-02-29T09:31:00Z", "2025-11-15T09:31:00.Z",

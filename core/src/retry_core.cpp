@@ -20,7 +20,7 @@ std::string why(const Error& last, GiveUp reason, const FailedAttempt& attempt) 
   const Duration left = attempt.deadline.remaining(attempt.now);
   if (left == Duration::zero()) return "the deadline has passed";
   std::string what = text(left) + " are left";
-  if (last.retry_after()) what += ", and the other side asked to wait " + text(*last.retry_after());
+  if (last.retry_after()) what += ", and the server asked to wait " + text(*last.retry_after());
   return what;
 }
 
@@ -32,7 +32,7 @@ std::string_view to_string(GiveUp reason) noexcept {
     case GiveUp::no_attempts: return "no attempt is left";
     case GiveUp::no_time: return "no time is left";
     case GiveUp::no_token: return "no retry token is left: too much of the traffic to this upstream is retries";
-    case GiveUp::no_permit: return "the permit given back for the wait could not be had again";
+    case GiveUp::no_permit: return "the permit released during the back-off could not be acquired again";
   }
   return "unknown";
 }
@@ -63,7 +63,7 @@ RetryDecision decide_retry(const RetryPolicy& policy, const Error& error, const 
   if (attempt.number >= policy.attempts_max || attempt.attempts_left <= 0) return std::unexpected(GiveUp::no_attempts);
   const Duration left = attempt.deadline.remaining(attempt.now);
   if (left <= Duration::zero()) return std::unexpected(GiveUp::no_time);
-  // The jitter is drawn from what is left, so that it can't miss the deadline; what the other side asked for can.
+  // The jitter is drawn from the remaining time, so it can't miss the deadline; the server's delay can.
   const Duration longest = std::min(backoff_max(policy, attempt.number), left - Duration(1));
   const Duration wait = std::max(full_jitter(longest, attempt.random), error.retry_after().value_or(Duration::zero()));
   if (wait >= left) return std::unexpected(GiveUp::no_time);

@@ -1,4 +1,4 @@
-// Jitter's bounds and distribution, and decisions that hold for every policy, error and moment.
+// Bounds and distribution of the jitter, and guarantees that hold for every policy, error and time.
 #include "stint/retry_core.hpp"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Behaviour 108. Seeded, so that it fails always or never.
-TEST(JitterProperty, is_uniform_from_nothing_to_the_ceiling) {
+// Behaviour 108. Seeded, so that it is deterministic.
+TEST(JitterProperty, is_uniform_from_zero_to_the_ceiling) {
   constexpr int kSamples = 100'000;
   constexpr Duration kLongest = 8s;
   std::mt19937_64 random(20'251'115);
@@ -45,7 +45,7 @@ RC_GTEST_PROP(JitterProperty, stays_within_any_ceiling, (std::int64_t longest, s
   RC_ASSERT(full_jitter(Duration(longest), ~std::uint64_t{0}) == std::max(Duration(longest), Duration::zero()));
 }
 
-/// The ceiling by doubling step by step, in floating point: exact enough to tell, too simple to be wrong.
+/// The ceiling by repeated doubling in floating point: precise enough, and simple.
 RC_GTEST_PROP(RetryRuleProperty, the_ceiling_is_the_doubled_base_or_the_cap, ()) {
   const RetryPolicy policy{.base = Duration(*rc::gen::inRange<std::int64_t>(0, std::int64_t{1} << 62)),
                            .cap = Duration(*rc::gen::inRange<std::int64_t>(0, std::int64_t{1} << 62))};
@@ -67,7 +67,7 @@ Error any_error() {
   return error;
 }
 
-RC_GTEST_PROP(RetryRuleProperty, decisions_keep_every_promise, ()) {
+RC_GTEST_PROP(RetryRuleProperty, decisions_satisfy_every_guarantee, ()) {
   const RetryPolicy policy{.base = Duration(*rc::gen::inRange<std::int64_t>(0, 10'000)),
                            .cap = Duration(*rc::gen::inRange<std::int64_t>(0, 100'000)),
                            .attempts_max = *rc::gen::inRange<std::uint32_t>(0, 6),

@@ -24,7 +24,7 @@ TEST(RetryRule, waits_full_jitter_of_a_doubling_ceiling_from_the_first_on) {
   }
 }
 
-TEST(RetryRule, never_comes_back_before_the_other_side_said) {
+TEST(RetryRule, never_retries_before_the_servers_delay) {
   const Error error = unavailable().after(20s);
   EXPECT_EQ(decide_retry(kPolicy, error, {.now = kNow, .random = 0}), kNow + 20s) << "the cap does not apply to it";
   const Error soon = unavailable().after(100ms);
@@ -32,7 +32,7 @@ TEST(RetryRule, never_comes_back_before_the_other_side_said) {
 }
 
 // Behaviour 103.
-TEST(RetryRule, a_back_off_is_clipped_to_the_time_that_is_left) {
+TEST(RetryRule, a_back_off_is_clipped_to_the_remaining_time) {
   const FailedAttempt attempt{.number = 4, .now = kNow, .deadline = Deadline(kNow + 1s), .random = kHighest};
   const RetryDecision decision = decide_retry(kPolicy, unavailable(), attempt);
   ASSERT_TRUE(decision);
@@ -41,7 +41,7 @@ TEST(RetryRule, a_back_off_is_clipped_to_the_time_that_is_left) {
 }
 
 // Behaviour 106: longer than the deadline.
-TEST(RetryRule, what_the_other_side_asks_beyond_the_deadline_fails_now_and_is_told) {
+TEST(RetryRule, a_server_delay_beyond_the_deadline_fails_at_once_and_is_reported) {
   const FailedAttempt attempt{.number = 2, .now = kNow, .deadline = Deadline(kNow + 4s)};
   Error error = unavailable().after(30s);
   const RetryDecision decision = decide_retry(kPolicy, error, attempt);
@@ -49,11 +49,11 @@ TEST(RetryRule, what_the_other_side_asks_beyond_the_deadline_fails_now_and_is_to
   EXPECT_EQ(decision.error(), GiveUp::no_time);
   const Error last = gave_up(std::move(error), decision.error(), attempt);
   EXPECT_EQ(last.describe(),
-            "gave up after 2 attempts, 4.0 s are left, and the other side asked to wait 30.0 s: connection refused");
+            "gave up after 2 attempts, 4.0 s are left, and the server asked to wait 30.0 s: connection refused");
   EXPECT_EQ(last.retry_after(), 30s) << "the caller may know what to do with it";
 }
 
-TEST(RetryRule, what_the_other_side_asks_up_to_the_deadline_is_too_late) {
+TEST(RetryRule, a_server_delay_up_to_the_deadline_is_too_late) {
   const Error error = unavailable().after(4s);
   const auto decide = [&](Duration left) {
     return decide_retry(kPolicy, error, {.now = kNow, .deadline = Deadline(kNow + left)});
@@ -62,7 +62,7 @@ TEST(RetryRule, what_the_other_side_asks_up_to_the_deadline_is_too_late) {
   EXPECT_EQ(decide(4s + 1ns), kNow + 4s);
 }
 
-TEST(RetryRule, a_passed_deadline_ends_it) {
+TEST(RetryRule, a_passed_deadline_ends_the_retries) {
   EXPECT_EQ(decide_retry(kPolicy, unavailable(), {.now = kNow, .deadline = Deadline(kNow)}),
             std::unexpected(GiveUp::no_time));
 }
@@ -80,7 +80,7 @@ TEST(RetryRule, powers_of_two_do_not_overflow) {
   EXPECT_EQ(backoff_max({.base = -1s, .cap = -1s}, 3), 0s);
 }
 
-TEST(RetryRule, a_delay_without_end_is_not_a_moment_in_the_past) {
+TEST(RetryRule, an_endless_delay_does_not_overflow) {
   const Error error = unavailable().after(Duration::max());
   EXPECT_EQ(decide_retry(kPolicy, error, {.now = kNow}), std::unexpected(GiveUp::no_time));
   const Error long_wait = unavailable().after(Duration::max() - 1ns);
@@ -95,7 +95,7 @@ TEST(RetryRule, cancelled_is_never_repeated) {
   EXPECT_EQ(decide_retry(policy, cancelled, {.now = kNow}), std::unexpected(GiveUp::not_repeatable));
 }
 
-TEST(RetryRule, only_what_is_marked_safe_is_repeated) {
+TEST(RetryRule, only_errors_marked_safe_are_repeated) {
   RetryPolicy policy = kPolicy;
   const auto decide = [&](Retry retry) {
     return decide_retry(policy, Error(Errc::failed, retry), {.now = kNow}).has_value();
@@ -109,7 +109,7 @@ TEST(RetryRule, only_what_is_marked_safe_is_repeated) {
   EXPECT_TRUE(decide(Retry::unknown));
 }
 
-TEST(RetryRule, attempts_end_with_the_policys_and_with_the_budgets) {
+TEST(RetryRule, attempts_are_bounded_by_the_policy_and_the_budget) {
   RetryPolicy policy = kPolicy;
   policy.attempts_max = 3;
   EXPECT_TRUE(decide_retry(policy, unavailable(), {.number = 2, .now = kNow}));
@@ -128,13 +128,13 @@ TEST(RetryRule, giving_up_keeps_the_last_real_error) {
   EXPECT_EQ(last.describe(), "gave up after 3 attempts, no attempt is left: row changed: version 7");
 }
 
-TEST(RetryRule, what_must_not_be_repeated_is_returned_as_it_is) {
+TEST(RetryRule, an_error_that_must_not_be_repeated_is_returned_unchanged) {
   const Error last = gave_up(Error(Errc::denied, "no key"), GiveUp::not_repeatable, {.now = kNow});
   EXPECT_EQ(last.describe(), "no key");
   EXPECT_EQ(last.cause(), nullptr);
 }
 
-TEST(RetryRule, reasons_are_said_in_words) {
+TEST(RetryRule, reasons_have_a_text) {
   const FailedAttempt late{.now = kNow, .deadline = Deadline(kNow)};
   EXPECT_EQ(gave_up(Errc::failed, GiveUp::no_time, late).what(), "gave up after 1 attempt, the deadline has passed");
   const FailedAttempt soon{.now = kNow, .deadline = Deadline(kNow + 20ms)};

@@ -25,7 +25,7 @@ struct Script {
   std::uint64_t seed = 0;
   std::vector<Step> steps;
 };
-struct Play {  // what came of it
+struct Play {  // the result
   std::vector<TimePoint> starts;
   bool succeeded = false;
   Errc code{};
@@ -121,7 +121,7 @@ Task<> play_it(const Script& script, Play& play, Simulator& sim, Budget& budget)
   play.ended = sim.now();
 }
 
-RC_GTEST_PROP(RetryProperty, plays_as_by_hand, ()) {
+RC_GTEST_PROP(RetryProperty, agrees_with_a_hand_played_script, ()) {
   const Script script = any_script();
   const Play expected = by_hand(script);
   Budget budget(script.allowance);
@@ -141,8 +141,8 @@ RC_GTEST_PROP(RetryProperty, plays_as_by_hand, ()) {
   RC_ASSERT(deadline.is_never() || play.ended <= deadline.when());
 }
 
-/// A cancel at any moment ends it at that moment, with nothing left behind.
-RC_GTEST_PROP(RetryProperty, a_cancel_at_any_moment_ends_it_then, ()) {
+/// A cancel at any time ends the retries at that time, with nothing left behind.
+RC_GTEST_PROP(RetryProperty, a_cancel_at_any_time_ends_the_retries_at_once, ()) {
   const Script script = any_script();
   const Duration when = std::chrono::milliseconds(*rc::gen::inRange(0, 20'000));
   Budget budget(script.allowance);

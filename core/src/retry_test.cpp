@@ -22,7 +22,7 @@ using Attempt = std::function<Task<Result<int>>(std::uint32_t)>;
 
 Error refused() { return {Errc::unavailable, Retry::safe, "connection refused"}; }
 
-class MostRandom final : public RandomSource {  // the longest jitter there is
+class MostRandom final : public RandomSource {  // maximum jitter
  public:
   std::uint64_t next() noexcept override { return ~std::uint64_t{0}; }
 };
@@ -68,13 +68,13 @@ TEST_F(RetryTest, repeats_until_it_succeeds) {
   EXPECT_EQ(**result, 42);
 }
 
-TEST_F(RetryTest, a_success_at_once_waits_for_nothing) {
+TEST_F(RetryTest, an_immediate_success_does_not_wait) {
   scope.spawn(run(scope, fails(0)));
   sim.settle();
   EXPECT_EQ(log, (Log{"1@0", "ended@0", "gone"}));
 }
 
-TEST_F(RetryTest, attempts_end_with_the_policys) {
+TEST_F(RetryTest, attempts_are_bounded_by_the_policy) {
   policy.attempts_max = 2;
   scope.spawn(run(scope, fails(9)));
   sim.settle();
@@ -107,7 +107,7 @@ TEST_F(RetryTest, no_attempt_starts_after_the_budgets_time) {
 }
 
 // Behaviour 103.
-TEST_F(RetryTest, a_back_off_is_clipped_to_what_is_left) {
+TEST_F(RetryTest, a_back_off_is_clipped_to_the_remaining_budget) {
   Budget budget(Allowance{.time = 7s});
   SeededRandom random(3);
   options.random = &random;
@@ -166,12 +166,12 @@ TEST_F(RetryTest, cancelled_is_never_retried) {
   policy.idempotent = true;
   const Attempt work = [this](std::uint32_t number) -> Task<Result<int>> {
     log.push_back(std::to_string(number));
-    co_return fail(Error(Errc::cancelled, Retry::safe, "somebody stopped it"));
+    co_return fail(Error(Errc::cancelled, Retry::safe, "stopped by the caller"));
   };
   scope.spawn(run(scope, work));
   sim.settle();
   EXPECT_EQ(log, (Log{"1", "ended@0", "gone"}));
-  EXPECT_EQ(error(), "somebody stopped it");
+  EXPECT_EQ(error(), "stopped by the caller");
 }
 
 TEST_F(RetryTest, a_cancel_during_an_attempt_stops_everything) {
@@ -194,7 +194,7 @@ TEST_F(RetryTest, a_cancelled_scope_elsewhere_ends_the_retries) {
 }
 
 // Behaviour 106.
-TEST_F(RetryTest, waits_at_least_what_the_other_side_asked_for) {
+TEST_F(RetryTest, waits_at_least_the_servers_delay) {
   const Attempt work = [this](std::uint32_t number) -> Task<Result<int>> {
     log.push_back(std::to_string(number) + "@" + at(sim.now()));
     if (number == 1) co_return fail(refused().after(90s));
@@ -206,7 +206,7 @@ TEST_F(RetryTest, waits_at_least_what_the_other_side_asked_for) {
 }
 
 // Behaviour 106.
-TEST_F(RetryTest, what_the_other_side_asks_beyond_the_deadline_fails_now) {
+TEST_F(RetryTest, a_server_delay_beyond_the_deadline_fails_at_once) {
   ScopeOptions under;
   under.deadline = Deadline(TimePoint(60s));
   const Attempt work = [](std::uint32_t) -> Task<Result<int>> { co_return fail(refused().after(90s)); };
@@ -214,8 +214,7 @@ TEST_F(RetryTest, what_the_other_side_asks_beyond_the_deadline_fails_now) {
   sim.run_ready();
   EXPECT_EQ(log, (Log{"ended@0", "gone"}));
   EXPECT_EQ(result->error().retry_after(), 90s);
-  EXPECT_EQ(error(),
-            "gave up after 1 attempt, 60 s are left, and the other side asked to wait 90 s: connection refused");
+  EXPECT_EQ(error(), "gave up after 1 attempt, 60 s are left, and the server asked to wait 90 s: connection refused");
 }
 
 TEST_F(RetryTest, a_deadline_set_between_the_scope_and_the_call_counts_too) {
@@ -245,7 +244,7 @@ TEST_F(RetryTest, the_deadline_of_a_scope_elsewhere_counts_too) {
 }
 
 // Behaviour 107.
-TEST_F(RetryTest, pushback_to_stop_ends_it) {
+TEST_F(RetryTest, pushback_to_stop_ends_the_retries) {
   const Attempt work = [this](std::uint32_t number) -> Task<Result<int>> {
     log.push_back(std::to_string(number));
     co_return fail(http_error(503, {.delay = parse_pushback_ms("-1")}, "go away"));
@@ -256,7 +255,7 @@ TEST_F(RetryTest, pushback_to_stop_ends_it) {
   EXPECT_EQ(error(), "HTTP 503: go away");
 }
 
-TEST_F(RetryTest, what_is_not_marked_safe_is_not_repeated) {
+TEST_F(RetryTest, errors_not_marked_safe_are_not_repeated) {
   const Attempt work = [this](std::uint32_t number) -> Task<Result<int>> {
     log.push_back(std::to_string(number));
     co_return fail(Error(Errc::unavailable, Retry::unknown, "reset after send"));
@@ -284,7 +283,7 @@ TEST_F(RetryTest, an_exhausted_budget_returns_the_last_real_error) {
   EXPECT_EQ(budget.remaining(sim.now()).attempts, 0);
 }
 
-TEST_F(RetryTest, an_empty_budget_begins_nothing) {
+TEST_F(RetryTest, an_empty_budget_starts_no_attempt) {
   Budget no_attempts(Allowance{.attempts = 0});
   ScopeOptions under;
   under.budget = &no_attempts;
@@ -321,7 +320,7 @@ TEST_F(RetryTest, all_retries_beneath_a_scope_draw_on_one_budget) {
   EXPECT_EQ(budget.spent().attempts, 7);
 }
 
-TEST_F(RetryTest, calls_that_are_no_attempts_of_the_budget_leave_them_alone) {
+TEST_F(RetryTest, calls_that_do_not_count_attempts_leave_the_budgets_attempts_alone) {
   Budget budget(Allowance{.attempts = 0});
   ScopeOptions under;
   under.budget = &budget;
@@ -349,18 +348,19 @@ TEST_F(RetryTest, an_attempt_sees_no_later_deadline_than_its_parents) {
   scope.spawn(run_in(under, work));
   sim.settle();
   EXPECT_EQ(log, (Log{"1 until 20000", "2 until 42000", "3 until 50000", "ended@50000", "gone"}));
-  EXPECT_EQ(error(), "gave up after 3 attempts, the deadline has passed: attempt 2 took longer than one may");
+  EXPECT_EQ(error(),
+            "gave up after 3 attempts, the deadline has passed: attempt 2 exceeded the time limit per attempt");
 }
 
 TEST_F(RetryTest, an_attempt_that_takes_too_long_is_repeated_only_if_idempotent) {
   policy.attempt_time_max = 2s;
   scope.spawn(run(scope, fails(0, 3s)));
   sim.settle();
-  EXPECT_EQ(error(), "attempt 1 took longer than one may");
+  EXPECT_EQ(error(), "attempt 1 exceeded the time limit per attempt");
   EXPECT_EQ(result->error().retry(), Retry::unknown);
 }
 
-TEST_F(RetryTest, retry_tokens_bound_what_all_callers_repeat) {
+TEST_F(RetryTest, retry_tokens_bound_the_retries_of_all_callers) {
   RetryTokens tokens({.burst = 2, .ratio = 0.5});
   options.tokens = &tokens;
   scope.spawn(run(scope, fails(9)));
@@ -369,7 +369,7 @@ TEST_F(RetryTest, retry_tokens_bound_what_all_callers_repeat) {
   EXPECT_EQ(result->error().cause()->what(), "connection refused");
   EXPECT_NE(error().find("no retry token is left"), std::string::npos);
   log.clear();
-  for (int i = 0; i < 2; ++i) scope.spawn(run(scope, fails(0)));  // two successes buy one retry
+  for (int i = 0; i < 2; ++i) scope.spawn(run(scope, fails(0)));  // two successes earn one retry
   sim.settle();
   EXPECT_EQ(tokens.available(), 1.0);
 }
@@ -388,7 +388,7 @@ class Door final : public BackoffHook {
   Result<> answer;
 };
 
-TEST_F(RetryTest, a_hook_gives_back_and_takes_again_around_each_wait) {
+TEST_F(RetryTest, a_hook_releases_and_reacquires_around_each_wait) {
   Door door(*this, 1s);
   options.hook = &door;
   scope.spawn(run(scope, fails(2)));
@@ -397,7 +397,7 @@ TEST_F(RetryTest, a_hook_gives_back_and_takes_again_around_each_wait) {
                       "gone"}));
 }
 
-TEST_F(RetryTest, what_cannot_be_had_again_ends_it_with_the_last_real_error) {
+TEST_F(RetryTest, a_failed_reacquisition_ends_the_retries_with_the_last_real_error) {
   Door door(*this, 0s);
   door.answer = fail(Errc::closed, "no more permits");
   options.hook = &door;
@@ -405,7 +405,8 @@ TEST_F(RetryTest, what_cannot_be_had_again_ends_it_with_the_last_real_error) {
   sim.settle();
   EXPECT_EQ(log, (Log{"1@0", "out until 2000", "in@2000", "ended@2000", "gone"}));
   EXPECT_EQ(error(),
-            "gave up after 1 attempt, the permit given back for the wait could not be had again: connection refused");
+            "gave up after 1 attempt, the permit released during the back-off could not be acquired again: connection "
+            "refused");
 }
 
 TEST_F(RetryTest, waiting_for_the_permit_ends_at_the_deadline_too) {
@@ -430,7 +431,7 @@ TEST_F(RetryTest, an_exception_is_not_a_failure_to_repeat) {
   EXPECT_NE(scope.exception(), nullptr);
 }
 
-TEST_F(RetryTest, works_that_take_no_number_or_give_nothing_are_works_too) {
+TEST_F(RetryTest, work_may_take_no_number_and_return_no_value) {
   const auto caller = [](RetryTest& test) -> Task<> {
     const auto nothing = []() -> Task<Result<>> { co_return Result<>(); };
     const Result<> done = co_await retry(test.scope, test.policy, nothing);

@@ -8,7 +8,7 @@ namespace stint {
 namespace {
 
 std::int64_t millionths(double value, double most) noexcept {
-  if (!(value > 0)) return 0;  // also what is not a number
+  if (!(value > 0)) return 0;  // also NaN
   return std::llround(std::min(value, most) * 1e6);
 }
 

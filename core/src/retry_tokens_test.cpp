@@ -26,7 +26,7 @@ TEST(RetryTokens, in_an_outage_retries_stop_after_the_burst) {
   EXPECT_EQ(retries, 5);
 }
 
-TEST(RetryTokens, successes_buy_retries_at_the_ratio) {
+TEST(RetryTokens, successes_earn_retries_at_the_ratio) {
   RetryTokens tokens({.burst = 2, .ratio = 0.1});
   while (spend_one(tokens)) {
   }
@@ -43,7 +43,7 @@ TEST(RetryTokens, the_bucket_does_not_overflow) {
   EXPECT_EQ(tokens.available(), 2.0);
 }
 
-TEST(RetryTokens, a_retry_that_did_not_take_place_costs_nothing) {
+TEST(RetryTokens, an_unused_retry_token_is_returned) {
   RetryTokens tokens({.burst = 1, .ratio = 0});
   {
     const auto token = tokens.take();
@@ -57,13 +57,13 @@ TEST(RetryTokens, a_retry_that_did_not_take_place_costs_nothing) {
   EXPECT_EQ(tokens.available(), 0.0);
 }
 
-TEST(RetryTokens, senseless_options_are_cut) {
+TEST(RetryTokens, invalid_options_are_clamped) {
   EXPECT_EQ(RetryTokens({.burst = -1, .ratio = 5}).available(), 0.0);
   EXPECT_EQ(RetryTokens({.burst = std::nan(""), .ratio = std::nan("")}).available(), 0.0);
   EXPECT_EQ(RetryTokens({.burst = 1e30, .ratio = 0}).available(), 1e6);
 }
 
-// Retries ≤ burst + ratio × successes at every moment, and never fewer than that allows without a full bucket.
+// Retries ≤ burst + ratio × successes at any time, and never fewer than that allows while the bucket is not full.
 RC_GTEST_PROP(RetryTokensProperty, retries_stay_under_their_share, ()) {
   const int burst = *rc::gen::inRange(0, 20);
   const int percent = *rc::gen::inRange(0, 101);
@@ -84,7 +84,7 @@ RC_GTEST_PROP(RetryTokensProperty, retries_stay_under_their_share, ()) {
   }
 }
 
-// Threads take, give back and succeed at once; what they got adds up to what there was.
+// Threads take, return and succeed concurrently; the totals add up.
 TEST(RetryTokensThreads, counts_are_exact) {
   constexpr int kThreads = 4, kRounds = 4'000'000, kBurst = 1'000'000;
   RetryTokens tokens({.burst = kBurst, .ratio = 0.01});
@@ -108,7 +108,7 @@ TEST(RetryTokensThreads, counts_are_exact) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(spent.load(), kThreads + kThreads * (kRounds / 32)) << "there was enough for everybody";
+  EXPECT_EQ(spent.load(), kThreads + kThreads * (kRounds / 32)) << "there were enough tokens for all threads";
   EXPECT_NEAR(tokens.available(), kBurst + 0.01 * kThreads * kRounds - spent.load(), 1e-6);
 }
 

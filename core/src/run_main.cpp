@@ -14,7 +14,7 @@ constexpr int kExitBySignal = 128;  // plus the signal, as shells report it
 Task<int> next_signal(asio::signal_set& signals) {
   const auto [error, signal] = co_await signals.async_wait(use_task);
   boost::system::error_code ignored;
-  signals.clear(ignored);  // the next one has its default effect: it ends the process
+  signals.clear(ignored);  // the next signal has its default effect and ends the process
   co_return error ? 0 : signal;
 }
 

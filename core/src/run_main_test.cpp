@@ -25,7 +25,7 @@ Task<int> throws() {
 }
 Task<> returns_nothing() { co_await yield(); }
 
-TEST(RunTest, gives_what_the_task_gave) {
+TEST(RunTest, returns_the_tasks_result) {
   EXPECT_EQ(run(gives(3)).value(), 3);
   EXPECT_TRUE(run(returns_nothing()));
   EXPECT_EQ(run(fails()).error(), Errc::unavailable);
@@ -40,7 +40,7 @@ TEST(RunTest, a_reactor_runs_one_task_after_another) {
   EXPECT_TRUE(reactor.run(returns_nothing()));
 }
 
-TEST(RunTest, a_scope_that_ran_says_how_it_ended) {
+TEST(RunTest, running_a_scope_returns_its_outcome) {
   Reactor reactor;
   RootScope good(reactor);
   good.spawn(returns_nothing());

@@ -16,14 +16,14 @@ void RunOnBase::await_suspend(std::coroutine_handle<>) noexcept {
 }
 
 void RunOnBase::Start::run() noexcept {
-  self.token_.emplace(self.there_, self.token());  // the caller is parked: its token stands still
-  self.there_.enroll(self);
+  self.token_.emplace(self.there_, self.token());  // the caller is parked, so its token does not change
+  self.there_.add_root(self);
   self.there_.begin_work();
   if (self.cancelled_) self.token_->cancel(Reason::user);
   self.start_there(*self.token_);
 }
 
-/// On the calling thread. Once nothing is left there, a cancel has nothing to reach.
+/// On the calling thread. Once the task has left the other executor, there is nothing to cancel.
 void RunOnBase::cancel() noexcept {
   const std::lock_guard lock(mutex_);
   if (left_there_) return;
@@ -34,7 +34,7 @@ void RunOnBase::cancel() noexcept {
 void RunOnBase::CancelThere::run() noexcept {
   self.cancelled_ = true;
   if (self.token_) self.token_->cancel(Reason::user);
-  self.let_go();
+  self.drop_reference();
 }
 
 void RunOnBase::branch_ended(Chain&, End) noexcept {
@@ -45,9 +45,9 @@ void RunOnBase::branch_ended(Chain&, End) noexcept {
   leave_there();
 }
 
-/// The other executor goes: the task was running there, or its start was still queued. A cancel on its way to it is
-/// dropped by itself.
-void RunOnBase::executor_gone() noexcept {
+/// The other executor is being destroyed: the task was running there, or its start was still queued. A posted cancel is
+/// dropped separately.
+void RunOnBase::executor_destroyed() noexcept {
   finish_there(true);
   token_.reset();
   leave_there();
@@ -57,10 +57,10 @@ void RunOnBase::leave_there() noexcept {
   mutex_.lock();
   left_there_ = true;
   mutex_.unlock();
-  let_go();
+  drop_reference();
 }
 
-void RunOnBase::let_go() noexcept {
+void RunOnBase::drop_reference() noexcept {
   Executor& here = *here_;
   if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) here.post(*this);
 }

@@ -14,7 +14,7 @@
 namespace stint {
 namespace {
 
-/// A reactor that runs on a thread of its own until it is told to end.
+/// A reactor on its own thread that runs until it is asked to end.
 class Elsewhere {
  public:
   Elsewhere()
@@ -37,7 +37,7 @@ class Elsewhere {
     end_soon();
     thread_.join();
   }
-  /// Its reactor goes at any moment from here on.
+  /// Its reactor may be destroyed at any time from here on.
   void end_soon() {
     if (reactor_ != nullptr) std::exchange(reactor_, nullptr)->post(end_);
   }
@@ -45,7 +45,7 @@ class Elsewhere {
   std::thread::id id() const { return thread_.get_id(); }
 
  private:
-  /// A post, not a flag: a thread that saw the flag first would be gone before the post that wakes it.
+  /// A post, not a flag: a thread that saw the flag first would end before the post that wakes it.
   struct End final : Runnable {
     void run() noexcept override { reached = true; }
     bool reached = false;
@@ -56,7 +56,7 @@ class Elsewhere {
   std::thread thread_;
 };
 
-/// Lets `reactor` do what is ready, then waits for what happens elsewhere.
+/// Runs ready work of `reactor`, then waits for other threads.
 void run_then_await(Reactor& reactor, const std::atomic<bool>& flag) {
   struct Mark final : Runnable {
     void run() noexcept override { reached = true; }
@@ -82,7 +82,7 @@ Task<> asks(Reactor& there, std::thread::id& ran_on, std::thread::id& back_on, s
   ran_on = answer.value();
   back_on = std::this_thread::get_id();
 }
-TEST(RunOn, runs_there_and_comes_back_here) {
+TEST(RunOn, runs_on_the_other_executor_and_resumes_on_its_own) {
   Elsewhere elsewhere;
   Reactor reactor;
   RootScope scope(reactor);
@@ -103,7 +103,7 @@ Task<> calls(Reactor& there, std::atomic<bool>& started, std::thread::id& gone_o
   (void)co_await run_on(there, sleeps_for_ever(started, gone_on));
   ADD_FAILURE() << "a stop passes on";
 }
-TEST(RunOn, a_cancel_here_ends_the_work_there_before_the_scope_is_idle) {
+TEST(RunOn, a_cancel_ends_the_remote_work_before_the_scope_is_idle) {
   Elsewhere elsewhere;
   Reactor reactor;
   for (int round = 0; round < 200; ++round) {
@@ -131,7 +131,7 @@ Task<> catches(Reactor& there, Log& log) {
     log.push_back(error.what());
   }
 }
-TEST(RunOn, an_exception_comes_back) {
+TEST(RunOn, an_exception_propagates_to_the_caller) {
   Elsewhere elsewhere;
   Reactor reactor;
   RootScope scope(reactor);
@@ -145,7 +145,7 @@ Task<> sees_the_end(Reactor& there, std::atomic<bool>& started, std::thread::id&
   const auto result = co_await run_on(there, sleeps_for_ever(started, gone_on));
   log.push_back(result ? "ok" : std::string(to_string(result.error().code())));
 }
-TEST(RunOn, an_executor_that_is_destroyed_meanwhile_answers_closed) {
+TEST(RunOn, a_destroyed_executor_gives_closed) {
   Elsewhere elsewhere;
   Reactor reactor;
   RootScope scope(reactor);
@@ -167,7 +167,7 @@ Task<> sees_no_start(Executor& there, bool& ran, Log& log) {
   const auto result = co_await run_on(there, never_runs(ran));
   log.push_back(result ? "ok" : std::string(to_string(result.error().code())));
 }
-TEST(RunOn, an_executor_that_is_destroyed_before_the_task_has_started_answers_closed) {
+TEST(RunOn, an_executor_destroyed_before_the_task_started_gives_closed) {
   for (const bool cancelled : {false, true}) {
     std::unique_ptr<Reactor> there;
     std::atomic<bool> made = false, posted = false;
@@ -199,14 +199,14 @@ TEST(RunOn, an_executor_that_is_destroyed_before_the_task_has_started_answers_cl
     EXPECT_EQ(log, cancelled ? Log{} : Log{"closed"});
   }
 }
-Task<> calls_nobody(Executor& there, std::atomic<int>& answers) {
+Task<> calls_idle_executor(Executor& there, std::atomic<int>& answers) {
   std::atomic<bool> started = false;
   std::thread::id gone_on;
   const auto result = co_await run_on(there, sleeps_for_ever(started, gone_on));
   EXPECT_EQ(result.error(), Errc::closed);
   ++answers;
 }
-TEST(RunOn, an_executor_that_goes_while_calls_and_cancels_come_answers_all_of_them) {
+TEST(RunOn, an_executor_destroyed_during_calls_and_cancels_answers_all_of_them) {
   constexpr int kRounds = 300, kCalls = 8;
   Reactor reactor;
   for (int round = 0; round < kRounds; ++round) {
@@ -215,8 +215,8 @@ TEST(RunOn, an_executor_that_goes_while_calls_and_cancels_come_answers_all_of_th
     {
       auto elsewhere = std::make_unique<Elsewhere>();
       for (int i = 0; i < kCalls; ++i) {
-        scope.spawn(calls_nobody(elsewhere->reactor(), answers));
-        cancelled.spawn(calls_nobody(elsewhere->reactor(), answers));
+        scope.spawn(calls_idle_executor(elsewhere->reactor(), answers));
+        cancelled.spawn(calls_idle_executor(elsewhere->reactor(), answers));
       }
       struct Mark final : Runnable {
         void run() noexcept override { reached = true; }
@@ -224,7 +224,7 @@ TEST(RunOn, an_executor_that_goes_while_calls_and_cancels_come_answers_all_of_th
       } mark;
       reactor.post(mark);
       reactor.run_until([&mark] { return mark.reached; });
-      elsewhere->end_soon();  // its thread goes while this one cancels
+      elsewhere->end_soon();  // its thread ends while this one cancels
       cancelled.cancel();
     }
     reactor.run_until([&] { return scope.idle() && cancelled.idle(); });
@@ -257,7 +257,7 @@ Task<> passes_deadline(Reactor& there, Deadline deadline, Deadline& seen) {
   const auto inner = [](Reactor& to, Deadline& out) -> Task<> { (void)co_await run_on(to, sees_deadline(out)); };
   (void)co_await with_deadline(deadline, inner(there, seen));
 }
-TEST(RunOn, the_deadline_goes_along) {
+TEST(RunOn, the_callers_deadline_applies) {
   Elsewhere elsewhere;
   Reactor reactor;
   RootScope scope(reactor);

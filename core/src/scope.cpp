@@ -83,7 +83,7 @@ Result<> Scope::outcome() const {
 RootScope::RootScope(Executor& executor, const ScopeOptions& options) noexcept : Scope(executor, options) {
   STINT_ASSERT(executor.is_current());
   STINT_ASSERT(!executor.inside() && "a coroutine opens scopes with with_scope: a stop would destroy this one");
-  executor.enroll(*this);
+  executor.add_root(*this);
   if (!options.deadline.is_never()) executor.arm(*this, options.deadline.when());
 }
 

@@ -30,7 +30,7 @@ Task<Result<>> fails_after(Duration duration, std::string what) {
   co_return fail(Errc::failed, what);
 }
 
-TEST_F(ScopeTest, spawn_after_close_is_refused_and_those_that_run_go_on) {
+TEST_F(ScopeTest, spawn_after_close_is_refused_and_running_children_continue) {
   EXPECT_TRUE(scope.spawn(sleeps(log, "a", 1s)));
   scope.close();
   EXPECT_FALSE(scope.spawn(sleeps(log, "b", 1s)));
@@ -81,7 +81,7 @@ TEST_F(ScopeTest, close_and_the_last_end_release_the_joiners) {
   sim.settle();
   EXPECT_EQ(log.back(), "joined");
 }
-TEST_F(ScopeTest, a_cancelled_joiner_leaves_and_the_joined_scope_is_not_touched) {
+TEST_F(ScopeTest, a_cancelled_join_does_not_affect_the_scope) {
   RootScope other(sim);
   other.spawn(sleeps(log, "a", 5s));
   scope.spawn(joins(other, log, "joined"));
@@ -107,7 +107,7 @@ Task<> two_failures(Log& log) {
   };
   log.push_back(describe(co_await with_scope(open)));
 }
-TEST_F(ScopeTest, the_first_failure_cancels_the_siblings_and_is_the_answer) {
+TEST_F(ScopeTest, the_first_failure_cancels_the_siblings_and_is_returned) {
   scope.spawn(two_failures(log));
   sim.settle();
   EXPECT_EQ(log, (Log{"sibling gone", "failed: first"}));
@@ -124,7 +124,7 @@ Task<> tolerant(Log& log) {
   };
   log.push_back(describe(co_await with_scope(options, open)));
 }
-TEST_F(ScopeTest, siblings_go_on_if_the_options_say_so) {
+TEST_F(ScopeTest, siblings_continue_without_cancel_on_error) {
   scope.spawn(tolerant(log));
   sim.settle();
   EXPECT_EQ(log, (Log{"sibling done", "sibling gone", "failed: first"}));
@@ -140,7 +140,7 @@ Task<> cancels_its_own(Log& log) {
   };
   log.push_back(describe(co_await with_scope(open)));
 }
-TEST_F(ScopeTest, a_scope_that_was_cancelled_answers_cancelled_with_the_cause) {
+TEST_F(ScopeTest, a_cancelled_scope_gives_cancelled_with_the_cause) {
   scope.spawn(cancels_its_own(log));
   sim.settle();
   EXPECT_EQ(log, (Log{"child gone", "cancelled: the scope was cancelled: had enough"}));
@@ -156,7 +156,7 @@ Task<> ends_before_its_children(Log& log) {
   const Result<int> result = co_await with_scope(open);
   log.push_back(std::to_string(result.value()));
 }
-TEST_F(ScopeTest, a_body_that_stops_its_own_children_still_gives_its_value) {
+TEST_F(ScopeTest, a_body_that_stops_its_own_children_still_returns_its_value) {
   scope.spawn(ends_before_its_children(log));
   sim.settle();
   EXPECT_EQ(log, (Log{"background gone", "42"}));
@@ -172,7 +172,7 @@ Task<> with_deadline_scope(Log& log, Duration child, Duration deadline, Executor
   };
   log.push_back(describe(co_await with_scope(options, open)));
 }
-TEST_F(ScopeTest, a_scope_whose_deadline_passes_stops_its_children_and_answers_timed_out) {
+TEST_F(ScopeTest, a_scope_whose_deadline_passes_stops_its_children_and_gives_timed_out) {
   scope.spawn(with_deadline_scope(log, 1h, 3s, sim));
   sim.settle();
   EXPECT_EQ(log, (Log{"child gone", "timed out: stopped at the scope's deadline"}));
@@ -211,13 +211,13 @@ Task<> throws_in_open() {
   const auto open = [](Scope&) -> Task<> { throw std::logic_error("not a coroutine"); };
   (void)co_await with_scope(open);
 }
-TEST_F(ScopeTest, an_open_that_throws_before_it_is_a_task_passes_the_exception_on) {
+TEST_F(ScopeTest, an_exception_thrown_by_open_itself_propagates) {
   scope.spawn(throws_in_open());
   sim.settle();
   EXPECT_THROW(std::rethrow_exception(scope.exception()), std::logic_error);
 }
 
-TEST_F(ScopeTest, a_cause_given_above_is_seen_below) {
+TEST_F(ScopeTest, a_cause_is_visible_in_descendants) {
   std::string seen;
   const auto watch = [](std::string& text) -> Task<> {
     const auto open = [&text](Scope& inner) -> Task<> {
@@ -268,7 +268,7 @@ TEST_F(ScopeDeathTest, a_root_scope_can_not_be_a_coroutines_local) {
   scope.cancel();
   sim.settle();
 }
-TEST_F(ScopeDeathTest, a_root_scope_must_be_joined_before_it_goes) {
+TEST_F(ScopeDeathTest, a_root_scope_must_be_joined_before_destruction) {
   EXPECT_DEATH(
       {
         RootScope left(sim);
@@ -304,7 +304,7 @@ TEST_F(ScopeTest, map_bounded_keeps_the_order_and_the_bound) {
   ASSERT_EQ(results.size(), 100u);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(results[static_cast<std::size_t>(i)], i * i);
 }
-TEST_F(ScopeTest, map_bounded_of_nothing_gives_nothing) {
+TEST_F(ScopeTest, map_bounded_of_no_items_returns_no_results) {
   Gauge gauge;
   std::vector<int> results{1};
   scope.spawn(maps(0, 7, gauge, results));
@@ -336,7 +336,7 @@ TEST_F(ScopeTest, map_bounded_by_zero_is_an_error_not_a_hang) {
   scope.spawn(maps_until_failure(0, started, log));
   sim.settle();
   EXPECT_EQ(started, 0);
-  EXPECT_EQ(log, Log{"invalid: map_bounded: at most 0 at a time would never begin"});
+  EXPECT_EQ(log, Log{"invalid: map_bounded: max must be at least 1"});
 }
 
 Task<int> one(Semaphore& semaphore) {
@@ -353,7 +353,7 @@ Task<> under_permit(Semaphore& semaphore, Log& log) {
   const Result<int> result = co_await with_scope(options, open);
   log.push_back(describe(result));
 }
-TEST_F(ScopeTest, with_permit_runs_its_work_under_the_permit_and_gives_it_back) {
+TEST_F(ScopeTest, with_permit_runs_its_work_under_the_permit_and_returns_it) {
   Semaphore semaphore("slots", 1);
   scope.spawn(under_permit(semaphore, log));
   sim.settle();

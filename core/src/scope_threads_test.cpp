@@ -9,26 +9,26 @@ namespace {
 
 Task<> waits_for_ever() { co_await sleep_for(1h); }
 
-TEST(ScopeThreads, an_idle_scope_may_go_with_a_cancel_on_its_way_to_it) {
+TEST(ScopeThreads, an_idle_scope_may_be_destroyed_with_a_pending_cancel) {
   Reactor reactor;
   {
     RootScope scope(reactor);
     std::thread([&] { scope.cancel(Reason::user, "too late"); }).join();
     EXPECT_FALSE(scope.idle()) << "the cancel counts until it has run";
   }
-  RootScope next(reactor);  // the request still runs, and finds nothing
+  RootScope next(reactor);  // the request still runs, and finds no scope
   next.spawn(note([] {}));
   reactor.run_until([&] { return next.idle(); });
   EXPECT_FALSE(next.cancelled());
 }
-TEST(ScopeThreads, a_cancel_that_was_on_its_way_goes_with_the_executor) {
+TEST(ScopeThreads, a_pending_cancel_is_dropped_with_the_executor) {
   auto reactor = std::make_unique<Reactor>();
   RootScope scope(*reactor);
   std::thread([&] { scope.cancel(); }).join();
   reactor.reset();
   EXPECT_TRUE(scope.idle());
 }
-TEST(ScopeThreads, a_reactor_on_anothers_context_may_go_with_a_cancel_on_its_way) {
+TEST(ScopeThreads, an_attached_reactor_may_be_destroyed_with_a_pending_cancel) {
   asio::io_context io;
   {
     Reactor reactor(io);
@@ -37,7 +37,7 @@ TEST(ScopeThreads, a_reactor_on_anothers_context_may_go_with_a_cancel_on_its_way
   }
   io.run();
 }
-TEST(ScopeThreads, a_cancel_reaches_children_of_before_and_after_it) {
+TEST(ScopeThreads, a_cancel_reaches_children_spawned_before_and_after_it) {
   Reactor reactor;
   RootScope scope(reactor);
   scope.spawn(waits_for_ever());
@@ -48,7 +48,7 @@ TEST(ScopeThreads, a_cancel_reaches_children_of_before_and_after_it) {
   EXPECT_EQ(scope.cause(), "host is going down");
 }
 
-/// Opens a scope and lets another thread cancel it, as late as its own last moment.
+/// Opens a scope that another thread cancels, as late as at its end.
 Task<> opens_and_closes(std::atomic<Scope*>& open, std::atomic<bool>& cancelled, int turns) {
   const auto body = [&](Scope& inner) -> Task<> {
     struct Handshake {  // in the body's frame, which outlives the scope's last child, not the scope
@@ -62,7 +62,7 @@ Task<> opens_and_closes(std::atomic<Scope*>& open, std::atomic<bool>& cancelled,
   };
   (void)co_await with_scope(body);
 }
-TEST(ScopeThreads, a_cancel_at_any_moment_of_a_nested_scope_has_one_outcome) {
+TEST(ScopeThreads, a_cancel_at_any_time_of_a_nested_scope_has_one_outcome) {
   Reactor reactor;
   std::atomic<Scope*> open = nullptr;
   std::atomic<bool> cancelled = false, over = false;

@@ -1,14 +1,15 @@
 // Invariants, all under the lock:
-// 1. kSlow is set while, and only while, somebody waits, the semaphore is closed, or holders are tracked. While it is
-//    set, word_ changes only under the lock; while it is clear, only by compare-and-swap. So nobody can take a unit
-//    past the line.
-// 2. The head of the line does not fit into what is free: every change of the line, of what is free or of the capacity
-//    ends with settle(). Between two batches of a settle() it may fit; nobody else can take what is meant for it.
-// 3. A waiter is in a line while, and only while, its state is `waiting`.
-// 4. A waiter is queued at its executor under the lock that decided it, and the executor woken after it. So whoever
-// sees
-//    it decided knows that it is queued, and a dying executor, whose frames take the lock, can't race with a grant.
-// 5. free = capacity − held. A debt is a negative free. Held is what permits hold, grants on their way, and detached_.
+// 1. kSlow is set exactly while there are waiters, the semaphore is closed, or holders are tracked. While it is set,
+// word_ changes only under the lock; while it is clear, only by compare-and-swap. So no request can overtake the
+// waiters.
+// 2. The head does not fit into the free units: every change of the line, the free units or the capacity ends with
+// settle(). Between two batches of a settle() the head may fit, but no other request can take its units.
+// 3. A waiter is linked exactly while its state is `waiting`.
+// 4. A waiter is queued at its executor under the lock that decided it, and the executor is woken after the lock. So a
+// waiter that is seen decided is already queued, and an executor that is being destroyed, whose frames take the lock,
+// can't race with a grant.
+// 5. free = capacity − held; a debt is a negative free. Held units are those of permits, of grants not yet delivered,
+// and detached_.
 #include "stint/semaphore.hpp"
 
 #include "stint/detail/owners.hpp"
@@ -20,7 +21,7 @@
 namespace stint {
 namespace {
 
-constexpr int kGrantsPerBatch = Wakes::kMost;  // then the lock is let go for a moment
+constexpr int kGrantsPerBatch = Wakes::kMost;  // then the lock is released briefly
 
 }  // namespace
 
@@ -28,7 +29,7 @@ Semaphore::Semaphore(std::string name, std::int64_t capacity, const Options& opt
     : word_(2 * (capacity - std::int64_t{options.initially_held}) + (options.track_holders ? kSlow : 0)),
       capacity_(static_cast<std::uint32_t>(capacity)),
       detached_(options.initially_held),
-      shape_(options.bypass_max != 0 ? kBypassed : 0),
+      flags_(options.bypass_max != 0 ? kBypassed : 0),
       bypass_max_(options.bypass_max),
       passed_over_max_(options.passed_over_max),
       tracks_(options.track_holders),
@@ -44,8 +45,8 @@ Semaphore::~Semaphore() {
     std::this_thread::yield();
     lock.lock();
   }
-  STINT_ASSERT(occupied() == 0 && "somebody still waits for this semaphore");
-  STINT_ASSERT(available() == capacity() && "a permit of this semaphore is still out");
+  STINT_ASSERT(occupied() == 0 && "this semaphore still has waiters");
+  STINT_ASSERT(available() == capacity() && "a permit of this semaphore is still held");
 }
 
 // ---- The line ------------------------------------------------------------------------------------------------------
@@ -61,7 +62,7 @@ std::size_t Semaphore::line_of(const Acquire& waiter) noexcept {
   return static_cast<std::size_t>(2 * (waiter.priority_ - kPriorityMin) + (returns ? 1 : 0));
 }
 
-/// Brings the last of a line of those who come back to where its turn is.
+/// Moves the last waiter of a line of returning waiters to the place of its turn.
 void Semaphore::sort_by_turn(const detail::List<Acquire>& line, detail::Link<Acquire>& last) noexcept {
   const auto turn = [](detail::Link<Acquire>& link) {
     return static_cast<LabelledAcquire&>(static_cast<Acquire&>(link)).turn_;
@@ -76,7 +77,7 @@ void Semaphore::link(Acquire& waiter) noexcept {
   const std::size_t line = line_of(waiter);
   lines_[line].push_back(waiter);
   if (line % 2 != 0) sort_by_turn(lines_[line], waiter);
-  shape_ |= 1U << line;
+  flags_ |= 1U << line;
   waiting_.store(waiting_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   waiter.state_ = State::waiting;
 }
@@ -88,14 +89,14 @@ void Semaphore::unlink(Acquire& waiter) noexcept {
   if (is_boosted()) [[unlikely]]
     drop_boost(waiter);
   if (lines_[line].empty()) {
-    shape_ &= ~(1U << line);
+    flags_ &= ~(1U << line);
     passed_over_[line] = 0;
   }
   waiting_.store(waiting_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
 }
 
-/// The highest priority that waits, unless one has been passed over often enough; of several the one most often, and of
-/// equals the higher. So a newcomer changes the head only by becoming it.
+/// The highest occupied priority, unless a line was passed over too often; among several such lines, the one passed
+/// over most often, then the higher one. So a new waiter changes the head only by becoming it.
 std::size_t Semaphore::head_line() const noexcept {
   int chosen = static_cast<int>(std::bit_width(occupied())) - 1;
   std::uint32_t longest = passed_over_max_;
@@ -114,7 +115,7 @@ Acquire* Semaphore::head() const noexcept {
   return is_boosted() ? boosted_head(line) : &lines_[line].front();
 }
 
-/// One behind the head that fits, if the head's patience lasts.
+/// A waiter behind the head that fits, while the head may still be bypassed.
 Acquire* Semaphore::bypasser(const Acquire& head, std::int64_t free) noexcept {
   if (bypassed_[line_of(head)] >= bypass_max_ || free <= 0) return nullptr;
   int looked = 0;
@@ -130,12 +131,12 @@ Acquire* Semaphore::bypasser(const Acquire& head, std::int64_t free) noexcept {
 }
 
 Acquire* Semaphore::next_to_grant(std::int64_t free) noexcept {
-  Acquire* const first = is_closed() ? nullptr : head();  // a close that lets go of the lock for a moment has begun
+  Acquire* const first = is_closed() ? nullptr : head();  // close() may have released the lock between two batches
   if (first == nullptr || first->units_ <= free) return first;
   return bypass_max_ == 0 ? nullptr : bypasser(*first, free);
 }
 
-/// Its thread may run and destroy it at once.
+/// The waiter's thread may resume and destroy it immediately.
 inline void Semaphore::queue(Acquire& waiter, Wakes& wakes) noexcept {
   if (waiter.kind_ == Acquire::Kind::foreign) {
     waiter.decided(wakes);
@@ -160,14 +161,14 @@ void Semaphore::grant(Acquire& waiter, std::int64_t& free, Wakes& wakes) noexcep
   if (const std::uint32_t lower = occupied() & ((1U << rank) - 1); lower != 0) {
     for (std::size_t i = 0; i < rank; ++i) passed_over_[i] += (lower >> i) & 1U;
   }
-  // Who gets past the first of its own line does not end that one's wait.
+  // A bypasser does not end the wait of the first waiter in its own line.
   if (&lines_[line].front() == &waiter) passed_over_[line] = 0;
   free -= waiter.units_;
   decide(waiter, State::granted, wakes);
 }
 
-/// Lets go of the lock for a moment, so that neither the system calls of many wake-ups nor other threads wait for it.
-void Semaphore::breathe(Lock& lock, Wakes& wakes) noexcept {
+/// Releases the lock briefly, so that many wake-ups (system calls) do not block other threads.
+void Semaphore::yield_lock(Lock& lock, Wakes& wakes) noexcept {
   ++settling_;
   lock.unlock();
   wakes.flush();
@@ -175,8 +176,8 @@ void Semaphore::breathe(Lock& lock, Wakes& wakes) noexcept {
   --settling_;
 }
 
-/// The common case, in which nobody asks for anything special: one line, served from its front. False if there is more
-/// to grant than a batch.
+/// The common case of a single plain line, served from its front. Returns false if more waiters fit than one batch
+/// holds.
 [[gnu::always_inline]] inline bool Semaphore::settle_plain(std::int64_t free, Wakes& wakes) noexcept {
   auto& line = lines_[kPlainLine];
   std::uint32_t granted = 0;
@@ -194,7 +195,7 @@ void Semaphore::breathe(Lock& lock, Wakes& wakes) noexcept {
   } while (!line.empty());
   waiting_.store(waiting_.load(std::memory_order_relaxed) - granted, std::memory_order_relaxed);
   const bool empty = line.empty();
-  if (empty) shape_ = 0;
+  if (empty) flags_ = 0;
   if (granted != 0) passed_over_[kPlainLine] = 0;
   STINT_ASSERT(free <= std::int64_t{capacity()});
   word_.store(2 * free + (tracks_ || !empty ? kSlow : 0), std::memory_order_release);
@@ -203,9 +204,9 @@ void Semaphore::breathe(Lock& lock, Wakes& wakes) noexcept {
 
 void Semaphore::settle(Lock& lock, Wakes& wakes) noexcept {
   while (true) {
-    if (wakes.full()) breathe(lock, wakes);
+    if (wakes.full()) yield_lock(lock, wakes);
     const std::int64_t word = word_.load(std::memory_order_relaxed);
-    if ((word & kSlow) == 0) return;  // others settled while this one breathed: the word is the fast paths' again
+    if ((word & kSlow) == 0) return;  // another thread settled during yield_lock(): the fast paths own the word again
     std::int64_t free = word >> 1;
     Acquire* waiter = next_to_grant(free);
     for (int granted = 0; waiter != nullptr && granted < kGrantsPerBatch && !wakes.full(); ++granted) {
@@ -216,11 +217,11 @@ void Semaphore::settle(Lock& lock, Wakes& wakes) noexcept {
     const bool slow = is_closed() || tracks_ || occupied() != 0;
     word_.store(2 * free + (slow ? kSlow : 0), std::memory_order_release);
     if (waiter == nullptr) return;
-    breathe(lock, wakes);
+    yield_lock(lock, wakes);
   }
 }
 
-/// Others wait, and nobody asks for anything special: to the end of the line.
+/// Appends to the line in the common case: only the plain line is occupied.
 [[gnu::always_inline]] inline bool Semaphore::line_up_plain(Acquire& waiter) noexcept {
   mutex_.lock();
   const bool joins = is_plain() && waiter.kind_ == Acquire::Kind::plain && waiter.units_ - 1 < capacity();
@@ -241,7 +242,7 @@ Semaphore::State Semaphore::line_up(Acquire& waiter) noexcept {
   if (waiter.priority_ < kPriorityMin || waiter.priority_ > kPriorityMax) return State::invalid;
   const bool alone = occupied() == 0;
   if (const State state = take_or_link(waiter); state != State::waiting) return state;
-  // Who comes last is granted at once only past a head that lets others by, or as the new head.
+  // The last waiter can be granted at once only by bypassing the head, or as the new head.
   if (!alone && (bypass_max_ != 0 || head() == &waiter)) settle(lock, wakes);
   return State::waiting;
 }
@@ -249,7 +250,7 @@ Semaphore::State Semaphore::line_up(Acquire& waiter) noexcept {
 Semaphore::State Semaphore::take_or_link(Acquire& waiter) noexcept {
   const std::int64_t wanted = 2 * std::int64_t{waiter.units_};
   std::int64_t word = word_.load(std::memory_order_relaxed);
-  while ((word & kSlow) == 0) {  // a release may still come by without the lock
+  while ((word & kSlow) == 0) {  // the fast path may still change the word concurrently
     const bool fits = word >= wanted;
     if (!swap(word, fits ? word - wanted : word | kSlow, std::memory_order_acquire)) continue;
     if (fits) return State::granted;
@@ -267,20 +268,20 @@ void Semaphore::add_units(std::int64_t units) noexcept {
   if (!add_fast(units)) word_.store(word_.load(std::memory_order_relaxed) + 2 * units, std::memory_order_relaxed);
 }
 
-/// The commonest release of all: the head wants exactly what came back, nothing else is free, and it runs on this
-/// thread. So the word stays as it is, nobody else fits, and nobody needs to be woken.
+/// The most common release: the head wants exactly the returned units, no others are free, and it runs on this thread.
+/// So the word does not change, no other waiter fits, and no wake-up is needed.
 [[gnu::always_inline]] inline bool Semaphore::hand_to_head(std::uint32_t units) noexcept {
   if (!is_plain() || word_.load(std::memory_order_relaxed) != kSlow) return false;
   auto& line = lines_[kPlainLine];
   Acquire& waiter = line.front();
   if (waiter.units_ != units || waiter.kind_ == Acquire::Kind::foreign) return false;
-  if (!Executor::post_here(waiter.executor(), waiter)) return false;  // it runs when this thread is done here
+  if (!Executor::post_here(waiter.executor(), waiter)) return false;  // it runs after the current runnable
   static_cast<detail::Link<Acquire>&>(waiter).unlink();
   waiter.state_ = State::granted;
   waiting_.store(waiting_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   passed_over_[kPlainLine] = 0;
   if (!line.empty()) return true;
-  shape_ = 0;
+  flags_ = 0;
   if (!tracks_) word_.store(0, std::memory_order_release);
   return true;
 }
@@ -291,7 +292,7 @@ void Semaphore::give_back_slow(std::uint32_t units, std::uint32_t holder) noexce
   mutex_.unlock();
 }
 
-/// Lets go of the lock.
+/// Takes over the held lock and releases it.
 void Semaphore::give_back_locked(std::uint32_t units, std::uint32_t holder) noexcept {
   Wakes wakes;
   Lock lock(mutex_, std::adopt_lock);
@@ -305,7 +306,8 @@ void Semaphore::give_back_locked(std::uint32_t units, std::uint32_t holder) noex
   settle(lock, wakes);
 }
 
-/// The one place where a wait ends without a grant by its own side: false if it was decided before.
+/// Ends a wait from the waiter's side; false if it was already decided. The only place where a wait ends without a
+/// decision by the semaphore.
 bool Semaphore::leave(Acquire& waiter, State why) noexcept {
   Wakes wakes;
   Lock lock(mutex_);
@@ -313,7 +315,7 @@ bool Semaphore::leave(Acquire& waiter, State why) noexcept {
   const bool first = &lines_[line_of(waiter)].front() == &waiter || is_boosted();
   unlink(waiter);
   waiter.state_ = why;
-  // The head may have blocked smaller ones behind it.
+  // The head may have blocked smaller requests behind it.
   if (((first || bypass_max_ != 0) && regrants_on_leave_) || occupied() == 0) settle(lock, wakes);
   return true;
 }
@@ -339,7 +341,7 @@ Permit Semaphore::adopt(std::uint32_t units) noexcept {
 
 // ---- Resize and close ----------------------------------------------------------------------------------------------
 
-/// False, and nothing changes, if fewer are detached.
+/// False, and nothing changes, if fewer units are detached.
 bool Semaphore::take_detached(std::uint32_t units) noexcept {
   std::uint64_t detached = detached_.load(std::memory_order_relaxed);
   while (detached >= units) {
@@ -350,8 +352,9 @@ bool Semaphore::take_detached(std::uint32_t units) noexcept {
 
 Result<> Semaphore::release(std::uint32_t units) {
   if (!take_detached(units)) {
-    return fail(Errc::invalid, "semaphore '" + name_ + "': " + std::to_string(units) +
-                                   " units given back, but fewer are detached; a permit gives its own back");
+    return fail(Errc::invalid,
+                "semaphore '" + name_ + "': " + std::to_string(units) +
+                    " units released, but fewer are detached; units of a permit are returned by the permit");
   }
   if (units != 0) give_back(units, 0);
   return {};
@@ -366,14 +369,14 @@ void Semaphore::fail_impossible(Lock& lock, Wakes& wakes) noexcept {
       if (!impossible(waiter.units_)) continue;
       decide(waiter, State::invalid, wakes);
       if (!wakes.full()) continue;
-      breathe(lock, wakes);
-      link = waiters.first();  // others may have come and gone: begin again; what was decided is out of the line
+      yield_lock(lock, wakes);
+      link = waiters.first();  // the line may have changed: start over; decided waiters are unlinked
     }
   }
 }
 
 void Semaphore::resize(Lock& lock, Wakes& wakes, std::uint32_t capacity, std::int64_t free_change) noexcept {
-  const bool stricter = capacity < this->capacity() || this->capacity() == 0;  // 0 lets everything wait
+  const bool stricter = capacity < this->capacity() || this->capacity() == 0;  // with capacity 0 any request may wait
   capacity_.store(capacity, std::memory_order_relaxed);
   add_units(free_change);
   if (occupied() == 0) return;
@@ -404,12 +407,12 @@ void Semaphore::forget(std::uint32_t units, std::uint32_t holder) noexcept {
 void Semaphore::close() noexcept {
   Wakes wakes;
   Lock lock(mutex_);
-  shape_ |= kClosed;
+  flags_ |= kClosed;
   word_.fetch_or(kSlow, std::memory_order_relaxed);
   while (occupied() != 0) {
     for (int decided = 0; occupied() != 0 && decided < kGrantsPerBatch; ++decided)
       decide(*head(), State::closed, wakes);
-    if (occupied() != 0) breathe(lock, wakes);
+    if (occupied() != 0) yield_lock(lock, wakes);
   }
 }
 
@@ -484,7 +487,7 @@ void Semaphore::merge_holder(std::uint32_t into, std::uint32_t from) noexcept {
 Result<Permit> Permit::split(std::uint32_t units) {
   if (units > units_) {
     return fail(Errc::invalid,
-                "a permit of " + std::to_string(units_) + " units can't part with " + std::to_string(units));
+                "a permit of " + std::to_string(units_) + " units can't give up " + std::to_string(units));
   }
   if (units == 0) return Permit();
   if (units == units_) return std::move(*this);
@@ -532,7 +535,7 @@ std::uint32_t Permit::detach() noexcept {
 
 // ---- The wait ------------------------------------------------------------------------------------------------------
 
-/// Takes what is free or lines up. Anything but `waiting`: the wait is over before it began.
+/// Takes free units or joins the line. Any state other than `waiting` means that the wait is already over.
 Acquire::State Acquire::enter() noexcept {
   owed_ = kUndelivered;
   const State state = semaphore_.line_up(*this);
@@ -543,7 +546,7 @@ Acquire::State Acquire::enter() noexcept {
 bool Acquire::line_up() noexcept {
   owed_ = kUndelivered;
   if (!semaphore_.line_up_plain(*this)) return line_up_slow();
-  const Executor* const here = Executor::here();  // the same as executor(), but found sooner
+  const Executor* const here = Executor::here();  // the same as executor(), but one thread-local load
   return here == nullptr || here->owners() != nullptr ? owner_lines_up() : false;
 }
 
@@ -553,7 +556,7 @@ bool Acquire::line_up_slow() noexcept {
   return true;
 }
 
-/// Always false.
+/// Always returns false, for the caller's tail call.
 bool Acquire::owner_lines_up() noexcept {
   if (executor().owners() != nullptr && detail::Owners::begin_wait(*this)) owed_ |= kOwnerWaits;
   return false;
@@ -564,7 +567,7 @@ bool Acquire::ready() const noexcept {
   return state_ != State::waiting;
 }
 
-/// Ends the wait from its own side; false if it was decided before.
+/// Ends the wait from the waiter's side; false if it was already decided.
 bool Acquire::withdraw(State why) noexcept {
   if (!semaphore_.leave(*this, why)) return false;
   owed_ &= static_cast<std::uint8_t>(~kUndelivered);
@@ -599,7 +602,7 @@ Error Acquire::failure() const {
     case State::closed: return {Errc::closed, semaphore + "closed"};
     case State::invalid:
       return {Errc::invalid, semaphore + std::to_string(units_) + " units of " + std::to_string(semaphore_.capacity()) +
-                                 " can never be had"};
+                                 " can never be granted"};
     case State::idle:
     case State::waiting:
     case State::granted:
@@ -612,7 +615,7 @@ Error Acquire::failure() const {
 bool TimedAcquire::await_suspend(std::coroutine_handle<>) noexcept {
   if (!begin()) return true;
   if (line_up()) return false;
-  if (deadline_ != TimePoint::max()) executor().arm(*this, deadline_);  // never is not a moment that comes
+  if (deadline_ != TimePoint::max()) executor().arm(*this, deadline_);  // max() means no deadline
   return true;
 }
 

@@ -1,5 +1,5 @@
-// Many are served in batches, and the lock is let go between two of them. What another thread could do at that moment,
-// an executor's wake-up does here: it is called with the lock let go.
+// Many waiters are granted in batches, and the lock is released between two of them. The tests use an executor's
+// wake-up, which is called without the lock, to do what another thread could do at that time.
 #include "semaphore_test_support.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kBatch = Wakes::kMost;
 
-/// A hundred wait on an executor that sleeps, so that every grant owes a wake-up.
+/// A hundred waiters on a sleeping executor, so that every grant needs a wake-up.
 struct SemaphoreBatch : testing::Test {
   SemaphoreBatch() {
     held = semaphore.try_acquire(100);
@@ -33,7 +33,7 @@ struct SemaphoreBatch : testing::Test {
     if (!permit) ++failed;
     co_await sleep_until(TimePoint(1h));
   }
-  /// At the first wake-up that comes.
+  /// Called at the next wake-up.
   void meanwhile(std::function<void()> act) {
     executor.on_wake = [this, act = std::move(act)] {
       executor.on_wake = nullptr;
@@ -49,7 +49,7 @@ struct SemaphoreBatch : testing::Test {
   RootScope scope{executor};
 };
 
-TEST_F(SemaphoreBatch, executors_are_woken_after_the_lock_was_let_go) {
+TEST_F(SemaphoreBatch, executors_are_woken_after_the_lock_is_released) {
   int looked = 0;
   const auto expect_a_look = [&](auto act) {
     looked = 0;
@@ -63,7 +63,7 @@ TEST_F(SemaphoreBatch, executors_are_woken_after_the_lock_was_let_go) {
   expect_a_look([&] { EXPECT_TRUE(semaphore.release(held->split(1)->detach())); });
   expect_a_look([&] { semaphore.close(); });
 }
-TEST_F(SemaphoreBatch, others_have_a_turn_after_each_batch) {
+TEST_F(SemaphoreBatch, other_threads_get_the_lock_after_each_batch) {
   std::vector<std::size_t> seen;
   executor.on_wake = [&] {
     const std::size_t waiting = semaphore.waiters().size();  // takes the lock
@@ -74,11 +74,11 @@ TEST_F(SemaphoreBatch, others_have_a_turn_after_each_batch) {
   EXPECT_EQ(seen, (std::vector<std::size_t>{100 - kBatch, 100 - 2 * kBatch, 100 - 3 * kBatch, 0}));
   EXPECT_EQ(executor.wakes - before, 100) << "one for each, none forgotten";
 }
-TEST_F(SemaphoreBatch, nobody_barges_between_two_batches) {
+TEST_F(SemaphoreBatch, no_request_barges_between_two_batches) {
   bool barged = true;
   meanwhile([&] {
     EXPECT_EQ(semaphore.waiting(), 100 - kBatch);
-    EXPECT_EQ(semaphore.available(), 100 - static_cast<std::int64_t>(kBatch)) << "free, but not for newcomers";
+    EXPECT_EQ(semaphore.available(), 100 - static_cast<std::int64_t>(kBatch)) << "free, but not for new requests";
     barged = semaphore.try_acquire().has_value();
   });
   held.reset();
@@ -86,14 +86,14 @@ TEST_F(SemaphoreBatch, nobody_barges_between_two_batches) {
 }
 TEST_F(SemaphoreBatch, the_order_holds_when_a_permit_comes_back_between_two_batches) {
   Permit part = std::move(*held->split(40));
-  meanwhile([&] { part.release(); });  // another's release goes on with the line
+  meanwhile([&] { part.release(); });  // another thread's release continues with the line
   held.reset();
   executor.run_ready();
   Log wanted;
   for (int i = 0; i < 100; ++i) wanted.push_back(std::to_string(i));
   EXPECT_EQ(log, wanted);
 }
-TEST_F(SemaphoreBatch, who_is_cancelled_between_two_batches_gets_nothing) {
+TEST_F(SemaphoreBatch, a_waiter_cancelled_between_two_batches_gets_nothing) {
   meanwhile([&] { scope.cancel(); });
   held.reset();
   EXPECT_EQ(semaphore.waiting(), 0u);
@@ -108,13 +108,13 @@ TEST_F(SemaphoreBatch, a_capacity_that_shrinks_between_two_batches_is_obeyed) {
   EXPECT_EQ(log.size(), 40u);
   EXPECT_EQ(semaphore.available(), 0);
 }
-TEST_F(SemaphoreBatch, nobody_is_granted_once_a_close_has_begun) {
+TEST_F(SemaphoreBatch, nothing_is_granted_once_a_close_has_begun) {
   meanwhile([&] { held.reset(); });
   semaphore.close();
   executor.run_ready();
   EXPECT_EQ(failed, 100);
 }
-TEST_F(SemaphoreBatch, an_impossible_batch_and_the_grants_that_follow_owe_more_than_one_batch_of_wake_ups) {
+TEST_F(SemaphoreBatch, an_impossible_batch_and_the_grants_after_it_need_more_than_one_batch_of_wake_ups) {
   scope.cancel();
   executor.run_ready();
   RootScope another(executor);
@@ -129,7 +129,7 @@ TEST_F(SemaphoreBatch, an_impossible_batch_and_the_grants_that_follow_owe_more_t
   another.cancel();
   executor.run_ready();
 }
-TEST_F(SemaphoreBatch, many_that_became_impossible_all_fail) {
+TEST_F(SemaphoreBatch, many_waiters_that_became_impossible_all_fail) {
   for (int i = 0; i < 50; ++i) {
     enter("big", 60);
     enter("small", 1);
@@ -140,11 +140,11 @@ TEST_F(SemaphoreBatch, many_that_became_impossible_all_fail) {
   EXPECT_EQ(semaphore.waiting(), 150u);
 }
 
-TEST_F(SemaphoreBatch, the_next_to_fail_may_be_gone_when_the_lock_is_taken_again) {
+TEST_F(SemaphoreBatch, the_next_waiter_to_fail_may_have_left_when_the_lock_is_taken_again) {
   RootScope bigs(executor);
   for (std::size_t i = 0; i < 2 * kBatch; ++i) bigs.spawn(visit("big", 60));
   executor.run_ready();
-  meanwhile([&] { bigs.cancel(); });  // those who have failed and not seen it, and those who come next
+  meanwhile([&] { bigs.cancel(); });  // waiters that failed but have not resumed, and the next ones
   EXPECT_TRUE(semaphore.set_capacity(59));
   executor.run_ready();
   EXPECT_EQ(log, Log{});

@@ -1,9 +1,9 @@
-// How a waiter goes before its line without leaving it: the semaphore's side of priority inheritance.
+// The semaphore's part of priority inheritance: lets a waiter go ahead of its line without leaving its place.
 #include "stint/semaphore.hpp"
 
 namespace stint {
 
-/// The line before which it goes, or in which it stands.
+/// The line that the waiter goes ahead of, or the one it is in.
 std::size_t Semaphore::rank_of(const Acquire& waiter) const noexcept {
   for (auto* link = boosts_.first(); link != boosts_.end(); link = link->next()) {
     const auto& boost = static_cast<const Boost&>(*link);
@@ -12,8 +12,8 @@ std::size_t Semaphore::rank_of(const Acquire& waiter) const noexcept {
   return line_of(waiter);
 }
 
-/// The head, if `line` is next but for the boosts. A line that has been passed over often enough is not passed over for
-/// them either.
+/// The head, given that `line` would be next without boosts. A line that was passed over too often is not passed over
+/// for a boost either.
 Acquire* Semaphore::boosted_head(std::size_t line) const noexcept {
   const Boost& highest = boosts_.front();
   const bool first = highest.line >= line && passed_over_[line] < passed_over_max_;
@@ -29,7 +29,7 @@ void Semaphore::drop_boost(const Acquire& waiter) noexcept {
 
 void Semaphore::set_boost(Boost& boost, std::optional<int> priority, Wakes& wakes) noexcept {
   Lock lock(mutex_);
-  if (boost.waiter->state_ != State::waiting) return;  // decided, and the boost went with its place
+  if (boost.waiter->state_ != State::waiting) return;  // decided; its boost was removed with it
   boost.unlink();
   if (priority) {
     boost.line = static_cast<std::size_t>(2 * (*priority - kPriorityMin) + 1);
@@ -38,7 +38,7 @@ void Semaphore::set_boost(Boost& boost, std::optional<int> priority, Wakes& wake
     before->insert_before(boost);
   }
   note_boosts();
-  settle(lock, wakes);  // there may be a new head, and it may fit
+  settle(lock, wakes);  // a new head may fit
 }
 
 }  // namespace stint

@@ -1,4 +1,4 @@
-// Waits that end by a cancel or a deadline.
+// Waits that end by cancellation or a deadline.
 #include "semaphore_test_support.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ Task<> acquires_after_its_own_cancel(Line& line, int kind) {
   if (kind == 2) (void)co_await line.semaphore.acquire(options);
   line.log.push_back("ran on");
 }
-TEST(SemaphoreCancel, a_cancelled_scope_gets_nothing_even_if_it_is_free) {
+TEST(SemaphoreCancel, a_cancelled_scope_gets_nothing_even_if_units_are_free) {
   for (const int kind : {0, 1, 2}) {
     Line line(1);
     line.start("a", acquires_after_its_own_cancel(line, kind));
@@ -47,7 +47,7 @@ TEST(SemaphoreCancel, a_cancelled_scope_never_enters_the_line) {
   EXPECT_EQ(longest, 0u);
 }
 
-TEST(SemaphoreCancel, who_is_cancelled_leaves_the_line_at_once) {
+TEST(SemaphoreCancel, a_cancelled_waiter_leaves_the_line_at_once) {
   Line line(1);
   for (const char* name : {"holder", "a", "b"}) line.enter(name);
   line.cancel("a");
@@ -57,7 +57,7 @@ TEST(SemaphoreCancel, who_is_cancelled_leaves_the_line_at_once) {
   EXPECT_EQ(line.log, (Log{"holder", "a: stopped"}));
 }
 
-TEST(SemaphoreCancel, whoever_leaves_the_others_stay_in_order) {
+TEST(SemaphoreCancel, the_order_is_kept_whichever_waiter_leaves) {
   const Log names{"a", "b", "c", "d"};
   for (std::size_t leaves = 0; leaves < names.size(); ++leaves) {
     Line line(1);
@@ -70,7 +70,7 @@ TEST(SemaphoreCancel, whoever_leaves_the_others_stay_in_order) {
     EXPECT_EQ(line.serve_all_after("holder"), wanted) << "without " << names[leaves];
   }
 }
-TEST(SemaphoreCancel, the_only_one_may_leave) {
+TEST(SemaphoreCancel, the_only_waiter_may_leave) {
   Line line(1);
   line.enter("holder");
   line.enter("only");
@@ -98,9 +98,9 @@ TEST(SemaphoreCancel, a_hundred_thousand_leave_one_at_a_time_from_anywhere) {
   line.run();
 }
 
-// ---- Those who were blocked ----------------------------------------------------------------------------------------
+// ---- Blocked waiters -----------------------------------------------------------------------------------------------
 
-TEST(SemaphoreCancel, cancelled_head_wakes_those_it_blocked) {
+TEST(SemaphoreCancel, cancelled_head_wakes_waiters_behind_it) {
   Line line(3);
   auto held = line.semaphore.try_acquire(1);
   line.enter("big", 3);
@@ -113,7 +113,7 @@ TEST(SemaphoreCancel, cancelled_head_wakes_those_it_blocked) {
   EXPECT_TRUE(contains(line.log, "small 2"));
   EXPECT_FALSE(contains(line.log, "small 3"));
 }
-TEST(SemaphoreCancel, timed_out_head_wakes_those_it_blocked) {
+TEST(SemaphoreCancel, timed_out_head_wakes_waiters_behind_it) {
   Line line(2);
   auto held = line.semaphore.try_acquire(1);
   line.enter_until("big", TimePoint(2s), 2);
@@ -122,7 +122,7 @@ TEST(SemaphoreCancel, timed_out_head_wakes_those_it_blocked) {
   EXPECT_EQ(std::set<std::string>(line.log.begin(), line.log.end()),
             (std::set<std::string>{"big: timed out", "small"}));
 }
-TEST(SemaphoreCancel, a_head_that_goes_with_its_executor_wakes_those_it_blocked) {
+TEST(SemaphoreCancel, a_head_destroyed_with_its_executor_wakes_waiters_behind_it) {
   Line line(2);
   auto held = line.semaphore.try_acquire(1);
   Log log;
@@ -136,7 +136,7 @@ TEST(SemaphoreCancel, a_head_that_goes_with_its_executor_wakes_those_it_blocked)
   line.run();
   EXPECT_EQ(line.log, Log{"small"});
 }
-TEST(SemaphoreCancel, a_cancelled_head_of_a_higher_priority_wakes_those_it_blocked) {
+TEST(SemaphoreCancel, a_cancelled_head_of_a_higher_priority_wakes_waiters_behind_it) {
   Line line(2);
   auto held = line.semaphore.try_acquire(1);
   line.enter_as("big", 1, 2);
@@ -145,7 +145,7 @@ TEST(SemaphoreCancel, a_cancelled_head_of_a_higher_priority_wakes_those_it_block
   line.run();
   EXPECT_TRUE(contains(line.log, "small"));
 }
-TEST(SemaphoreCancel, who_was_not_the_head_leaves_without_waking_anybody) {
+TEST(SemaphoreCancel, a_waiter_that_is_not_the_head_leaves_without_waking_others) {
   Line line(2);
   auto held = line.semaphore.try_acquire(1);
   line.enter("big", 2);
@@ -158,7 +158,7 @@ TEST(SemaphoreCancel, who_was_not_the_head_leaves_without_waking_anybody) {
 
 // ---- Cancel against grant ------------------------------------------------------------------------------------------
 
-TEST(SemaphoreCancel, a_cancel_after_the_grant_but_before_the_resume_serves_the_next) {
+TEST(SemaphoreCancel, a_cancel_between_grant_and_resume_passes_the_permit_on) {
   for_seeds(20, [](std::uint64_t seed) {
     Line line(2, seed);
     line.permits["held"] = std::move(*line.semaphore.try_acquire(2));
@@ -181,7 +181,7 @@ TEST(SemaphoreCancel, a_cancel_before_enough_is_free_wins) {
   line.run();
   EXPECT_EQ(line.log, Log{"a: stopped"});
 }
-TEST(SemaphoreCancel, what_was_granted_to_several_that_are_cancelled_goes_on_to_who_wants_it_all) {
+TEST(SemaphoreCancel, units_granted_to_several_cancelled_waiters_go_to_one_that_needs_them_all) {
   for_seeds(20, [](std::uint64_t seed) {
     Line line(3, seed);
     line.permits["held"] = std::move(*line.semaphore.try_acquire(3));
@@ -193,7 +193,7 @@ TEST(SemaphoreCancel, what_was_granted_to_several_that_are_cancelled_goes_on_to_
     EXPECT_EQ(line.news().back(), "all");
   });
 }
-TEST(SemaphoreCancel, a_holder_that_is_cancelled_gives_back_what_its_frames_hold) {
+TEST(SemaphoreCancel, a_cancelled_holder_returns_the_permits_in_its_frames) {
   Line line(1);
   line.start("holder", hold(line.semaphore, line.log, "holder"));
   line.enter("next");
@@ -205,7 +205,7 @@ Task<> acquire_twice(Line& line) {
   const auto one = co_await line.semaphore.acquire(1);
   const auto two = co_await line.semaphore.acquire(2);
 }
-TEST(SemaphoreCancel, a_frame_that_holds_one_and_waits_for_more_gives_back_both_ways) {
+TEST(SemaphoreCancel, a_cancelled_frame_returns_its_permit_and_withdraws_its_wait) {
   for (const bool granted : {false, true}) {
     Line line(3);
     line.permits["held"] = std::move(*line.semaphore.try_acquire(2));
@@ -220,7 +220,7 @@ TEST(SemaphoreCancel, a_frame_that_holds_one_and_waits_for_more_gives_back_both_
   }
 }
 
-TEST(SemaphoreCancel, a_cancel_and_a_deadline_at_one_moment_have_one_outcome) {
+TEST(SemaphoreCancel, a_simultaneous_cancel_and_deadline_have_one_outcome) {
   std::set<std::string> outcomes;
   for_seeds(100, [&outcomes](std::uint64_t seed) {
     Line line(1, seed);
@@ -233,7 +233,7 @@ TEST(SemaphoreCancel, a_cancel_and_a_deadline_at_one_moment_have_one_outcome) {
   });
   EXPECT_EQ(outcomes, (std::set<std::string>{"a: stopped", "a: timed out"}));
 }
-TEST(SemaphoreCancel, a_cancel_beats_a_close_that_was_not_seen) {
+TEST(SemaphoreCancel, a_cancel_wins_over_an_undelivered_close) {
   Line line(1);
   line.enter("holder");
   line.enter("a");
@@ -242,7 +242,7 @@ TEST(SemaphoreCancel, a_cancel_beats_a_close_that_was_not_seen) {
   line.run();
   EXPECT_EQ(line.log, (Log{"holder", "a: stopped"}));
 }
-TEST(SemaphoreCancel, a_close_finds_nobody_who_was_cancelled) {
+TEST(SemaphoreCancel, a_close_does_not_reach_cancelled_waiters) {
   Line line(1);
   for (const char* name : {"holder", "a", "b"}) line.enter(name);
   line.cancel("a");
@@ -252,7 +252,7 @@ TEST(SemaphoreCancel, a_close_finds_nobody_who_was_cancelled) {
             (std::set<std::string>{"holder", "a: stopped", "b: closed"}));
 }
 
-TEST(SemaphoreCancelDeathTest, a_scope_with_somebody_in_line_can_not_be_destroyed) {
+TEST(SemaphoreCancelDeathTest, a_scope_with_a_waiter_can_not_be_destroyed) {
   EXPECT_DEATH(
       {
         Line line(0);
@@ -261,7 +261,7 @@ TEST(SemaphoreCancelDeathTest, a_scope_with_somebody_in_line_can_not_be_destroye
       },
       "idle");
 }
-TEST(SemaphoreCancel, an_executor_may_go_right_after_a_cancel) {
+TEST(SemaphoreCancel, an_executor_may_be_destroyed_right_after_a_cancel) {
   Semaphore semaphore("slots", 2);
   Log log;
   auto held = semaphore.try_acquire(2);
@@ -303,7 +303,7 @@ TEST(SemaphoreCancel, a_resumed_waiter_may_cancel_itself_and_the_next) {
   EXPECT_FALSE(contains(news, "ran on"));
 }
 
-TEST(SemaphoreCancel, a_scope_of_waiters_is_cancelled_while_one_of_them_has_an_unseen_grant) {
+TEST(SemaphoreCancel, a_scope_of_waiters_is_cancelled_while_one_has_an_undelivered_grant) {
   for_seeds(20, [](std::uint64_t seed) {
     Line line(1, seed);
     line.permits["held"] = std::move(*line.semaphore.try_acquire());
@@ -347,7 +347,7 @@ Task<> waits_in_a_scope(Line& line, Scope*& inner, std::string& why) {
   const auto result = co_await with_scope(std::ref(open));
   why = result ? "" : result.error().describe();
 }
-TEST(SemaphoreCancel, carries_the_cause_that_the_canceller_gave) {
+TEST(SemaphoreCancel, carries_the_cause_of_the_cancel) {
   Line line(0);
   Scope* inner = nullptr;
   std::string why;
@@ -359,7 +359,7 @@ TEST(SemaphoreCancel, carries_the_cause_that_the_canceller_gave) {
 
 // ---- Deadlines -----------------------------------------------------------------------------------------------------
 
-TEST(SemaphoreTimed, what_is_free_is_had_even_if_the_deadline_has_passed) {
+TEST(SemaphoreTimed, free_units_are_granted_even_if_the_deadline_has_passed) {
   Line line(1);
   line.sim.advance(10s);
   line.enter_until("a", TimePoint(5s));
@@ -376,7 +376,7 @@ TEST(SemaphoreTimed, a_deadline_that_has_passed_ends_the_wait_at_once) {
     EXPECT_LE(line.sim.now(), TimePoint(10s + Executor::kTick));
   }
 }
-TEST(SemaphoreTimed, a_wait_without_an_end_lets_the_simulation_come_to_rest) {
+TEST(SemaphoreTimed, a_wait_without_a_deadline_arms_no_timer) {
   Line line(1);
   line.enter("holder");
   line.enter_until("a", TimePoint::max());
@@ -402,7 +402,7 @@ TEST(SemaphoreTimed, never_early_and_at_most_a_tick_late) {
   });
 }
 
-TEST(SemaphoreTimed, timed_and_untimed_ones_stand_in_one_line) {
+TEST(SemaphoreTimed, timed_and_untimed_waiters_share_one_line) {
   Line line(1);
   line.enter("holder");
   line.enter("untimed 1");
@@ -436,7 +436,7 @@ Task<> give_back_at(Line& line, std::string name, TimePoint when) {
   co_await sleep_until(when);
   line.give_back(name);
 }
-TEST(SemaphoreTimed, a_deadline_and_a_release_at_one_moment_have_one_winner) {
+TEST(SemaphoreTimed, a_simultaneous_deadline_and_release_have_one_winner) {
   std::set<std::string> outcomes;
   for_seeds(100, [&outcomes](std::uint64_t seed) {
     Line line(1, seed);
@@ -453,7 +453,7 @@ TEST(SemaphoreTimed, a_deadline_and_a_release_at_one_moment_have_one_winner) {
   });
   EXPECT_EQ(outcomes.size(), 2u);
 }
-TEST(SemaphoreTimed, a_deadline_after_the_grant_but_before_the_resume_is_too_late) {
+TEST(SemaphoreTimed, a_deadline_between_grant_and_resume_has_no_effect) {
   Line line(1);
   line.enter("holder");
   line.enter_until("a", TimePoint(1s));
@@ -494,7 +494,7 @@ TEST(SemaphoreTimed, labelled_requests_have_deadlines_too) {
 
 // ---- Very many -----------------------------------------------------------------------------------------------------
 
-TEST(SemaphoreCancel, a_million_cancelled_waits_leave_no_memory_behind) {
+TEST(SemaphoreCancel, a_million_cancelled_waits_leak_no_memory) {
   Line line(1);
   auto held = line.semaphore.try_acquire();
   const auto acquire = [](Semaphore& semaphore) -> Task<> { (void)co_await semaphore.acquire(); };
@@ -513,7 +513,7 @@ TEST(SemaphoreCancel, a_million_cancelled_waits_leave_no_memory_behind) {
   }
 }
 
-/// Runs `body` on a thread with so little stack that a recursion over a hundred thousand shows.
+/// Runs `body` on a thread with a small stack, so that recursion over a hundred thousand frames overflows it.
 template <class Body>
 void on_a_small_stack(Body body) {
   pthread_attr_t attributes;
@@ -535,7 +535,7 @@ TEST(SemaphoreCancel, a_hundred_thousand_cancelled_at_once_do_not_recurse) {
     auto& scope = line.scopes["all"] = std::make_unique<RootScope>(line.sim);
     for (int i = 0; i < 100'000; ++i) scope->spawn(hold(line.semaphore, line.log, "?"));
     line.run();
-    line.give_back("held");  // one has it and has not seen it: it goes along the line, from one to the next
+    line.give_back("held");  // one has an undelivered grant, which passes from waiter to waiter
     scope->cancel();
     line.run();
     EXPECT_TRUE(scope->idle());

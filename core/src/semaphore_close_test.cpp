@@ -1,4 +1,4 @@
-// The end of a semaphore, and of those who use it.
+// Closing and destroying a semaphore, and the end of its users.
 #include "semaphore_test_support.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 // ---- close() -------------------------------------------------------------------------------------------------------
 
-TEST(SemaphoreClose, wakes_everybody_with_closed) {
+TEST(SemaphoreClose, wakes_all_waiters_with_closed) {
   Line line(2, 0, bypass(1));
   line.permits["held"] = std::move(*line.semaphore.try_acquire(2));
   for (int i = 0; i < 100; ++i) {
@@ -23,7 +23,7 @@ TEST(SemaphoreClose, wakes_everybody_with_closed) {
   EXPECT_EQ(line.log.size(), 100u);
   EXPECT_TRUE(std::ranges::all_of(line.log, [](const std::string& entry) { return entry.ends_with(": closed"); }));
 }
-TEST(SemaphoreClose, newcomers_are_refused_and_nothing_is_taken) {
+TEST(SemaphoreClose, new_requests_are_refused_and_nothing_is_taken) {
   Line line(2);
   line.semaphore.close();
   EXPECT_TRUE(line.semaphore.closed());
@@ -36,7 +36,7 @@ TEST(SemaphoreClose, newcomers_are_refused_and_nothing_is_taken) {
   EXPECT_EQ(line.log, (Log{"plain: closed", "timed: closed", "labelled: closed", "impossible: closed"}));
   EXPECT_EQ(line.semaphore.available(), 2);
 }
-TEST(SemaphoreClose, permits_that_are_out_stay_good_and_come_back) {
+TEST(SemaphoreClose, held_permits_stay_valid_and_can_be_returned) {
   Line line(3);
   line.enter("a", 2);
   line.semaphore.close();
@@ -49,7 +49,7 @@ TEST(SemaphoreClose, permits_that_are_out_stay_good_and_come_back) {
   EXPECT_EQ(line.semaphore.available(), 3);
   EXPECT_FALSE(line.semaphore.try_acquire()) << "it stays closed when the last is back";
 }
-TEST(SemaphoreClose, a_grant_that_was_not_seen_before_the_close_stays_a_grant) {
+TEST(SemaphoreClose, an_undelivered_grant_survives_the_close) {
   Line line(1);
   line.enter("holder");
   line.enter("a");
@@ -58,7 +58,7 @@ TEST(SemaphoreClose, a_grant_that_was_not_seen_before_the_close_stays_a_grant) {
   line.run();
   EXPECT_EQ(line.log, (Log{"holder", "a"}));
 }
-TEST(SemaphoreClose, capacity_is_still_counted) {
+TEST(SemaphoreClose, units_are_still_counted_after_close) {
   Line line(4);
   line.enter("a", 2);
   line.semaphore.close();
@@ -84,7 +84,7 @@ TEST(SemaphoreClose, may_be_repeated) {
 
 // ---- Destruction ---------------------------------------------------------------------------------------------------
 
-TEST(SemaphoreCloseDeathTest, can_not_be_destroyed_while_somebody_waits) {
+TEST(SemaphoreCloseDeathTest, can_not_be_destroyed_with_waiters) {
   EXPECT_DEATH(
       {
         Log log;
@@ -94,18 +94,18 @@ TEST(SemaphoreCloseDeathTest, can_not_be_destroyed_while_somebody_waits) {
         scope.spawn(hold(semaphore, log, "a"));
         sim.run_ready();
       },
-      "still waits");
+      "still has waiters");
 }
-TEST(SemaphoreCloseDeathTest, can_not_be_destroyed_while_a_permit_is_out) {
+TEST(SemaphoreCloseDeathTest, can_not_be_destroyed_while_a_permit_is_held) {
   EXPECT_DEATH(
       {
         std::optional<Permit> permit;
         Semaphore semaphore("slots", 1);
         permit = semaphore.try_acquire();
       },
-      "still out");
+      "still held");
 }
-TEST(SemaphoreCloseDeathTest, can_not_be_destroyed_while_a_grant_is_on_its_way) {
+TEST(SemaphoreCloseDeathTest, can_not_be_destroyed_with_an_undelivered_grant) {
   EXPECT_DEATH(
       {
         Log log;
@@ -117,7 +117,7 @@ TEST(SemaphoreCloseDeathTest, can_not_be_destroyed_while_a_grant_is_on_its_way) 
         sim.run_ready();
         held.reset();
       },
-      "still out");
+      "still held");
 }
 
 TEST(SemaphoreClose, its_destructor_waits_for_a_releaser_between_two_batches) {
@@ -133,7 +133,7 @@ TEST(SemaphoreClose, its_destructor_waits_for_a_releaser_between_two_batches) {
   executor.on_wake = [&] {
     executor.on_wake = nullptr;
     scope.cancel();
-    executor.run_ready();  // everything is back, but the releaser has not finished
+    executor.run_ready();  // all units are returned, but the releaser has not finished
     destroyer = std::thread([&] {
       semaphore.reset();
       gone = true;
@@ -146,7 +146,7 @@ TEST(SemaphoreClose, its_destructor_waits_for_a_releaser_between_two_batches) {
   EXPECT_TRUE(gone);
 }
 
-TEST(SemaphoreClose, an_executor_that_goes_gives_back_what_was_queued_granted_and_held) {
+TEST(SemaphoreClose, a_destroyed_executor_returns_queued_granted_and_held_units) {
   for_seeds(20, [](std::uint64_t seed) {
     Semaphore semaphore("slots", 3);
     Log log;
@@ -157,15 +157,15 @@ TEST(SemaphoreClose, an_executor_that_goes_gives_back_what_was_queued_granted_an
     sim->run_ready();
     held.reset();
     EXPECT_EQ(log.size(), 1u);            // one holds,
-    EXPECT_EQ(semaphore.available(), 0);  // two have a grant that they have not seen,
+    EXPECT_EQ(semaphore.available(), 0);  // two have an undelivered grant,
     EXPECT_EQ(semaphore.waiting(), 2u);   // two wait
     sim.reset();
-    EXPECT_EQ(log.size(), 1u) << "nobody ran";
+    EXPECT_EQ(log.size(), 1u) << "no other waiter ran";
     EXPECT_EQ(semaphore.waiting(), 0u);
     EXPECT_EQ(semaphore.available(), 3);
   });
 }
-TEST(SemaphoreClose, an_executor_that_stands_still_finds_its_grants_when_it_goes_on) {
+TEST(SemaphoreClose, a_stalled_executor_receives_its_grants_when_it_runs_again) {
   SleepyExecutor executor;
   Semaphore semaphore("slots", 1);
   Log log;
@@ -181,7 +181,7 @@ TEST(SemaphoreClose, an_executor_that_stands_still_finds_its_grants_when_it_goes
     executor.run_ready();
     held.reset();
     EXPECT_EQ(log, Log{});
-    EXPECT_EQ(semaphore.available(), 0) << "kept for who will run some day";
+    EXPECT_EQ(semaphore.available(), 0) << "kept for a waiter whose executor is stalled";
     executor.run_ready();
     EXPECT_EQ(log, Log{"served"});
   }
@@ -195,7 +195,7 @@ Task<> throw_under_permit(Semaphore& semaphore) {
   co_await yield();
   throw std::runtime_error("boom");
 }
-TEST(SemaphoreClose, an_exception_under_the_permit_gives_it_back) {
+TEST(SemaphoreClose, an_exception_under_the_permit_returns_it) {
   Line line(1);
   auto& scope = line.scopes["a"] = std::make_unique<RootScope>(line.sim);
   scope->spawn(throw_under_permit(line.semaphore));
@@ -209,7 +209,7 @@ Task<Result<>> fail_under_permit(Semaphore& semaphore) {
   co_await sleep_until(TimePoint(1h));
   co_return Result<>();
 }
-TEST(SemaphoreClose, an_early_return_gives_the_permit_back) {
+TEST(SemaphoreClose, an_early_return_returns_the_permit) {
   Line line(1);
   auto& scope = line.scopes["a"] = std::make_unique<RootScope>(line.sim);
   scope->spawn(fail_under_permit(line.semaphore));
@@ -217,7 +217,7 @@ TEST(SemaphoreClose, an_early_return_gives_the_permit_back) {
   EXPECT_EQ(line.log, Log{"next"});
 }
 
-TEST(SemaphoreClose, who_never_gives_back_is_listed_with_label_and_age) {
+TEST(SemaphoreClose, a_holder_that_never_releases_is_listed_with_label_and_age) {
   Simulator sim;
   Semaphore::Options options;
   options.track_holders = true;

@@ -1,5 +1,5 @@
-// The explorer: a random workload on one semaphore, compared with a naive model after every step.
-// A failing seed is its own reproduction: `explore<Semaphore>(seed)`.
+// The explorer: a random workload on one semaphore, compared with a naive model after every step. A failing seed
+// reproduces the failure: `explore<Semaphore>(seed)`.
 #include "stint/testing.hpp"
 #include "test_support.hpp"
 
@@ -68,7 +68,7 @@ struct World {
   std::set<TimePoint> deadlines;  // all different, so that the model need not know the order within a tick
   std::string wrong;
   std::vector<std::unique_ptr<RootScope>> scopes;
-  std::optional<Simulator> sim;  // last: it goes first and takes every frame along
+  std::optional<Simulator> sim;  // last member: destroyed first, with every frame
 };
 
 template <class W>
@@ -79,7 +79,7 @@ Task<> explored_worker(W& world, int id) {
     TimePoint deadline = world.draw(3) == 0 ? world.sim->now() + world.milliseconds(30) : TimePoint::max();
     while (deadline != TimePoint::max() && !world.deadlines.insert(deadline).second) deadline += 1ms;
 
-    struct Turn {  // tells the model when the permit goes, whichever way
+    struct Turn {  // updates the model when the permit is destroyed
       ~Turn() {
         world.waiting.erase(id);
         if (world.model.granted.erase(ticket) != 0) world.model.release(units);
@@ -120,7 +120,7 @@ Task<> explored_troubles(W& world) {
   world.model.resize(3);
 }
 
-/// What is wrong with the run of this seed; empty if nothing.
+/// The failure found with this seed; empty if none.
 template <class Kind>
 std::string explore(std::uint64_t seed) {
   World<Kind> world(seed);
@@ -132,8 +132,8 @@ std::string explore(std::uint64_t seed) {
     return std::ranges::all_of(world.scopes, [](auto& scope) { return scope->idle(); });
   };
   while (!all_idle()) {
-    if (!world.sim->step()) return "somebody waits for what never comes";
-    while (true) {  // one expiry at a time: each lets others in
+    if (!world.sim->step()) return "a wait can never complete";
+    while (true) {  // one expiry at a time, since each unblocks others
       auto due = std::ranges::min_element(world.model.line, {}, &Model::Entry::deadline);
       if (due == world.model.line.end() || due->deadline > world.sim->now()) break;
       world.model.leave_if([ticket = due->ticket](const Model::Entry& entry) { return entry.ticket == ticket; });
@@ -152,7 +152,7 @@ TEST(Explorer, five_thousand_seeds_agree_with_the_model) {
     ASSERT_EQ(explore<Semaphore>(seed), "") << "seed " << seed;
   }
 }
-TEST(Explorer, catches_a_semaphore_that_forgets_followers) {
+TEST(Explorer, detects_a_semaphore_that_does_not_regrant_when_a_waiter_leaves) {
   int caught = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) caught += !explore<ForgetsFollowers>(seed).empty();
   EXPECT_GT(caught, 0);

@@ -1,6 +1,6 @@
-// Threads use one semaphore at random for a moment, write down what they saw, and the history checker judges it. What
-// each thread does follows from the seed of the round; when it does it is the machine's choice, so a seed that failed
-// may need to be run more than once.
+// Threads use one semaphore at random for a short time and record what they observed; the history checker decides
+// whether that is possible. The seed of a round determines each thread's operations but not their timing, so a failing
+// seed may need several runs.
 #include "history_checker.hpp"
 #include "stint/asio.hpp"
 
@@ -20,7 +20,7 @@ using Outcome = Operation::Outcome;
 
 constexpr std::int64_t kCapacity = 3;
 
-/// What one thread saw in one round.
+/// What one thread recorded in one round.
 class Track {
  public:
   Track(int thread, std::atomic<Moment>& clock) : thread_(thread), clock_(clock) {}
@@ -37,10 +37,10 @@ class Track {
  private:
   const int thread_;
   std::atomic<Moment>& clock_;
-  std::deque<Operation> operations_;  // references stay good
+  std::deque<Operation> operations_;  // references stay valid
 };
 
-/// Stamps an operation when it is called and, whatever becomes of the frame, when it is over.
+/// Timestamps an operation when it is called and when it ends, even if its frame is destroyed.
 class Call {
  public:
   Call(Track& track, Operation& operation, Outcome unless_told_otherwise) : track_(track), operation_(operation) {
@@ -67,7 +67,7 @@ class Dice {
 
 // ---- The rounds ----------------------------------------------------------------------------------------------------
 
-/// Lets all threads through together. They meet within some 100 ns, which a condition variable would not do.
+/// A barrier: releases all threads within some 100 ns, which a condition variable would not do.
 class Gate {
  public:
   explicit Gate(int threads) : threads_(threads) {}
@@ -91,13 +91,13 @@ struct Findings {
   std::size_t outcomes[7] = {};  // by Outcome
   std::size_t in_line = 0;       // acquires that had to wait
   std::size_t states_most = 0;   // of one search
-  std::optional<Verdict> bad;
+  std::optional<CheckResult> bad;
   std::uint64_t bad_seed = 0;
 };
 
 constexpr Duration kPlayTimeMax = std::chrono::seconds(5);  // on a busy machine a round takes several time slices
 
-/// A `Player` is what one thread keeps over the rounds; it `play`s one of them, and ends with everything given back.
+/// A `Player` is the state of one thread over the rounds; it `play`s one round, and returns everything at its end.
 template <class Player, class Subject>
 Findings play_rounds(Subject& subject, int threads, int rounds) {
   Findings findings;
@@ -108,20 +108,20 @@ Findings play_rounds(Subject& subject, int threads, int rounds) {
   bool over = false;
   const TimePoint until = Clock::now() + kPlayTimeMax;
 
-  const auto judge_round = [&](std::uint64_t seed) {
+  const auto check_round = [&](std::uint64_t seed) {
     History history;
     for (Track& track : tracks) track.move_to(history);
-    const Verdict verdict = judge(history, kCapacity);
+    const CheckResult result = check(history, kCapacity);
     ++findings.rounds;
     findings.operations += history.size();
     for (const Operation& operation : history) {
       ++findings.outcomes[static_cast<int>(operation.outcome)];
       findings.in_line += operation.arrived_by != kNever ? 1 : 0;
     }
-    findings.states_most = std::max(findings.states_most, verdict.states);
+    findings.states_most = std::max(findings.states_most, result.states);
     if (Clock::now() > until) over = true;
-    if (verdict.answer == Verdict::Answer::legal) return;
-    findings.bad = verdict;
+    if (result.answer == CheckResult::Answer::legal) return;
+    findings.bad = result;
     findings.bad_seed = seed;
     over = true;
   };
@@ -133,8 +133,8 @@ Findings play_rounds(Subject& subject, int threads, int rounds) {
       player.play(Dice(static_cast<std::uint64_t>(seed), i));
       gate.pass();
       if (i == 0) {
-        player.take_all();  // a lost unit is missed here
-        judge_round(static_cast<std::uint64_t>(seed));
+        player.take_all();  // a lost unit is detected here
+        check_round(static_cast<std::uint64_t>(seed));
       }
       gate.pass();
     }
@@ -156,7 +156,7 @@ std::string to_string(const Findings& findings) {
 
 // ---- stint::Semaphore ----------------------------------------------------------------------------------------------
 
-/// Notes the moment by which it is in line.
+/// Records the time by which it is in line.
 class WatchedAcquire final : public Acquire {
  public:
   WatchedAcquire(Semaphore& semaphore, Track& track, Operation& operation)
@@ -204,8 +204,8 @@ class TaskPlayer {
       }
     }
   }
-  /// Lets the thread's other actor go on and, every second time, the other threads: few cores are busy enough to give
-  /// up a thread in the middle of a round.
+  /// Yields to the thread's other actor and, every second time, to the other threads: on few cores a thread is seldom
+  /// preempted in the middle of a round.
   Task<> pause(int yields) {
     for (int i = 0; i < yields; ++i) {
       if (i % 2 == 1) std::this_thread::yield();
@@ -216,7 +216,7 @@ class TaskPlayer {
     const Call call(track_, operation, Outcome::cancelled);
     take(operation, co_await WatchedAcquire(semaphore_, track_, operation), held);
   }
-  /// Holds what it can get, so that its own second request, and whoever comes behind that, has to wait.
+  /// Holds what it can get, so that its own second request, and any request behind it, has to wait.
   Task<> time_out(Dice& dice, int units) {
     Held all = attempt(kCapacity);
     Held held;
@@ -279,12 +279,12 @@ class TaskPlayer {
   RootScope scope_;
 };
 
-TEST(SemaphoreHistory, what_threads_see_is_what_a_fifo_semaphore_does) {
+TEST(SemaphoreHistory, recorded_histories_are_linearizable) {
   for (const int threads : {3, 4}) {
     Semaphore semaphore("slots", kCapacity);
     const Findings findings = play_rounds<TaskPlayer>(semaphore, threads, 3000);
     EXPECT_FALSE(findings.bad) << to_string(findings);
-    // The rounds are worth something only if they end in every way.
+    // The rounds are meaningful only if every outcome occurs.
     for (const Outcome outcome :
          {Outcome::granted, Outcome::refused, Outcome::cancelled, Outcome::timed_out, Outcome::invalid}) {
       const auto ended_so = static_cast<int>(findings.outcomes[static_cast<int>(outcome)]);
@@ -295,8 +295,8 @@ TEST(SemaphoreHistory, what_threads_see_is_what_a_fifo_semaphore_does) {
 
 // ---- More at once than one hold of the lock grants -----------------------------------------------------------------
 
-/// Takes one unit and gives it back at once, together with many others: one release grants more of them than fit into a
-/// batch, and the first of them release while it breathes. The history would be too long to judge; the units are
+/// Takes one unit and returns it at once, together with many others: one release grants more of them than fit into a
+/// batch, and the first of them release between two batches. The history would be too long to check; the units are
 /// counted.
 class CrowdPlayer {
  public:
@@ -320,7 +320,7 @@ class CrowdPlayer {
   RootScope scope_;
 };
 
-TEST(SemaphoreHistory, no_unit_is_lost_while_a_settler_breathes) {
+TEST(SemaphoreHistory, no_unit_is_lost_between_two_batches_of_grants) {
   constexpr int kCrowds = 2, kRounds = 20'000, kUnits = kCrowds * CrowdPlayer::kCrowd;
   Semaphore semaphore("slots", kUnits);
   std::atomic<int> granted = 0;
@@ -354,7 +354,7 @@ TEST(SemaphoreHistory, no_unit_is_lost_while_a_settler_breathes) {
 
 // ---- One that must be caught ---------------------------------------------------------------------------------------
 
-/// The well-known one: whoever holds the mutex at the right moment takes what is there.
+/// The classic implementation: any thread that holds the mutex at the right time takes what is free.
 class BargingSemaphore {
  public:
   explicit BargingSemaphore(std::int64_t capacity) : free_(capacity) {}
@@ -424,12 +424,12 @@ class BlockingPlayer {
   Track& track_;
 };
 
-TEST(SemaphoreHistory, a_mutex_and_a_condition_variable_are_caught_barging) {
+TEST(SemaphoreHistory, detects_barging_of_a_mutex_with_a_condition_variable) {
   constexpr int kRoundsMax = 20'000;
   BargingSemaphore semaphore(kCapacity);
   const Findings findings = play_rounds<BlockingPlayer>(semaphore, 4, kRoundsMax);
   ASSERT_TRUE(findings.bad) << to_string(findings);
-  EXPECT_EQ(findings.bad->answer, Verdict::Answer::illegal);
+  EXPECT_EQ(findings.bad->answer, CheckResult::Answer::illegal);
   RecordProperty("rounds", findings.rounds);
 }
 

@@ -22,7 +22,7 @@ struct Request {
   std::uint32_t units = 1;
   int priority = 0;
   TimePoint deadline = TimePoint::max();
-  std::uint32_t overtaken = 0;  // by those who got past it while it was the head and did not fit
+  std::uint32_t overtaken = 0;  // by waiters that bypassed it while it was the head
 };
 
 class Model {
@@ -36,7 +36,7 @@ class Model {
     }
     return found;
   }
-  /// The first of the highest priority; or of the one passed over most often, if that is too often.
+  /// The first waiter of the highest priority, or of the one passed over most often if that is too often.
   Request* head() {
     Request *highest = nullptr, *oldest = nullptr;
     std::uint32_t most = 0;
@@ -123,7 +123,7 @@ class Both {
     scope->spawn(wait(id, count, priority, deadline));
     sim.run_ready();
   }
-  /// Those who are granted and have not seen it yet give it back when they are cancelled.
+  /// A waiter with an undelivered grant returns it when cancelled.
   void cancel(int id) {
     RC_LOG() << id << " is cancelled\n";
     scopes.at(id)->cancel();
@@ -149,7 +149,7 @@ class Both {
     model.settle();
     if (!permit) permits.erase(id);
   }
-  /// From the run loop, as a coroutine does: then who is granted is queued without further ado.
+  /// From the run loop, as a coroutine does: a granted waiter is then queued directly.
   void give_back_inside(int id, std::uint32_t count) {
     struct Act final : Runnable {
       Act(Both& all, int whose, std::uint32_t many) : both(all), id(whose), count(many) {}
@@ -170,7 +170,7 @@ class Both {
     detached += count;
     if (!permits.at(id)) permits.erase(id);
   }
-  /// Only what is detached comes back by number, whatever else is out.
+  /// Only detached units are released by number.
   void release(std::uint32_t count) {
     RC_LOG() << count << " are given back by number, " << detached << " are detached\n";
     RC_ASSERT(semaphore->release(count).has_value() == (count <= detached));
@@ -355,7 +355,7 @@ TEST(SemaphoreProperty, agrees_with_a_naive_model) {
   });
 }
 
-TEST(SemaphoreProperty, who_is_the_kth_in_line_is_served_after_at_most_k_releases) {
+TEST(SemaphoreProperty, the_kth_waiter_is_granted_after_at_most_k_releases) {
   check_cases(rounds(2000), [] {
     Rules rules;
     rules.capacity = *rc::gen::inRange<std::int64_t>(1, 5);
@@ -384,8 +384,8 @@ TEST(SemaphoreProperty, who_is_the_kth_in_line_is_served_after_at_most_k_release
   });
 }
 
-/// A stream of others, of every size and priority, that never ends while it waits.
-TEST(SemaphoreProperty, whoever_is_first_of_its_priority_is_overtaken_only_so_often) {
+/// An endless stream of other requests, of every size and priority.
+TEST(SemaphoreProperty, the_first_of_each_priority_is_overtaken_boundedly_often) {
   check_cases(rounds(2000), [] {
     Rules rules = any_rules();
     rules.capacity = *rc::gen::inRange<std::int64_t>(2, 6);
@@ -401,7 +401,7 @@ TEST(SemaphoreProperty, whoever_is_first_of_its_priority_is_overtaken_only_so_of
     for (int steps = 0; steps < 1000 && !both.permits.contains(starving); ++steps) {
       const auto first = both.model.of_priority(priority);
       if (!first.empty() && first.front()->id != starving) before = both.model.granted.size();
-      // Per turn of aging each priority goes once, and each head lets `bypass_max` by.
+      // Per round of aging each priority goes once, and each head is bypassed `bypass_max` times.
       const std::size_t most = (rules.passed_over_max + 2 * 3) * (rules.bypass_max + 1);
       RC_ASSERT(both.seen.size() <= before + most + static_cast<std::size_t>(rules.capacity));
       if (both.semaphore->waiting() < 5) {

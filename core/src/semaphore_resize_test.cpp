@@ -1,4 +1,4 @@
-// set_capacity: growth, debt, pause, and what can never be had any more.
+// set_capacity: growth, debt, pause, and requests that become impossible.
 #include "semaphore_test_support.hpp"
 
 #include <set>
@@ -6,7 +6,7 @@
 namespace stint {
 namespace {
 
-TEST(SemaphoreResize, growth_serves_in_order_in_one_pass) {
+TEST(SemaphoreResize, growth_grants_in_order_in_one_pass) {
   Line line(2, Simulator::Order::fifo);
   line.enter("holder", 2);
   for (const char* name : {"a", "b", "c"}) line.enter(name);
@@ -20,12 +20,12 @@ TEST(SemaphoreResize, growth_serves_in_order_in_one_pass) {
   EXPECT_EQ(line.semaphore.available(), 1);
 }
 
-TEST(SemaphoreResize, below_what_is_held_it_makes_a_debt_that_is_repaid_first) {
+TEST(SemaphoreResize, a_capacity_below_the_held_units_creates_a_debt_that_is_repaid_first) {
   Line line(4);
   for (const char* name : {"a", "b", "c", "d", "waits"}) line.enter(name);
   EXPECT_TRUE(line.semaphore.set_capacity(2));
   EXPECT_EQ(line.semaphore.available(), -2);
-  EXPECT_EQ(line.permits.size(), 4u) << "nobody loses what it holds";
+  EXPECT_EQ(line.permits.size(), 4u) << "no permit is revoked";
   line.news();
   for (const char* name : {"a", "b"}) {
     line.give_back(name);
@@ -37,7 +37,7 @@ TEST(SemaphoreResize, below_what_is_held_it_makes_a_debt_that_is_repaid_first) {
   line.run();
   EXPECT_EQ(line.news(), Log{"waits"});
 }
-TEST(SemaphoreResize, newcomers_find_nothing_while_there_is_a_debt) {
+TEST(SemaphoreResize, new_requests_wait_while_there_is_a_debt) {
   Line line(3);
   line.enter("a", 3);
   EXPECT_TRUE(line.semaphore.set_capacity(2));
@@ -48,7 +48,7 @@ TEST(SemaphoreResize, newcomers_find_nothing_while_there_is_a_debt) {
   EXPECT_TRUE(line.semaphore.try_acquire().has_value());
 }
 
-TEST(SemaphoreResize, shrinking_and_growing_again_grants_nothing_too_much) {
+TEST(SemaphoreResize, shrinking_and_growing_again_never_overgrants) {
   Line line(10);
   for (int i = 0; i < 10; ++i) line.enter("holder " + std::to_string(i));
   for (int i = 0; i < 5; ++i) line.enter("waiter " + std::to_string(i));
@@ -84,7 +84,7 @@ TEST(SemaphoreResize, zero_pauses_and_growth_resumes) {
   EXPECT_EQ(line.semaphore.available(), 0);
 }
 
-TEST(SemaphoreResize, what_became_impossible_fails_at_once) {
+TEST(SemaphoreResize, requests_that_became_impossible_fail_at_once) {
   Line line(5);
   line.permits["held"] = std::move(*line.semaphore.try_acquire(5));
   line.enter("three", 3);
@@ -96,7 +96,7 @@ TEST(SemaphoreResize, what_became_impossible_fails_at_once) {
   EXPECT_EQ(std::set<std::string>(news.begin(), news.end()), (std::set<std::string>{"five: invalid", "four: invalid"}));
   EXPECT_EQ(line.semaphore.waiting(), 1u);
 }
-TEST(SemaphoreResize, an_impossible_head_that_fails_lets_those_behind_it_go) {
+TEST(SemaphoreResize, an_impossible_head_that_fails_wakes_waiters_behind_it) {
   Line line(4);
   line.permits["held"] = std::move(*line.semaphore.try_acquire(1));
   line.enter("all", 4);
@@ -106,7 +106,7 @@ TEST(SemaphoreResize, an_impossible_head_that_fails_lets_those_behind_it_go) {
   const Log news = line.news();
   EXPECT_EQ(std::set<std::string>(news.begin(), news.end()), (std::set<std::string>{"all: invalid", "two"}));
 }
-TEST(SemaphoreResize, what_waited_through_a_pause_fails_if_the_new_capacity_is_too_small) {
+TEST(SemaphoreResize, a_request_fails_after_a_pause_if_the_new_capacity_is_too_small) {
   Line line(0);
   line.enter("three", 3);
   line.enter("one", 1);
@@ -139,13 +139,13 @@ TEST(SemaphoreResize, out_of_range_is_refused_and_changes_nothing) {
   EXPECT_EQ(line.semaphore.available(), 2);
 }
 
-TEST(SemaphoreResize, never_waits_for_permits_that_are_out) {
+TEST(SemaphoreResize, never_waits_for_held_permits) {
   Line line(Semaphore::kUnlimited);
   line.enter("a", 1'000'000);
   EXPECT_TRUE(line.semaphore.set_capacity(1)) << "returns though a million are out";
   EXPECT_EQ(line.semaphore.available(), 1 - 1'000'000);
 }
-TEST(SemaphoreResize, unlimited_to_small_and_back_again_and_again) {
+TEST(SemaphoreResize, repeated_resizes_between_unlimited_and_small) {
   Line line(Semaphore::kUnlimited);
   for (int i = 0; i < 10; ++i) {
     const std::string first = "a " + std::to_string(i), second = "b " + std::to_string(i);

@@ -11,7 +11,7 @@ constexpr std::int64_t kMost = Semaphore::kCapacityMax;
 
 // ---- Counting ------------------------------------------------------------------------------------------------------
 
-TEST(Semaphore, built_with_0_units_lets_everybody_wait_until_it_grows) {
+TEST(Semaphore, with_capacity_0_requests_wait_until_it_grows) {
   Line line(0);
   EXPECT_FALSE(line.semaphore.try_acquire());
   line.enter("a", 3);
@@ -44,7 +44,7 @@ TEST(SemaphoreDeathTest, negative_capacity_is_refused) { EXPECT_DEATH(Semaphore(
 template <class Number>
 concept Resizes = requires(Semaphore semaphore, Number number) { semaphore.set_capacity(number); };
 
-TEST(Semaphore, fractions_are_no_capacity) {
+TEST(Semaphore, fractional_capacities_do_not_compile) {
   static_assert(std::is_constructible_v<Semaphore, std::string, int>);
   static_assert(!std::is_constructible_v<Semaphore, std::string, double>);
   static_assert(!std::is_constructible_v<Semaphore, std::string, float>);
@@ -52,13 +52,13 @@ TEST(Semaphore, fractions_are_no_capacity) {
   static_assert(!Resizes<double>);
 }
 
-TEST(Semaphore, unlimited_never_lets_anybody_wait) {
+TEST(Semaphore, unlimited_never_waits) {
   Line line(Semaphore::kUnlimited);
   for (int i = 0; i < 1000; ++i) line.enter(std::to_string(i), 1'000'000);
   EXPECT_EQ(line.log.size(), 1000u);
 }
 
-TEST(Semaphore, units_held_from_the_start_are_adopted_or_given_back) {
+TEST(Semaphore, units_held_from_the_start_are_adopted_or_released) {
   Semaphore::Options options;
   options.initially_held = 3;
   Line line(4, 0, options);
@@ -72,7 +72,7 @@ TEST(Semaphore, units_held_from_the_start_are_adopted_or_given_back) {
   EXPECT_EQ(line.log, Log{"a"});
 }
 
-TEST(Semaphore, what_is_free_is_had_without_suspending) {
+TEST(Semaphore, free_units_are_granted_without_suspending) {
   Line line(4);
   auto& scope = line.scopes["a"] = std::make_unique<RootScope>(line.sim);
   const auto take_three = [&line]() -> Task<> {
@@ -103,13 +103,13 @@ TEST(Semaphore, available_is_exact_after_each_step) {
   EXPECT_EQ(line.semaphore.available(), 5);
 }
 
-TEST(Semaphore, try_succeeds_if_enough_is_free_and_nobody_waits) {
+TEST(Semaphore, try_succeeds_if_enough_is_free_and_there_are_no_waiters) {
   Line line(3);
   auto two = line.semaphore.try_acquire(2);
   EXPECT_TRUE(two.has_value());
   EXPECT_TRUE(line.semaphore.try_acquire(1).has_value());
   line.enter("a", 2);
-  EXPECT_FALSE(line.semaphore.try_acquire(1)) << "somebody waits";
+  EXPECT_FALSE(line.semaphore.try_acquire(1)) << "there is a waiter";
 }
 TEST(Semaphore, try_for_too_much_changes_nothing) {
   Line line(3);
@@ -118,7 +118,7 @@ TEST(Semaphore, try_for_too_much_changes_nothing) {
   EXPECT_TRUE(line.semaphore.try_acquire(3).has_value());
 }
 
-TEST(Semaphore, nothing_can_not_be_asked_for) {
+TEST(Semaphore, zero_units_are_refused) {
   Line line(1);
   EXPECT_FALSE(line.semaphore.try_acquire(0));
   line.enter("free", 0);
@@ -128,7 +128,7 @@ TEST(Semaphore, nothing_can_not_be_asked_for) {
   line.enter("in line", 0);
   EXPECT_EQ(line.log, (Log{"free: invalid", "busy: invalid", "in line: invalid"}));
 }
-TEST(Semaphore, more_than_there_is_can_not_be_asked_for) {
+TEST(Semaphore, more_than_the_capacity_is_refused) {
   Line line(2);
   line.enter("free", 3);
   auto held = line.semaphore.try_acquire(2);
@@ -138,7 +138,7 @@ TEST(Semaphore, more_than_there_is_can_not_be_asked_for) {
   EXPECT_EQ(line.log, (Log{"free: invalid", "busy: invalid", "in line: invalid"}));
 }
 
-TEST(Semaphore, giving_back_beyond_the_maximum_is_refused) {
+TEST(Semaphore, releasing_beyond_the_maximum_is_refused) {
   Semaphore::Options options;
   options.initially_held = 2;
   Semaphore semaphore("wide", kMost, options);
@@ -151,7 +151,7 @@ TEST(Semaphore, giving_back_beyond_the_maximum_is_refused) {
   EXPECT_EQ(semaphore.available(), kMost);
 }
 
-TEST(Semaphore, giving_back_more_than_is_out_is_refused_and_harms_nothing) {
+TEST(Semaphore, releasing_more_than_is_held_is_refused_and_changes_nothing) {
   Line line(2);
   line.permits["a"] = std::move(*line.semaphore.try_acquire(2));
   EXPECT_EQ(line.permits["a"].detach(), 2u);
@@ -165,7 +165,7 @@ TEST(Semaphore, giving_back_more_than_is_out_is_refused_and_harms_nothing) {
   line.enter("next", 2);
   EXPECT_EQ(line.log, Log{"next"});
 }
-TEST(Semaphore, giving_back_too_much_wakes_nobody) {
+TEST(Semaphore, releasing_too_much_wakes_no_waiter) {
   Line line(3);
   line.enter("a", 2);
   line.enter("b", 2);
@@ -173,7 +173,7 @@ TEST(Semaphore, giving_back_too_much_wakes_nobody) {
   line.run();
   EXPECT_EQ(line.log, Log{"a"});
 }
-TEST(Semaphore, what_a_permit_holds_is_not_given_back_by_number) {
+TEST(Semaphore, units_of_a_permit_are_not_released_by_number) {
   for (const bool tracks : {false, true}) {
     Semaphore::Options options;
     options.track_holders = tracks;
@@ -191,12 +191,12 @@ TEST(Semaphore, what_a_permit_holds_is_not_given_back_by_number) {
     EXPECT_EQ(line.log, (Log{"a", "b"}));
   }
 }
-TEST(SemaphoreDeathTest, what_is_not_detached_can_not_be_adopted) {
+TEST(SemaphoreDeathTest, units_that_are_not_detached_can_not_be_adopted) {
   Semaphore semaphore("slots", 2);
   const auto held = semaphore.try_acquire(2);
   EXPECT_DEATH((void)semaphore.adopt(1), "detached");
 }
-TEST(Semaphore, giving_back_nothing_does_nothing) {
+TEST(Semaphore, releasing_zero_units_does_nothing) {
   Line line(1);
   line.enter("a");
   line.enter("b");
@@ -208,7 +208,7 @@ TEST(Semaphore, giving_back_nothing_does_nothing) {
   EXPECT_EQ(line.permits["a"].units(), 1u);
 }
 
-TEST(Semaphore, a_permit_may_be_given_back_by_another_coroutine) {
+TEST(Semaphore, a_permit_may_be_returned_by_another_coroutine) {
   Line line(1);
   line.enter("acquirer");
   line.enter("next");
@@ -221,7 +221,7 @@ TEST(Semaphore, a_permit_may_be_given_back_by_another_coroutine) {
   EXPECT_EQ(line.log, (Log{"acquirer", "next"}));
 }
 
-/// Somebody else acts between its look at what is free and its place in the line.
+/// Another release happens between the check for free units and joining the line.
 class SlowAcquire final : public Acquire {
  public:
   SlowAcquire(Semaphore& semaphore, std::function<void()> meanwhile)
@@ -235,7 +235,7 @@ class SlowAcquire final : public Acquire {
  private:
   std::function<void()> meanwhile_;
 };
-TEST(Semaphore, a_release_between_the_look_and_the_line_is_not_lost) {
+TEST(Semaphore, a_release_between_the_check_and_the_enqueue_is_not_lost) {
   Line line(1);
   line.permits["held"] = std::move(*line.semaphore.try_acquire());
   const auto acquire = [&line]() -> Task<> {
@@ -256,7 +256,7 @@ Task<> visit(Line& line, std::string name, Log& arrived, int times) {
     co_await yield();
   }
 }
-TEST(Semaphore, serves_in_order_of_arrival) {
+TEST(Semaphore, grants_in_order_of_arrival) {
   for_seeds(100, [](std::uint64_t seed) {
     Line line(1, seed);
     Log arrived;
@@ -269,7 +269,7 @@ TEST(Semaphore, serves_in_order_of_arrival) {
     EXPECT_EQ(line.log, arrived);
   });
 }
-TEST(Semaphore, who_gives_back_and_asks_again_goes_to_the_back) {
+TEST(Semaphore, a_holder_that_releases_and_reacquires_goes_to_the_back) {
   Line line(1);
   Log arrived;
   line.start("greedy", visit(line, "greedy", arrived, 2));
@@ -290,7 +290,7 @@ TEST(Semaphore, order_is_kept_when_one_in_the_middle_leaves) {
   EXPECT_EQ(line.serve_all_after("a"), (Log{"b", "d", "e"}));
 }
 
-TEST(Semaphore, what_is_given_back_is_the_heads_before_the_head_has_run) {
+TEST(Semaphore, returned_units_belong_to_the_head_before_it_resumes) {
   Line line(1);
   line.enter("holder");
   line.enter("head");
@@ -301,7 +301,7 @@ TEST(Semaphore, what_is_given_back_is_the_heads_before_the_head_has_run) {
   EXPECT_EQ(line.log, (Log{"holder", "head"}));
 }
 
-TEST(Semaphore, newcomers_line_up_even_if_what_they_want_is_free) {
+TEST(Semaphore, new_requests_wait_behind_waiters_even_if_units_are_free) {
   Line line(3);
   auto held = line.semaphore.try_acquire(1);
   line.enter("big", 3);
@@ -346,12 +346,12 @@ TEST(Semaphore, large_request_is_not_starved_by_a_stream_of_small_ones) {
     line.sim.settle();
     const auto from = std::ranges::find(line.log, "arrives"), to = std::ranges::find(line.log, "served");
     ASSERT_NE(to, line.log.end());
-    // Those four at most that held a grant when it came; five more stood in line before it.
+    // At most the four that held a grant when it arrived; five more were ahead of it in line.
     EXPECT_LE(to - from, 1 + 4 + 8);
   });
 }
 
-TEST(Semaphore, one_release_serves_everybody_whom_it_satisfies_in_one_pass) {
+TEST(Semaphore, one_release_grants_all_waiters_that_fit_in_one_pass) {
   Line line(100, Simulator::Order::fifo);
   line.permits["held"] = std::move(*line.semaphore.try_acquire(100));
   Log wanted;
@@ -365,7 +365,7 @@ TEST(Semaphore, one_release_serves_everybody_whom_it_satisfies_in_one_pass) {
   line.run();
   EXPECT_EQ(line.log, wanted);
 }
-TEST(Semaphore, one_unit_does_not_wake_who_needs_two) {
+TEST(Semaphore, one_unit_does_not_wake_a_waiter_that_needs_two) {
   Line line(2);
   line.enter("a");
   line.enter("b");
@@ -379,7 +379,7 @@ TEST(Semaphore, one_unit_does_not_wake_who_needs_two) {
   EXPECT_EQ(line.news(), Log{"two"});
 }
 
-TEST(Semaphore, lists_who_waits_in_the_order_in_which_they_will_be_served) {
+TEST(Semaphore, lists_waiters_in_grant_order) {
   Line line(1);
   line.sim.advance(5s);
   line.enter("holder");
@@ -406,7 +406,7 @@ TEST(Semaphore, lists_who_waits_in_the_order_in_which_they_will_be_served) {
 
 // ---- Bypass --------------------------------------------------------------------------------------------------------
 
-TEST(SemaphoreBypass, lets_so_many_overtake_a_head_that_does_not_fit_and_no_more) {
+TEST(SemaphoreBypass, at_most_bypass_max_waiters_overtake_a_head_that_does_not_fit) {
   Line line(4, 0, bypass(2));
   line.permits["held"] = std::move(*line.semaphore.try_acquire(2));
   line.enter("big", 4);
@@ -422,7 +422,7 @@ TEST(SemaphoreBypass, lets_so_many_overtake_a_head_that_does_not_fit_and_no_more
   line.run();
   EXPECT_EQ(line.news(), Log{"big"});
 }
-TEST(SemaphoreBypass, is_counted_anew_for_the_next_head) {
+TEST(SemaphoreBypass, the_count_restarts_for_the_next_head) {
   Line line(4, 0, bypass(1));
   line.permits["held"] = std::move(*line.semaphore.try_acquire(3));
   line.enter("big 1", 4);
@@ -435,7 +435,7 @@ TEST(SemaphoreBypass, is_counted_anew_for_the_next_head) {
   line.run();
   EXPECT_EQ(line.news(), (Log{"big 1: stopped", "s2"}));
 }
-TEST(SemaphoreBypass, is_for_those_who_wait_too) {
+TEST(SemaphoreBypass, waiters_may_bypass_too) {
   Line line(4, Simulator::Order::fifo, bypass(2));
   line.permits["held"] = std::move(*line.semaphore.try_acquire(4));
   line.enter("big", 3);
@@ -450,7 +450,7 @@ TEST(SemaphoreBypass, is_for_those_who_wait_too) {
   line.run();
   EXPECT_EQ(line.news(), Log{});
 }
-TEST(SemaphoreBypass, looks_only_so_far_past_the_head) {
+TEST(SemaphoreBypass, the_search_past_the_head_is_bounded) {
   for (const bool too_far : {false, true}) {
     Line line(4, 0, bypass(1));
     line.permits["held"] = std::move(*line.semaphore.try_acquire(3));
@@ -485,7 +485,7 @@ TEST(SemaphorePriority, higher_goes_first_and_equals_in_order_of_arrival) {
   line.enter_as("high 2", Semaphore::kPriorityMax);
   EXPECT_EQ(line.serve_all_after("holder"), (Log{"high 1", "high 2", "normal 1", "normal 2", "low"}));
 }
-TEST(SemaphorePriority, lower_is_passed_over_only_so_often_in_a_row) {
+TEST(SemaphorePriority, a_lower_priority_is_passed_over_boundedly_often) {
   Line line(1, 0, passed_over(3));
   line.enter("holder");
   line.enter_as("low 1", -1);
@@ -495,9 +495,9 @@ TEST(SemaphorePriority, lower_is_passed_over_only_so_often_in_a_row) {
   EXPECT_EQ(std::ranges::find(served, "low 1") - served.begin(), 3);
   EXPECT_EQ(std::ranges::find(served, "low 2") - served.begin(), 7);
 }
-TEST(SemaphorePriority, a_turn_ends_the_count_also_when_a_coroutine_hands_over) {
+TEST(SemaphorePriority, a_direct_hand_over_resets_the_count) {
   Line line(1, 0, passed_over(2));
-  // Given back from the run loop, as a coroutine does.
+  // Released from the run loop, as a coroutine does.
   const auto give_back = [&line](const std::string& name) {
     const auto task = [](Line& all, std::string whose) -> Task<> {
       all.give_back(whose);
@@ -519,7 +519,7 @@ TEST(SemaphorePriority, a_turn_ends_the_count_also_when_a_coroutine_hands_over) 
   give_back("high 3");
   EXPECT_EQ(line.news(), (Log{"high 2", "high 3", "low 2"}));
 }
-TEST(SemaphorePriority, of_several_the_one_that_was_passed_over_most_goes_first) {
+TEST(SemaphorePriority, the_line_passed_over_most_often_goes_first) {
   Line line(1, 0, passed_over(2));
   line.enter("holder");
   line.enter_as("lowest", -2);
@@ -536,7 +536,7 @@ TEST(SemaphorePriority, of_several_the_one_that_was_passed_over_most_goes_first)
   line.run();
   EXPECT_EQ(line.news(), Log{"lowest"});
 }
-TEST(SemaphorePriority, of_those_passed_over_equally_often_the_higher_goes_first) {
+TEST(SemaphorePriority, among_lines_passed_over_equally_often_the_higher_goes_first) {
   Line line(4, 0, passed_over(1));
   line.enter("holder", 4);
   line.enter("normal", 2);
@@ -548,7 +548,7 @@ TEST(SemaphorePriority, of_those_passed_over_equally_often_the_higher_goes_first
   line.run();
   EXPECT_EQ(line.log, (Log{"holder", "high", "normal"}));
 }
-TEST(SemaphorePriority, newcomer_of_a_higher_one_takes_what_a_large_head_leaves) {
+TEST(SemaphorePriority, a_new_request_of_higher_priority_takes_what_a_large_head_leaves) {
   Line line(3);
   line.permits["held"] = std::move(*line.semaphore.try_acquire(1));
   line.enter("big", 3);
@@ -565,7 +565,7 @@ TEST(SemaphorePriority, out_of_range_is_refused_whether_units_are_free_or_not) {
 }
 
 // A stream of others that fit must not starve a large request, whichever way they get past it.
-TEST(SemaphorePriority, large_requests_of_a_higher_one_do_not_renew_the_heads_patience) {
+TEST(SemaphorePriority, large_requests_of_a_higher_priority_do_not_reset_the_heads_bypass_count) {
   Line line(4, 0, bypass(1));
   line.permits["held"] = std::move(*line.semaphore.try_acquire(1));
   line.enter("starving", 4);
@@ -584,7 +584,7 @@ TEST(SemaphorePriority, large_requests_of_a_higher_one_do_not_renew_the_heads_pa
   }
   EXPECT_EQ(overtaken, 1);
 }
-TEST(SemaphorePriority, those_behind_a_large_request_do_not_keep_it_from_aging) {
+TEST(SemaphorePriority, waiters_behind_a_large_request_do_not_stop_its_aging) {
   auto options = bypass(1);
   options.passed_over_max = 3;
   Line line(4, 0, options);
@@ -594,7 +594,7 @@ TEST(SemaphorePriority, those_behind_a_large_request_do_not_keep_it_from_aging) 
   int larges = 1;
   for (; larges < 20 && !line.permits.contains("starving"); ++larges) {
     const std::string small = "small " + std::to_string(larges);
-    line.enter(small);                                           // gets past the large one, and past the starving one
+    line.enter(small);                                           // bypasses the large request and the starving one
     line.enter_as("large " + std::to_string(larges + 1), 1, 3);  // there is always one in line
     line.give_back(small);
     line.give_back("large " + std::to_string(larges - 1));

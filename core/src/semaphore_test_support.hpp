@@ -1,5 +1,5 @@
-/// What the semaphore's tests share: `Line`, one semaphore on a simulator, whose waiters enter one at a time and whose
-/// permits the test gives back by name. When it goes, it expects every unit to have come home.
+/// Shared by the semaphore's tests: `Line`, one semaphore on a simulator, whose waiters enter one at a time and whose
+/// permits the test releases by name. Its destructor expects every unit to be returned.
 #pragma once
 
 #include "stint/testing.hpp"
@@ -22,10 +22,10 @@ inline constexpr bool kSanitized = true;
 inline constexpr bool kSanitized = false;
 #endif
 
-/// Sanitizers cost 5 to 20 times: there a tenth has to do.
+/// Sanitizer builds are 5 to 20 times slower and run a tenth.
 constexpr int rounds(int count) { return kSanitized ? count / 10 : count; }
 
-/// One order of events may hide what another shows. STINT_SEED=17 runs that seed alone.
+/// Runs over many seeds: a bug may show only in some orders. STINT_SEED=17 runs that seed alone.
 template <class Body>
 void for_seeds(std::uint64_t count, Body body) {
   const char* const only = std::getenv("STINT_SEED");
@@ -48,8 +48,8 @@ inline Semaphore::Options passed_over(std::uint32_t max) {
   return options;
 }
 
-/// An executor that always sleeps, so that every post owes it a wake-up; and every wake-up, which comes between two
-/// batches or after the end, lets a test do what another thread could do at that moment.
+/// An executor that always sleeps, so that every post needs a wake-up. Every wake-up, between two batches or after the
+/// end, lets a test do what another thread could do at that time.
 class SleepyExecutor final : public Executor {
  public:
   ~SleepyExecutor() {
@@ -83,7 +83,7 @@ class SleepyExecutor final : public Executor {
 struct Line {
   explicit Line(std::int64_t capacity, std::uint64_t seed = 0, const Semaphore::Options& options = Semaphore::Options())
       : semaphore("slots", capacity, options), sim(seed) {}
-  /// For tests that want to see the order of grants in the log.
+  /// For tests that check the order of grants in the log.
   Line(std::int64_t capacity, Simulator::Order order, const Semaphore::Options& options = Semaphore::Options())
       : semaphore("slots", capacity, options), sim(0, order) {}
   ~Line() {
@@ -94,7 +94,7 @@ struct Line {
     EXPECT_EQ(semaphore.available(), semaphore.capacity());
   }
 
-  /// Lines up, and keeps what it gets in `permits`. In the log "a" is a grant, "a: closed" a failure, "a: stopped" a
+  /// Acquires, and keeps the permit in `permits`. In the log "a" is a grant, "a: closed" a failure, "a: stopped" a
   /// stop.
   void enter(const std::string& name, std::uint32_t units = 1) { start(name, wait(name, semaphore.acquire(units))); }
   void enter_until(const std::string& name, TimePoint deadline, std::uint32_t units = 1) {
@@ -128,10 +128,10 @@ struct Line {
   }
 
   void cancel(const std::string& name) { scopes.at(name)->cancel(); }
-  /// Gives back what `name` got; whoever is granted by that has not run yet.
+  /// Releases the permit of `name`; a waiter granted by that has not run yet.
   void give_back(const std::string& name) { EXPECT_EQ(permits.erase(name), 1u) << name << " holds nothing"; }
   void run() { sim.run_ready(); }
-  /// Everybody in line gets a turn, one at a time: first `holder` gives back, then each who was served. In what order?
+  /// Grants every waiter in turn: first `holder` releases, then each granted one. Returns the order.
   Log serve_all_after(std::string holder) {
     Log served;
     while (semaphore.waiting() > 0) {
@@ -143,7 +143,7 @@ struct Line {
     }
     return served;
   }
-  /// What was logged since the last look.
+  /// The log since the last call.
   Log news() { return std::exchange(log, {}); }
 
   Log log;

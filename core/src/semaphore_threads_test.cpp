@@ -1,5 +1,5 @@
-// The semaphore between threads. These tests make what they look for likely, not certain: what must never happen may
-// need many runs to show. The sanitizers, the explorer, the history checker and tests/model look from other sides.
+// The semaphore across threads. These tests make races likely, not certain; a bug may need many runs to show. The
+// sanitizers, the explorer, the history checker and tests/model check from other sides.
 #include "semaphore_test_support.hpp"
 #include "stint/asio.hpp"
 #include "threads_test_support.hpp"
@@ -29,7 +29,7 @@ Task<> reports_thread(Semaphore& semaphore, std::thread::id& resumed_on) {
   const auto permit = co_await semaphore.acquire();
   resumed_on = std::this_thread::get_id();
 }
-TEST(SemaphoreThreads, a_grant_from_another_thread_resumes_the_waiter_on_its_own) {
+TEST(SemaphoreThreads, a_grant_from_another_thread_resumes_the_waiter_on_its_own_thread) {
   Semaphore semaphore("slots", 1);
   auto held = semaphore.try_acquire();
   Reactor reactor;
@@ -45,7 +45,7 @@ TEST(SemaphoreThreads, a_grant_from_another_thread_resumes_the_waiter_on_its_own
   EXPECT_EQ(resumed_on, std::this_thread::get_id());
 }
 
-TEST(SemaphoreThreads, a_reactor_that_stood_still_finds_its_grants_when_it_goes_on) {
+TEST(SemaphoreThreads, a_stalled_reactor_receives_its_grants_when_it_runs_again) {
   Semaphore semaphore("slots", 1);
   auto held = semaphore.try_acquire();
   Reactor reactor;
@@ -53,13 +53,13 @@ TEST(SemaphoreThreads, a_reactor_that_stood_still_finds_its_grants_when_it_goes_
   int granted = 0;
   scope.spawn(counts_grant(semaphore, granted));
   reactor.run_until([&] { return semaphore.waiting() == 1; });
-  std::thread([&] { held.reset(); }).join();  // nobody runs the reactor
+  std::thread([&] { held.reset(); }).join();  // the reactor is not running
   EXPECT_EQ(granted, 0);
   EXPECT_TRUE(reactor.run(scope));
   EXPECT_EQ(granted, 1);
 }
 
-TEST(SemaphoreThreads, permits_come_home_when_an_executor_dies_with_queued_resumptions) {
+TEST(SemaphoreThreads, permits_are_returned_when_an_executor_is_destroyed_with_queued_resumptions) {
   Semaphore semaphore("slots", 2);
   Log log;
   auto held = semaphore.try_acquire(2);
@@ -67,7 +67,7 @@ TEST(SemaphoreThreads, permits_come_home_when_an_executor_dies_with_queued_resum
   RootScope scope(*reactor);
   for (int i = 0; i < 3; ++i) scope.spawn(hold(semaphore, log, "x"));
   reactor->run_until([&] { return semaphore.waiting() == 3; });
-  std::thread([&] { held.reset(); }).join();  // two are granted and lie in the inbox; one stays parked
+  std::thread([&] { held.reset(); }).join();  // two are granted and wait in the inbox; one stays parked
   EXPECT_EQ(semaphore.waiting(), 1u);
   reactor.reset();
   EXPECT_EQ(log, Log{});
@@ -75,7 +75,7 @@ TEST(SemaphoreThreads, permits_come_home_when_an_executor_dies_with_queued_resum
   EXPECT_EQ(semaphore.available(), 2);
 }
 
-TEST(SemaphoreThreads, a_release_that_meets_a_wait_about_to_begin_is_not_lost) {
+TEST(SemaphoreThreads, a_release_concurrent_with_the_start_of_a_wait_is_not_lost) {
   Semaphore semaphore("slots", 1);
   Reactor reactor;
   std::optional<Permit> held;
@@ -97,8 +97,8 @@ TEST(SemaphoreThreads, a_release_that_meets_a_wait_about_to_begin_is_not_lost) {
   EXPECT_EQ(granted, count);
 }
 
-TEST(SemaphoreThreads, a_semaphore_may_go_as_soon_as_its_last_permit_is_back) {
-  for (const int waiters : {1, 100}) {  // more than a batch: the releaser comes back to it in between
+TEST(SemaphoreThreads, a_semaphore_may_be_destroyed_as_soon_as_its_last_permit_is_returned) {
+  for (const int waiters : {1, 100}) {  // more than a batch: the releaser takes the lock again in between
     Reactor reactor;
     std::unique_ptr<Semaphore> semaphore;
     std::optional<Permit> held;
@@ -160,7 +160,7 @@ TEST(SemaphoreThreads, a_release_and_a_cancel_have_one_outcome) {
   EXPECT_LT(granted, count);
 }
 
-TEST(SemaphoreThreads, cancels_from_everywhere_have_one_outcome) {
+TEST(SemaphoreThreads, cancels_from_several_threads_have_one_outcome) {
   Semaphore semaphore("slots", 0);
   Reactor reactor;
   std::optional<RootScope> scope;
@@ -196,7 +196,7 @@ TEST(SemaphoreThreads, a_release_and_a_deadline_have_one_winner) {
       [&](int round, auto begin, auto end) {
         RootScope timed(reactor), untimed(reactor);
         held = semaphore.try_acquire();
-        // A busy machine may never release within some microseconds: now and then the deadline is out of reach.
+        // A busy machine may never release within some microseconds, so occasionally the deadline is far away.
         const Duration length = round % 4 == 0 ? Duration(10s) : Duration(5us);
         timed.spawn(counts_ends(semaphore, reactor.now() + length, granted, timed_out));
         untimed.spawn(counts_grant(semaphore, granted_untimed));
@@ -212,7 +212,7 @@ TEST(SemaphoreThreads, a_release_and_a_deadline_have_one_winner) {
       });
   EXPECT_EQ(lost, 0);
   EXPECT_EQ(granted + timed_out, count);
-  EXPECT_EQ(granted_untimed, count) << "whoever is first, the unit goes on to the other";
+  EXPECT_EQ(granted_untimed, count) << "whichever is first, the unit is passed on to the other";
   EXPECT_GT(granted, 0);
   EXPECT_GT(timed_out, 0);
 }
@@ -239,7 +239,7 @@ TEST(SemaphoreThreads, a_close_and_a_cancel_have_one_outcome) {
   EXPECT_EQ(granted + closed, 0) << "a cancel beats a close that was not seen";
 }
 
-TEST(SemaphoreThreads, closes_from_everywhere_end_every_wait_once) {
+TEST(SemaphoreThreads, closes_from_several_threads_end_every_wait_once) {
   constexpr int kWaiters = 100, kClosers = 4;
   for (int round = 0; round < rounds(200); ++round) {
     Semaphore semaphore("slots", 1);
@@ -274,19 +274,19 @@ TEST(SemaphoreThreads, a_storm_of_short_deadlines_leaves_the_permits_usable) {
   Meeting meeting(3);
   on_threads(3, [&](int id) {
     Reactor reactor;
-    int had = 0, in_vain = 0;
+    int had = 0, late = 0;
     for (int storm = 0; storm < (id == 2 ? 0 : kStorms); ++storm) {
       if (storm == 1) meeting.meet();
       RootScope scope(reactor);
-      for (int i = 0; i < kWaits; ++i) scope.spawn(counts_ends(semaphore, reactor.now() + 1us, had, in_vain));
+      for (int i = 0; i < kWaits; ++i) scope.spawn(counts_ends(semaphore, reactor.now() + 1us, had, late));
       EXPECT_TRUE(reactor.run(scope));
     }
-    if (id == 2) {  // the first storm is in vain, the second meets the release
+    if (id == 2) {  // in the first burst no unit is free; the second is concurrent with the release
       meeting.meet();
       held.reset();
     }
     granted += had;
-    timed_out += in_vain;
+    timed_out += late;
   });
   EXPECT_EQ(granted + timed_out, 2 * kStorms * kWaits);
   EXPECT_GE(timed_out, 2 * kWaits);
@@ -295,7 +295,7 @@ TEST(SemaphoreThreads, a_storm_of_short_deadlines_leaves_the_permits_usable) {
 
 // ---- Visibility and exclusion --------------------------------------------------------------------------------------
 
-TEST(SemaphoreThreads, what_was_written_before_a_release_is_seen_after_an_acquire_on_the_fast_path) {
+TEST(SemaphoreThreads, writes_before_a_release_are_visible_after_an_acquire_on_the_fast_path) {
   Semaphore semaphore("lock", 1);
   const int count = rounds(100'000);
   int shared = 0;  // not atomic: the thread sanitizer watches
@@ -313,7 +313,7 @@ Task<> reads(Semaphore& semaphore, const int& shared, int& seen) {
   const auto permit = co_await semaphore.acquire();
   seen = shared;
 }
-TEST(SemaphoreThreads, what_was_written_before_a_release_is_seen_by_who_waited) {
+TEST(SemaphoreThreads, writes_before_a_release_are_visible_to_the_granted_waiter) {
   Semaphore semaphore("lock", 1);
   Reactor reactor;
   std::optional<Permit> held;
@@ -346,7 +346,7 @@ Task<> counts(Semaphore& semaphore, int& counter, int times) {
     counter = before + 1;
   }
 }
-TEST(SemaphoreThreads, thirty_two_threads_count_one_at_a_time) {
+TEST(SemaphoreThreads, thirty_two_threads_exclude_each_other) {
   constexpr int kThreads = 32, kTasks = 2;
   const int times = rounds(300);
   Semaphore semaphore("lock", 1);
@@ -419,7 +419,7 @@ Task<> takes_batches(Semaphore& semaphore, std::atomic<int>& in_use) {
     in_use -= static_cast<int>(units);
   }
 }
-TEST(SemaphoreThreads, large_requests_of_two_threads_all_come_to_pass) {
+TEST(SemaphoreThreads, large_requests_of_two_threads_are_all_granted) {
   for (int round = 0; round < rounds(500); ++round) {
     Semaphore semaphore("slots", 10);
     std::atomic<int> in_use = 0;
@@ -434,7 +434,7 @@ TEST(SemaphoreThreads, large_requests_of_two_threads_all_come_to_pass) {
     ASSERT_EQ(semaphore.available(), 10);
   }
 }
-TEST(SemaphoreThreads, units_given_back_tried_for_forgotten_and_added_at_once_are_all_counted) {
+TEST(SemaphoreThreads, concurrent_release_try_forget_and_resize_lose_no_unit) {
   for (int round = 0; round < rounds(500); ++round) {
     Semaphore::Options options;
     options.initially_held = 5;

@@ -79,14 +79,14 @@ Task<> takes_values(Log& log) {
   log.push_back(co_await gives_text(true));
   log.push_back(co_await gives_text(false));
 }
-TEST_F(TaskTest, gives_values_also_those_that_only_move) {
+TEST_F(TaskTest, returns_values_including_move_only_ones) {
   scope.spawn(takes_values(log));
   settle();
   ASSERT_EQ(log.size(), 3u);
   EXPECT_EQ(log[0], "7");
   EXPECT_EQ(log[1] + "!", log[2]);
 }
-TEST_F(TaskTest, a_value_that_nobody_takes_is_destroyed) {
+TEST_F(TaskTest, an_unused_result_is_destroyed) {
   auto task = [](Log& to) -> Task<std::unique_ptr<Trace>> {
     co_return std::unique_ptr<Trace>(new Trace{to, "value gone"});
   };
@@ -123,7 +123,7 @@ TEST_F(TaskTest, a_chain_of_100000_frames_returns) {
   settle();
   EXPECT_TRUE(scope.idle());
 }
-TEST(TaskExecutor, a_chain_of_100000_frames_goes_with_its_executor) {
+TEST(TaskExecutor, a_chain_of_100000_frames_is_destroyed_with_its_executor) {
   auto sim = std::make_unique<Simulator>(1);
   RootScope scope(*sim);
   SlowLeaf* leaf = nullptr;
@@ -142,7 +142,7 @@ TEST_F(TaskTest, sleeps_end_in_order_whatever_the_seed) {
   settle();
   EXPECT_EQ(log, (Log{"1", "2", "5", "3600", "100000"}));
 }
-TEST_F(TaskTest, a_sleep_of_no_time_and_one_of_all_time_are_defined) {
+TEST_F(TaskTest, sleeps_of_zero_and_maximum_duration_are_defined) {
   const auto sleeps = [](Log& to, Duration duration) -> Task<> {
     co_await sleep_for(duration);
     to.push_back("woke");
@@ -157,7 +157,7 @@ TEST_F(TaskTest, a_sleep_of_no_time_and_one_of_all_time_are_defined) {
   EXPECT_TRUE(scope.idle());
 }
 
-// ---- Misuse ---------------------------------------------------------------------------------------------------------
+// ---- Misuse --------------------------------------------------------------------------------------------------------
 
 using TaskDeathTest = TaskTest;
 
@@ -182,7 +182,7 @@ TEST_F(TaskDeathTest, a_task_is_awaited_once) {
   EXPECT_DEATH((scope.spawn(awaits_twice()), settle()), "awaited before");
   EXPECT_DEATH((scope.spawn(spawns_what_it_awaited(scope)), settle()), "awaited before");
 }
-TEST_F(TaskDeathTest, an_empty_task_is_a_bug_with_words) {
+TEST_F(TaskDeathTest, awaiting_an_empty_task_asserts_with_a_message) {
   EXPECT_DEATH((scope.spawn(awaits_none()), settle()), "the task is empty");
   EXPECT_DEATH((scope.spawn(awaits_what_was_moved()), settle()), "the task is empty");
   EXPECT_DEATH(scope.spawn(Task<>()), "the task is empty");

@@ -1,4 +1,4 @@
-/// What the tests share.
+/// Shared by the tests.
 #pragma once
 
 #include "stint/scope.hpp"
@@ -12,13 +12,13 @@ namespace stint {
 using namespace std::chrono_literals;
 using Log = std::vector<std::string>;
 
-struct Trace {  // speaks when the frame that holds it is destroyed
+struct Trace {  // logs when the frame that holds it is destroyed
   ~Trace() { log.push_back(name); }
   Log& log;
   std::string name;
 };
 
-class SlowLeaf final : public Leaf {  // like an I/O operation: after a cancel it still takes its time
+class SlowLeaf final : public Leaf {  // like an I/O operation: completes some time after a cancel
  public:
   explicit SlowLeaf(SlowLeaf*& self) : self_(self) {}
   void await_suspend(std::coroutine_handle<>) {

@@ -1,4 +1,4 @@
-/// What tests with several threads share: `Meeting`, at which threads go on together, and rounds of two that race.
+/// Shared by tests with several threads: `Meeting`, a reusable barrier, and rounds of two racing threads.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace stint {
 
-/// Threads that meet again and again: `meet` returns on all of them at about the same moment.
+/// A reusable barrier: `meet` returns on all threads at about the same time.
 class Meeting {
  public:
   explicit Meeting(int parties) : parties_(parties) {}
@@ -31,11 +31,11 @@ inline void dawdle(std::uint64_t steps) {
 inline constexpr auto kRaceTimeMax = std::chrono::seconds(2);  // on a busy machine two threads seldom run at once
 
 /// Runs `here(round, begin, end)` on this thread and `there(round)` on another, between `begin()` and `end()` of
-/// `here`. As often as `count` says, or as time allows; returns how often.
+/// `here`. Repeats `count` times or as time allows; returns how often.
 template <class Here, class There>
 int race_rounds(int count, Here here, There there) {
   Meeting begin(2), end(2);
-  bool over = false;  // handed over by the meeting
+  bool over = false;  // synchronised by the barrier
   std::thread other([&] {
     for (int round = 0;; ++round) {
       begin.meet();

@@ -13,8 +13,8 @@ void TimerWheel::arm(Timer& timer, Tick tick) noexcept {
 }
 
 void TimerWheel::place(Timer& timer) noexcept {
-  // The level is that of the highest digit in which the tick differs from the present: all lower levels come first.
-  // What is further off than the wheel reaches waits in its last slot and is placed anew from there.
+  // The level is the highest digit in which the tick differs from the current one, so that lower levels come first. A
+  // timer beyond the wheel's range waits in its last slot and is placed again from there.
   const Tick tick = std::min(timer.tick_, elapsed_ + kMaxAhead);
   const Tick differs = (tick ^ elapsed_) | (kSlots - 1);
   const int level = std::min((63 - std::countl_zero(differs)) / kBits, kLevels - 1);
@@ -40,7 +40,7 @@ std::optional<TimerWheel::Position> TimerWheel::next_position() noexcept {
 
 TimerWheel::Tick TimerWheel::earliest_in(const Position& position) const noexcept {
   const auto& slot = slots_[static_cast<std::size_t>(position.level)][position.slot];
-  // One from beyond the wheel's reach counts as due at the slot's end, where it is placed anew.
+  // A timer beyond the wheel's range counts as due at the slot's end, where it is placed again.
   Tick earliest = position.tick + (Tick{1} << (position.level * kBits)) - 1;
   int looks = 0;
   for (const detail::Link<Timer>* link = slot.first(); link != slot.end(); link = link->next()) {

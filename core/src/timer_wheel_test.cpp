@@ -1,4 +1,4 @@
-// The wheel against a sorted list: what is due fires, in order of ticks, never early, also years ahead.
+// The wheel against a sorted list: due timers fire in order of ticks, never early, also years ahead.
 #include "stint/detail/timer_wheel.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST(TimerWheelTest, agrees_with_a_sorted_list_over_random_workloads) {
     for (int step = 0; step < 300; ++step) {
       if (random() % 3 != 0) {
         auto& alarm = alarms.emplace_back(std::make_unique<Alarm>(fired));
-        // Near ones and far ones; where none is disarmed, none beyond the wheel's reach either: then it is exact.
+        // Near and far timers; without disarming, none is beyond the wheel's range, so that the bound is exact.
         alarm->due = now + 1 + (random() >> (disarms ? 8 + random() % 56 : 34 + random() % 30));
         wheel.arm(*alarm, alarm->due);
         model.emplace(alarm->due, alarm.get());
@@ -62,7 +62,7 @@ TEST(TimerWheelTest, agrees_with_a_sorted_list_over_random_workloads) {
   }
 }
 
-/// Sleeps until the next tick that the wheel names, again and again; says how often that was.
+/// Sleeps until the wheel's next tick, repeatedly; returns how often.
 int wakes_until_empty(TimerWheel& wheel) {
   int wakes = 0;
   for (auto next = wheel.next_tick(); next; next = wheel.next_tick(), ++wakes) wheel.advance(*next);
@@ -95,7 +95,7 @@ TEST(TimerWheelTest, wakes_at_most_once_for_a_timer_that_was_disarmed) {
   EXPECT_EQ(fired.size(), 1U);
 }
 
-TEST(TimerWheelTest, a_crowded_slot_is_not_looked_through_and_nobody_in_it_is_late) {
+TEST(TimerWheelTest, a_crowded_slot_is_not_scanned_and_none_of_its_timers_is_late) {
   std::vector<Alarm*> fired;
   TimerWheel wheel;
   std::vector<std::unique_ptr<Alarm>> alarms;
@@ -112,7 +112,7 @@ TEST(TimerWheelTest, a_crowded_slot_is_not_looked_through_and_nobody_in_it_is_la
   EXPECT_EQ(fired.size(), alarms.size());
 }
 
-TEST(TimerWheelTest, one_beyond_its_reach_hides_none_that_comes_before_it) {
+TEST(TimerWheelTest, a_timer_beyond_its_range_does_not_hide_earlier_ones) {
   constexpr Tick kFar = Tick{63} << 30;  // a turn of the wheel, less one slot
   std::vector<Alarm*> fired;
   TimerWheel wheel;
@@ -127,7 +127,7 @@ TEST(TimerWheelTest, one_beyond_its_reach_hides_none_that_comes_before_it) {
   EXPECT_EQ(fired, std::vector{&later});
 }
 
-TEST(TimerWheelTest, a_timer_beyond_its_reach_neither_hangs_nor_fires_early) {
+TEST(TimerWheelTest, a_timer_beyond_its_range_neither_hangs_nor_fires_early) {
   std::vector<Alarm*> fired;
   TimerWheel wheel;
   wheel.advance(12'345);

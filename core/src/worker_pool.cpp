@@ -1,12 +1,11 @@
 // Invariants, all under the lock:
-// 1. A worker is in `idle_` while, and only while, its take is parked. Somebody idle: nothing is queued and nobody
-// waits
-//    for room. Somebody waits for room: the queue is full. So nobody barges.
+// 1. A worker is in `idle_` exactly while its take is parked. While a worker is idle, the queue is empty and no
+// submitter waits for room; while a submitter waits for room, the queue is full. So no submitter barges.
 // 2. A job has an id and a slot from its acceptance to its end; it is counted once, when it ends.
-// 3. `ended` is the last thing that is written to a job that somebody holds: from then on it is his.
-// 4. A waiter is queued at its executor under the lock that decided it, and the executor woken after it. So a dying
-//    executor, whose frames take the lock, can't race with an answer.
-// 5. A job's scope is cancelled on the pool's own thread, outside the lock: its leaves may lead back here.
+// 3. Storing `ended` is the last write to a job that has a holder: from then on the holder owns it.
+// 4. A waiter is queued at its executor under the lock that decided it, and the executor is woken after the lock. So an
+// executor that is being destroyed, whose frames take the lock, can't race with a result.
+// 5. A job's scope is cancelled on the pool's own thread, outside the lock: its leaves may call back into the pool.
 #include "stint/worker_pool.hpp"
 
 #include <stdexcept>
@@ -48,13 +47,13 @@ void await_end(const PoolJob& job) noexcept {
   while (job.state.load(std::memory_order_acquire) == JobState::deciding) std::this_thread::yield();
 }
 
-void LetGo::operator()(PoolJob* job) const noexcept {
+void CancelOnDestroy::operator()(PoolJob* job) const noexcept {
   await_end(*job);
   const JobState state = job->state.load(std::memory_order_acquire);
   if (state == JobState::fresh || state == JobState::ended) {
     delete job;
   } else {
-    job->pool.let_go(*job);
+    job->pool.handle_destroyed(*job);
   }
 }
 
@@ -70,7 +69,8 @@ bool JobWait::await_suspend(std::coroutine_handle<>) noexcept {
     unpark();
     return false;
   }
-  if (!own.is_never()) executor().arm(*this, own.when());  // the caller's own deadline stops him without our help
+  if (!own.is_never())
+    executor().arm(*this, own.when());  // the deadline of the caller's scope stops the caller by itself
   return true;
 }
 
@@ -78,7 +78,7 @@ void JobWait::give_up(Refusal why) noexcept {
   if (job_->pool.give_up(*this, why)) complete();
 }
 
-/// True if the wait has begun; otherwise it is over.
+/// Returns true if the caller has to wait; otherwise the wait is already decided.
 bool PoolCore::wait(JobWait& wait) noexcept {
   PoolJob& job = *wait.job_;
   Wakes wakes;
@@ -100,36 +100,36 @@ bool PoolCore::wait(JobWait& wait) noexcept {
       waiting_.push_back(job);
       ++waiting_size_;
       break;
-    default: break;  // a ticket's
+    default: break;  // the job of a ticket
   }
   job.waiter = &wait;
   return true;
 }
 
-/// The caller's side ends the wait. True if the job is out of the pool and the caller may complete; a job that runs is
-/// asked to stop, and the wait goes on until it has.
+/// Ends the wait from the caller's side. Returns true if the job left the pool and the caller may complete; a running
+/// job is asked to stop, and the wait continues until it has.
 bool PoolCore::give_up(JobWait& wait, Refusal why) noexcept {
   PoolJob& job = *wait.job_;
   bool cancel_here = false;
   {
     Wakes wakes;
     const Lock lock(mutex_);
-    if (job.waiter != &wait) return false;  // decided before
+    if (job.waiter != &wait) return false;  // already decided
     if (job.state.load(std::memory_order_relaxed) != JobState::running) {
       job.waiter = nullptr;
       withdraw(job, why, wakes);
       job.state.store(JobState::ended, std::memory_order_release);
       return true;
     }
-    // A deadline reaches what runs through its scope.
+    // A running job's deadline is enforced by its scope.
     cancel_here = why == Refusal::cancelled && ask_to_stop(job, Reason::user, wakes);
   }
   if (cancel_here) send_cancels();
   return false;
 }
 
-/// Nobody holds the job any more.
-void PoolCore::let_go(PoolJob& job) noexcept {
+/// The job's handle was destroyed.
+void PoolCore::handle_destroyed(PoolJob& job) noexcept {
   std::unique_ptr<PoolJob> unwanted;
   bool cancel_here = false;
   {
@@ -158,7 +158,7 @@ Result<JobId> PoolCore::enter_now(std::unique_ptr<PoolJob> job) {
     if (!closed && admit(*job, wakes)) return job.release()->id;
   }
   const std::string pool = "worker pool '" + options_.name + "': ";
-  Error error = closed ? Error(Errc::closed, Retry::safe, pool + "draining, takes no more jobs")
+  Error error = closed ? Error(Errc::closed, Retry::safe, pool + "draining, accepts no more jobs")
                        : Error(Errc::full, Retry::safe,
                                pool + "all workers are busy and the queue of " +
                                    std::to_string(options_.queue_capacity) + " is full");
@@ -168,7 +168,7 @@ Result<JobId> PoolCore::enter_now(std::unique_ptr<PoolJob> job) {
 JobId PoolCore::detach(JobHandle handle) noexcept {
   PoolJob& job = *handle;
   const JobId id = job.id;
-  if (job.ended()) return id;  // the handle deletes it; the pool may be gone
+  if (job.ended()) return id;  // the handle deletes it; the pool may be destroyed
   PoolCore& pool = job.pool;
   Wakes wakes;
   const Lock lock(pool.mutex_);
@@ -195,11 +195,11 @@ bool PoolCore::cancel(JobId id) noexcept {
   return true;
 }
 
-// ---- The line ------------------------------------------------------------------------------------------------------
+// ---- The queue -----------------------------------------------------------------------------------------------------
 
 void PoolCore::accept(PoolJob& job) {
   std::uint32_t slot = 0;
-  if (free_slots_.empty()) {  // at most one per place in the queue and per worker
+  if (free_slots_.empty()) {  // bounded: one per queue place and per worker
     slot = static_cast<std::uint32_t>(slots_.size());
     slots_.push_back(&job);
     free_slots_.reserve(slots_.capacity());
@@ -217,13 +217,14 @@ void PoolCore::release_slot(PoolJob& job) noexcept {
   free_slots_.push_back(job.id.slot);
 }
 
-/// Gives the job to an idle worker or queues it; false if there is no room.
+/// Assigns the job to an idle worker or queues it; false if there is no room.
 bool PoolCore::admit(PoolJob& job, Wakes& wakes) noexcept {
   if (!idle_.empty()) {
     accept(job);
-    PoolWorker& worker = idle_.back();  // the last to become idle: its frame is warm, and the others may be retired
+    PoolWorker& worker =
+        idle_.back();  // the last to become idle: its frame is in the cache, and longer idle ones may be retired
     begin(worker, job);
-    summon(worker, wakes);
+    wake_worker(worker, wakes);
     return true;
   }
   if (queue_size_ >= options_.queue_capacity) return false;
@@ -234,7 +235,7 @@ bool PoolCore::admit(PoolJob& job, Wakes& wakes) noexcept {
   return true;
 }
 
-/// There may be room for those who wait for it.
+/// Accepts waiting submitters while there is room.
 void PoolCore::refill(Wakes& wakes) noexcept {
   while (!waiting_.empty() && queue_size_ < options_.queue_capacity && phase_ == Phase::open) {
     PoolJob& job = waiting_.front();
@@ -250,7 +251,7 @@ void PoolCore::refill(Wakes& wakes) noexcept {
   }
 }
 
-/// The next job for a worker that carries none. Null: there is none, or it is `leaving`.
+/// The next job for a worker without one. Null if there is none, or if the worker is `leaving`.
 PoolJob* PoolCore::take_next(PoolWorker& worker, Wakes& wakes) noexcept {
   if (worker.retiring || (phase_ != Phase::open && queue_.empty())) {
     worker.leaving = true;
@@ -262,7 +263,7 @@ PoolJob* PoolCore::take_next(PoolWorker& worker, Wakes& wakes) noexcept {
     job->unlink();
     --queue_size_;
     refill(wakes);
-  } else if (!waiting_.empty() && phase_ == Phase::open) {  // a queue without places
+  } else if (!waiting_.empty() && phase_ == Phase::open) {  // queue_capacity is 0
     job = &waiting_.front();
     job->unlink();
     --waiting_size_;
@@ -278,7 +279,7 @@ PoolJob* PoolCore::take_next(PoolWorker& worker, Wakes& wakes) noexcept {
 
 // ---- Ends ----------------------------------------------------------------------------------------------------------
 
-/// Takes a job that does not run out of the pool. Who calls it ends the job or hands it on.
+/// Removes a job that is not running from the pool. The caller then ends the job or hands it on.
 void PoolCore::withdraw(PoolJob& job, Refusal why, Wakes& wakes) noexcept {
   const JobState state = job.state.load(std::memory_order_relaxed);
   job.refusal = why;
@@ -293,7 +294,7 @@ void PoolCore::withdraw(PoolJob& job, Refusal why, Wakes& wakes) noexcept {
     refill(wakes);
   } else {
     STINT_ASSERT(state == JobState::given);
-    job.worker->job = nullptr;  // it finds nothing when it resumes, and asks again
+    job.worker->job = nullptr;  // on resume the worker finds no job and tries again
     job.worker = nullptr;
     --carrying_;
   }
@@ -301,7 +302,7 @@ void PoolCore::withdraw(PoolJob& job, Refusal why, Wakes& wakes) noexcept {
   ++(why == Refusal::handed_back ? handed_back_ : why == Refusal::timed_out ? failed_ : cancelled_);
 }
 
-/// Tells who waits for it. Gives the job if nobody holds it.
+/// Wakes the job's waiter. Returns the job if it has no holder.
 PoolJob* PoolCore::end(PoolJob& job, Wakes& wakes) noexcept {
   const bool held = job.owner == PoolJob::Owner::handle;
   if (JobWait* const waiter = std::exchange(job.waiter, nullptr)) {
@@ -312,34 +313,34 @@ PoolJob* PoolCore::end(PoolJob& job, Wakes& wakes) noexcept {
   return held ? nullptr : &job;
 }
 
-/// Ends a job that does not run, on any thread: what nobody holds is delivered on the pool's own.
+/// Ends a job that is not running, on any thread. If it has no holder, it is delivered on the pool's own thread.
 void PoolCore::end_elsewhere(PoolJob& job, Refusal why, Wakes& wakes) noexcept {
   withdraw(job, why, wakes);
   if (end(job, wakes) == nullptr) return;
   ended_.push_back(job);
-  tell_keeper(wakes);
+  notify_supervisor(wakes);
 }
 
-void PoolCore::tally(PoolWorker& worker, Verdict verdict, Duration took) noexcept {
-  switch (verdict) {
-    case Verdict::completed:
+void PoolCore::count_end(PoolWorker& worker, JobEnd how, Duration took) noexcept {
+  switch (how) {
+    case JobEnd::completed:
       ++completed_;
       ++worker.completed;
       worker.completed_time += took;
       return;
-    case Verdict::failed:
+    case JobEnd::failed:
       ++failed_;
       ++worker.failed;
       worker.failed_time += took;
       return;
-    case Verdict::cancelled:
+    case JobEnd::cancelled:
       ++cancelled_;
       ++worker.cancelled;
       return;
   }
 }
 
-PoolJob* PoolCore::finish(PoolWorker& worker, Verdict verdict) noexcept {
+PoolJob* PoolCore::finish(PoolWorker& worker, JobEnd how) noexcept {
   const TimePoint now = executor_->now();
   PoolJob* unheld = nullptr;
   PoolJob* next = nullptr;
@@ -350,7 +351,7 @@ PoolJob* PoolCore::finish(PoolWorker& worker, Verdict verdict) noexcept {
     static_cast<Link<PoolStopping>&>(worker).unlink();
     worker.scope = nullptr;
     --carrying_;
-    tally(worker, verdict, now - worker.since);
+    count_end(worker, how, now - worker.since);
     worker.since = now;
     release_slot(job);
     unheld = end(job, wakes);
@@ -361,13 +362,13 @@ PoolJob* PoolCore::finish(PoolWorker& worker, Verdict verdict) noexcept {
   return next;
 }
 
-/// True if who calls must send it himself, when he has let go of the lock; otherwise the keeper does.
+/// Returns true if the caller must call send_cancels() after releasing the lock; otherwise the supervisor does.
 bool PoolCore::ask_to_stop(PoolJob& job, Reason reason, Wakes& wakes) noexcept {
   if (job.cancelling != Reason::none) return false;
   job.cancelling = reason;
   stopping_.push_back(*job.worker);
-  if (mine()) return true;
-  tell_keeper(wakes);
+  if (on_own_thread()) return true;
+  notify_supervisor(wakes);
   return false;
 }
 

@@ -22,7 +22,7 @@ Task<Result<int>> answer(Ping ping, JobContext&) {
   co_return 1;
 }
 
-/// Takes results in order as soon as they are there, as the peers' collectors do.
+/// Takes results in order as soon as they are available, as the peers' collectors do.
 Task<> submit_all(Pool& pool, std::vector<double>& latency_us, std::int64_t& done) {
   std::deque<Ticket<int>> pending;
   for (double& slot : latency_us) {

@@ -7,7 +7,7 @@ namespace stint::detail {
 
 namespace {
 
-constexpr int kWakesPerBatch = Wakes::kMost - 4;  // some room for the wake-ups of what goes along with each
+constexpr int kWakesPerBatch = Wakes::kMost - 4;  // leaves room for further wake-ups in each step
 
 }  // namespace
 
@@ -18,12 +18,13 @@ PoolCore::PoolCore(PoolOptions options)
 
 PoolCore::~PoolCore() {
   Lock lock(mutex_);
-  while (breathing_ != 0) {
+  while (yielding_ != 0) {
     lock.unlock();
     std::this_thread::yield();
     lock.lock();
   }
-  STINT_ASSERT(live_ == 0 && !keeping_ && "drain a worker pool, or cancel and join its scope, before it goes");
+  STINT_ASSERT(live_ == 0 && !has_supervisor_ &&
+               "drain a worker pool, or cancel and join its scope, before destroying it");
   STINT_ASSERT(queue_.empty() && waiting_.empty() && "a worker pool that was never started still has jobs");
   STINT_ASSERT(drainers_.empty());
   for (List<PoolJob>* const jobs : {&ended_, &handed_back_jobs_}) {
@@ -68,17 +69,17 @@ DrainCounts DrainWait::await_resume() noexcept {
 void DrainWait::cancel() noexcept {
   {
     const PoolCore::Lock lock(pool_.mutex_);
-    if (!static_cast<Link<DrainWait>&>(*this).linked()) return;  // drained, and queued
+    if (!static_cast<Link<DrainWait>&>(*this).linked()) return;  // drained, and already queued
     static_cast<Link<DrainWait>&>(*this).unlink();
   }
   complete();
 }
 
-void DrainWait::fire() noexcept { pool_.hurry_now(); }
+void DrainWait::fire() noexcept { pool_.force_now(); }
 
 DrainCounts PoolCore::counts() const noexcept { return {completed_ + failed_, cancelled_, handed_back_, {}}; }
 
-/// True if there is something to wait for.
+/// Returns true if the caller has to wait.
 bool PoolCore::begin_drain(DrainWait& wait) noexcept {
   bool cancel_here = false;
   bool waits = false;
@@ -89,8 +90,9 @@ bool PoolCore::begin_drain(DrainWait& wait) noexcept {
     const bool second = phase_ != Phase::open;
     if (!second) start_drain(lock, wakes, wait.executor().now());
     const bool at_once = wait.options_.timeout.value_or(options_.drain_timeout) <= Duration::zero();
-    if (second || at_once || !keeping_) cancel_here = hurry(lock, wakes);  // no keeper: it was never started
-    tell_keeper(wakes);
+    if (second || at_once || !has_supervisor_)
+      cancel_here = force(lock, wakes);  // no supervisor: the pool was never started
+    notify_supervisor(wakes);
     waits = !drained();
     if (waits) drainers_.push_back(wait);
   }
@@ -98,48 +100,48 @@ bool PoolCore::begin_drain(DrainWait& wait) noexcept {
   return waits;
 }
 
-void PoolCore::hurry_now() noexcept {
+void PoolCore::force_now() noexcept {
   bool cancel_here = false;
   {
     Wakes wakes;
     Lock lock(mutex_);
-    cancel_here = hurry(lock, wakes);
+    cancel_here = force(lock, wakes);
   }
   if (cancel_here) send_cancels();
 }
 
-/// Lets go of the lock for a moment, so that neither the system calls of many wake-ups nor other threads wait for it.
-void PoolCore::breathe(Lock& lock, Wakes& wakes) noexcept {
-  ++breathing_;
+/// Releases the lock briefly, so that many wake-ups (system calls) do not block other threads.
+void PoolCore::yield_lock(Lock& lock, Wakes& wakes) noexcept {
+  ++yielding_;
   lock.unlock();
   wakes.flush();
   lock.lock();
-  --breathing_;
+  --yielding_;
 }
 
-/// Stops the intake and releases who waits for room. The workers go on with what is queued, and then leave.
+/// Refuses new jobs and fails submitters that wait for room. Workers finish the queue and then stop.
 void PoolCore::start_drain(Lock& lock, Wakes& wakes, TimePoint now) noexcept {
   phase_ = Phase::draining;
   drain_began_ = now;
   before_drain_ = counts();
   workers_.for_each([&](PoolWorker& worker) {
-    if (worker.state != WorkerState::draining) become(worker, WorkerState::draining);
-    if (worker.take != nullptr) summon(worker, wakes);
+    if (worker.state != WorkerState::draining) set_state(worker, WorkerState::draining);
+    if (worker.take != nullptr) wake_worker(worker, wakes);
   });
   for (int released = 1; !waiting_.empty(); ++released) {
     PoolJob& job = waiting_.front();
     withdraw(job, Refusal::closed, wakes);
     end(job, wakes);
-    if (released % kWakesPerBatch == 0) breathe(lock, wakes);
+    if (released % kWakesPerBatch == 0) yield_lock(lock, wakes);
   }
 }
 
-/// Gives up what has not started and cancels what runs. True if who calls must send the cancels.
-bool PoolCore::hurry(Lock& lock, Wakes& wakes) noexcept {
-  phase_ = Phase::hurried;
+/// Hands back jobs that have not started and cancels running ones. Returns true if the caller must call send_cancels().
+bool PoolCore::force(Lock& lock, Wakes& wakes) noexcept {
+  phase_ = Phase::forced;
   for (int given_up = 1; !queue_.empty(); ++given_up) {
     hand_back(queue_.front(), wakes);
-    if (given_up % kWakesPerBatch == 0) breathe(lock, wakes);
+    if (given_up % kWakesPerBatch == 0) yield_lock(lock, wakes);
   }
   bool cancel_here = false;
   int given_up = 0;
@@ -152,14 +154,14 @@ bool PoolCore::hurry(Lock& lock, Wakes& wakes) noexcept {
     } else {
       hand_back(*worker.job, wakes);
       if (++given_up % kWakesPerBatch != 0) continue;
-      breathe(lock, wakes);
-      link = workers_.first();  // others may have gone: begin again; what was given up is with no worker any more
+      yield_lock(lock, wakes);
+      link = workers_.first();  // the list may have changed: start over; jobs handed back no longer have a worker
     }
   }
   return cancel_here;
 }
 
-/// A job that has not started: back to who holds it, or into the report.
+/// Returns a job that has not started to its holder, or adds it to the report.
 void PoolCore::hand_back(PoolJob& job, Wakes& wakes) noexcept {
   if (rest_ == DrainOptions::Rest::cancel) return end_elsewhere(job, Refusal::cancelled, wakes);
   withdraw(job, Refusal::handed_back, wakes);
@@ -177,14 +179,14 @@ void PoolCore::release_drainers(Lock& lock, Wakes& wakes) noexcept {
     DrainWait& drainer = drainers_.front();
     static_cast<Link<DrainWait>&>(drainer).unlink();
     wakes.post(drainer.executor(), drainer);
-    if (released % kWakesPerBatch == 0) breathe(lock, wakes);
+    if (released % kWakesPerBatch == 0) yield_lock(lock, wakes);
   }
 }
 
 // ---- Health --------------------------------------------------------------------------------------------------------
 
-/// How long ago the worker's job showed life: a beat, or a resume that was not seen at the last look. So who looks
-/// every second knows it to a second, and nobody reads a clock per resume.
+/// Time since the job's last sign of life: a heartbeat, or a resume not seen by the last check. Checking every second
+/// gives a precision of a second without reading a clock on every resume.
 Duration PoolCore::since_life(PoolWorker& worker, TimePoint now) const noexcept {
   if (worker.job == nullptr) return (now - worker.since) % std::max(options_.idle_beat, Duration(1));
   const std::uint32_t pulse = worker.pulse.load(std::memory_order_relaxed);

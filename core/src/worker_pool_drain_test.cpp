@@ -1,4 +1,4 @@
-// The end of a pool: drain, hurry, stop, a cancelled scope, a dying executor.
+// The end of a pool: drain, forced drain, stop, a cancelled scope, a destroyed executor.
 #include "worker_pool_test_support.hpp"
 
 namespace stint {
@@ -10,7 +10,7 @@ Task<> drains(Pool& pool, Duration timeout, std::optional<Pool::DrainReport>& in
   into = co_await pool.drain(timeout);
 }
 
-TEST_F(PoolDrain, finishes_what_runs_and_what_is_queued) {
+TEST_F(PoolDrain, finishes_running_and_queued_jobs) {
   open(sized(2, 10));
   for (int i = 0; i < 6; ++i) submit({i, 10s, i == 3 ? Work::End::fails : Work::End::succeeds});
   const auto report = drain(1h);
@@ -70,7 +70,7 @@ TEST_F(PoolDrain, submits_during_drain_fail_at_once) {
   sim.advance(10s);
   EXPECT_TRUE(report);
 }
-TEST_F(PoolDrain, who_waits_for_room_is_released_and_told) {
+TEST_F(PoolDrain, submitters_waiting_for_room_fail_with_closed) {
   open(sized(1, 1));
   for (int i = 0; i < 102; ++i) submit({i, 10s});
   EXPECT_EQ(health().waiting_for_room, 100u);
@@ -86,7 +86,7 @@ TEST_F(PoolDrain, who_waits_for_room_is_released_and_told) {
   sim.advance(20s);
   EXPECT_EQ(report->finished, 2u) << "what was accepted is carried";
 }
-TEST_F(PoolDrain, at_the_timeout_it_cancels_what_runs_and_hands_back_the_rest) {
+TEST_F(PoolDrain, at_the_timeout_running_jobs_are_cancelled_and_the_rest_handed_back) {
   open(sized(1, 5));
   std::vector<JobId> ids;
   for (int i = 0; i < 3; ++i) {
@@ -100,7 +100,7 @@ TEST_F(PoolDrain, at_the_timeout_it_cancels_what_runs_and_hands_back_the_rest) {
   EXPECT_EQ(report.finished, 1u);
   EXPECT_EQ(report.cancelled, 1u);
   EXPECT_EQ(report.handed_back, 2u);
-  ASSERT_EQ(report.jobs.size(), 1u) << "who waits is told himself";
+  ASSERT_EQ(report.jobs.size(), 1u) << "a waiting caller gets its own result";
   EXPECT_EQ(report.jobs[0].id, ids[2]);
   EXPECT_EQ(report.jobs[0].job.value, 2);
   EXPECT_EQ(report.jobs[0].label, "label 2");
@@ -127,11 +127,11 @@ TEST_F(PoolDrain, the_rest_may_be_cancelled_instead) {
   EXPECT_EQ(report.cancelled, 3u);
   EXPECT_EQ(report.handed_back, 0u);
   EXPECT_TRUE(report.jobs.empty());
-  EXPECT_EQ(done.size(), 3u) << "everybody hears, before the drain ends";
+  EXPECT_EQ(done.size(), 3u) << "every result is delivered before the drain ends";
   for (const auto& [id, result] : done) EXPECT_EQ(result.error(), Errc::cancelled);
   EXPECT_EQ(report.time, 0s);
 }
-TEST_F(PoolDrain, waits_for_jobs_that_take_their_time_to_stop) {
+TEST_F(PoolDrain, waits_for_jobs_that_stop_slowly) {
   WorkerPool<int> slow(scope, [](int, JobContext&) -> Task<Result<>> {
     const auto cleanup = []() -> Task<> { co_await sleep_for(5s); };
     co_await finally_do(awaited(sleep_for(1h)), cleanup(), 10s);
@@ -143,7 +143,7 @@ TEST_F(PoolDrain, waits_for_jobs_that_take_their_time_to_stop) {
   EXPECT_EQ(report.time, 5s);
   EXPECT_EQ(report.cancelled, 1u);
 }
-TEST_F(PoolDrain, a_second_drain_hurries_the_first) {
+TEST_F(PoolDrain, a_second_drain_forces_the_first) {
   open(sized(1, 5));
   (void)pool->submit_nowait({1, 1h});
   (void)pool->submit_nowait({2, 1h});
@@ -161,7 +161,7 @@ TEST_F(PoolDrain, a_second_drain_hurries_the_first) {
   EXPECT_EQ(first->jobs.size() + second->jobs.size(), 1u) << "handed back once";
   EXPECT_EQ(sim.now(), TimePoint(10s));
 }
-TEST_F(PoolDrain, a_drainer_that_is_stopped_leaves_the_drain_going) {
+TEST_F(PoolDrain, a_cancelled_drain_call_leaves_the_drain_running) {
   open(sized(1, 5));
   (void)pool->submit_nowait({1, 10s});
   RootScope drainer(sim);
@@ -178,7 +178,7 @@ TEST_F(PoolDrain, a_drainer_that_is_stopped_leaves_the_drain_going) {
   EXPECT_EQ(health().pool_size, 0u);
   EXPECT_EQ(drain().time, 10s);
 }
-TEST(PoolEnds, a_drainer_may_be_stopped_between_the_end_of_the_drain_and_its_resume) {
+TEST(PoolEnds, a_drain_call_may_be_cancelled_between_the_end_of_the_drain_and_its_resume) {
   int in_between = 0;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Hall hall;
@@ -195,7 +195,7 @@ TEST(PoolEnds, a_drainer_may_be_stopped_between_the_end_of_the_drain_and_its_res
   }
   EXPECT_GT(in_between, 0);
 }
-TEST_F(PoolDrain, a_paused_pool_hands_back_what_nobody_will_carry) {
+TEST_F(PoolDrain, a_paused_pool_hands_back_its_queue) {
   open(sized(2, 5));
   EXPECT_TRUE(pool->resize(0));
   run_ready();
@@ -204,7 +204,7 @@ TEST_F(PoolDrain, a_paused_pool_hands_back_what_nobody_will_carry) {
   EXPECT_EQ(report.jobs.size(), 3u);
   EXPECT_EQ(report.time, 0s);
 }
-TEST_F(PoolDrain, hands_back_what_is_queued_when_the_last_worker_of_a_pause_leaves) {
+TEST_F(PoolDrain, hands_back_queued_jobs_when_the_last_worker_of_a_pause_stops) {
   open(sized(1, 5));
   for (int i = 0; i < 3; ++i) (void)pool->submit_nowait({i, 10s});
   run_ready();
@@ -214,7 +214,7 @@ TEST_F(PoolDrain, hands_back_what_is_queued_when_the_last_worker_of_a_pause_leav
   EXPECT_EQ(report.jobs.size(), 2u);
   EXPECT_EQ(report.time, 10s);
 }
-TEST_F(PoolDrain, workers_that_a_resize_took_do_not_come_back_for_a_drain) {
+TEST_F(PoolDrain, workers_retired_by_a_resize_do_not_return_for_a_drain) {
   open(sized(3, 10));
   for (int i = 0; i < 3; ++i) (void)pool->submit_nowait({i, 10s});
   for (int i = 3; i < 6; ++i) (void)pool->submit_nowait({i, 10s});
@@ -224,7 +224,7 @@ TEST_F(PoolDrain, workers_that_a_resize_took_do_not_come_back_for_a_drain) {
   EXPECT_EQ(report.finished, 6u);
   EXPECT_EQ(report.time, 40s) << "one worker carried the last three";
 }
-TEST_F(PoolDrain, a_job_given_but_not_begun_is_handed_back) {
+TEST_F(PoolDrain, an_assigned_job_that_has_not_started_is_handed_back) {
   open(sized(1, 5));
   const auto at_once = [](Pool& which) -> Task<Pool::DrainReport> {
     (void)which.submit_nowait({1, 1s});  // wakes the worker, which resumes after us
@@ -239,7 +239,7 @@ TEST_F(PoolDrain, a_job_given_but_not_begun_is_handed_back) {
 
 // ---- Without a drain -----------------------------------------------------------------------------------------------
 
-TEST_F(PoolDrain, a_cancelled_scope_stops_everything_and_a_later_drain_hands_back_what_never_began) {
+TEST_F(PoolDrain, a_cancelled_scope_stops_everything_and_a_later_drain_hands_back_jobs_that_never_started) {
   open(sized(1, 2));
   std::map<std::uint64_t, Result<int>> done;
   pool->on_done([&](JobId id, Result<int> result) { done.emplace(id.number, std::move(result)); });
@@ -262,13 +262,13 @@ TEST_F(PoolDrain, a_cancelled_scope_stops_everything_and_a_later_drain_hands_bac
   ASSERT_EQ(report.jobs.size(), 1u);
   EXPECT_EQ(report.jobs[0].job.value, 2);
 }
-TEST_F(PoolDrain, a_pool_in_a_scope_that_is_cancelled_already_is_closed) {
+TEST_F(PoolDrain, a_pool_in_a_cancelled_scope_is_closed) {
   scope.cancel();
   open();
   EXPECT_EQ(pool->submit_nowait({1}).error(), Errc::closed);
   EXPECT_EQ(health().pool_size, 0u);
 }
-TEST_F(PoolDrain, a_scope_that_takes_no_more_children_ends_the_growth) {
+TEST_F(PoolDrain, a_closed_scope_ends_the_growth) {
   open(sized(2, 2));
   scope.close();
   EXPECT_TRUE(pool->resize(5));
@@ -299,7 +299,7 @@ TEST_F(PoolDrain, a_pool_inside_a_coroutine_is_stopped_with_its_scope) {
   EXPECT_EQ(sim.now(), TimePoint(3s));
   EXPECT_EQ(hall.running, 0);
 }
-TEST(PoolEnds, jobs_may_be_there_before_the_workers) {
+TEST(PoolEnds, jobs_may_be_queued_before_the_start) {
   Hall hall;
   Pool pool([&hall](Work work, JobContext& context) { return carry_work(hall, work, context); });
   EXPECT_TRUE(pool.submit_nowait({1, 1s}));
@@ -320,7 +320,7 @@ TEST_F(PoolDrain, a_pool_that_was_never_started_hands_everything_back) {
   EXPECT_EQ(report.jobs.size(), 1u);
   EXPECT_EQ(report.time, 0s);
 }
-TEST(PoolEnds, an_executor_that_dies_takes_workers_and_callers_along_and_leaves_the_pool_closed) {
+TEST(PoolEnds, a_destroyed_executor_ends_workers_and_callers_and_leaves_the_pool_closed) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Hall hall;
     int done = 0;
@@ -346,14 +346,14 @@ TEST(PoolEnds, an_executor_that_dies_takes_workers_and_callers_along_and_leaves_
     EXPECT_EQ(pool.health().waiting_for_room, 0u);
     EXPECT_EQ(pool.submit_nowait({3}).error(), Errc::closed);
     other->run_ready();
-    EXPECT_TRUE(far.idle()) << "callers elsewhere were told";
+    EXPECT_TRUE(far.idle()) << "callers on the other executor got an answer";
     EXPECT_EQ(log.size(), 4u);
     const PoolHealth seen = pool.health();
     EXPECT_EQ(seen.total_accepted, seen.total_cancelled + seen.total_handed_back);
     EXPECT_EQ(done, 0) << "nothing is called on a dying executor";
   }
 }
-TEST(PoolEnds, a_callers_executor_that_dies_cancels_its_jobs) {
+TEST(PoolEnds, destroying_a_callers_executor_cancels_its_jobs) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Hall hall;
     Simulator sim(seed);

@@ -1,6 +1,6 @@
 // The explorer: callers on two executors, cancels, resizes and a drain, in an order drawn from a seed. After every step
-// the pool's own account must add up; at the end every accepted job has ended exactly once.
-// A failing seed is its own reproduction: `explore(seed)`.
+// the pool's counters must add up; at the end every accepted job has ended exactly once. A failing seed reproduces the
+// failure: `explore(seed)`.
 #include "worker_pool_test_support.hpp"
 
 #include <set>
@@ -25,13 +25,13 @@ struct World {
     if (draw(4) == 0) options.deadline = Deadline::after(executor.now(), milliseconds(15));
     return options;
   }
-  void told(int job) { ++ends[job]; }
+  void count_end(int job) { ++ends[job]; }
 
   const std::uint64_t seed;
   std::mt19937_64 random{seed};
   int jobs = 0;
   std::map<int, int> starts, ends;        // by job
-  std::map<std::uint64_t, int> detached;  // job by id, accepted and nobody's
+  std::map<std::uint64_t, int> detached;  // accepted jobs without a holder, by id
   std::vector<JobId> ids;
   std::size_t largest = 2;
   int running = 0;
@@ -40,7 +40,7 @@ struct World {
   std::optional<Pool> pool;
   std::optional<Pool::DrainReport> report;
   std::vector<std::unique_ptr<RootScope>> scopes;      // the callers', then the pool's, then the troublemaker's
-  std::optional<Simulator> near{seed}, far{seed + 1};  // last: they go first and take every frame along
+  std::optional<Simulator> near{seed}, far{seed + 1};  // last members: destroyed first, with every frame
 };
 
 Task<Result<int>> explored_job(World& world, Work work, JobContext& context) {
@@ -83,11 +83,11 @@ Task<> explored_caller(World& world, Executor& executor) {
           ticket->detach();
         } else if (world.draw(2) == 0) {
           (void)co_await ticket->result();
-          world.told(work.value);
+          world.count_end(work.value);
         }
         break;
       }
-      default: (void)co_await pool.submit(work, std::move(options)); world.told(work.value);
+      default: (void)co_await pool.submit(work, std::move(options)); world.count_end(work.value);
     }
   }
 }
@@ -141,7 +141,8 @@ std::string check(World& world) {
   if (static_cast<std::size_t>(world.running) > health.pool_size) return "more running than workers";
   if (static_cast<std::size_t>(world.running) > world.largest) return "more running than were ever asked for";
   if (health.queue_size > World::kQueue) return "the queue is over its capacity";
-  if (health.waiting_for_room != 0 && health.queue_size < World::kQueue) return "there is room, and somebody waits";
+  if (health.waiting_for_room != 0 && health.queue_size < World::kQueue)
+    return "a submitter waits although there is room";
   if (health.total_accepted != health.total_completed + health.total_failed + health.total_cancelled +
                                    health.total_handed_back + health.queue_size + carried) {
     return "the account does not add up";
@@ -155,7 +156,7 @@ std::string check_end(World& world) {
   if (!health.draining || health.pool_size != 0 || health.queue_size != 0) return "something is left in the pool";
   if (!world.report) return "no report";
   for (const auto& handed : world.report->jobs) {
-    world.told(handed.job.value);
+    world.count_end(handed.job.value);
     if (world.starts.contains(handed.job.value)) return "handed back after it had begun";
   }
   for (const auto& [id, job] : world.detached) {
@@ -167,7 +168,7 @@ std::string check_end(World& world) {
   return "";
 }
 
-/// What is wrong with the run of this seed; empty if nothing.
+/// The failure found with this seed; empty if none.
 std::string explore(std::uint64_t seed) {
   World world(seed);
   for (int i = 0; i < World::kCallers + 2; ++i) {
@@ -181,7 +182,7 @@ std::string explore(std::uint64_t seed) {
       pools, [&world](Work work, JobContext& context) { return explored_job(world, work, context); }, options);
   world.pool->on_done([&world](JobId id, Result<int>) {
     const auto found = world.detached.find(id.number);
-    if (found != world.detached.end()) world.told(found->second);
+    if (found != world.detached.end()) world.count_end(found->second);
   });
   for (int i = 0; i < World::kCallers; ++i) {
     Scope& caller = *world.scopes[static_cast<std::size_t>(i)];
@@ -191,7 +192,7 @@ std::string explore(std::uint64_t seed) {
   while (!std::ranges::all_of(world.scopes, [](auto& scope) { return scope->idle(); })) {
     const bool first = world.draw(2) == 0;
     if (!(first ? *world.near : *world.far).step() && !(first ? *world.far : *world.near).step()) {
-      return "somebody waits for what never comes";
+      return "a wait can never complete";
     }
     if (auto wrong = check(world); !wrong.empty()) return wrong;
   }

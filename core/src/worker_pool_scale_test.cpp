@@ -1,4 +1,4 @@
-// The workers of a pool: states, signs of life, size by hand and by autoscaling.
+// The workers of a pool: states, heartbeats, manual resizing and autoscaling.
 #include "worker_pool_test_support.hpp"
 
 #include <set>
@@ -30,18 +30,18 @@ TEST(PoolStates, busy_does_not_overwrite_draining) {
   EXPECT_FALSE(may_become(draining, idle));
   EXPECT_TRUE(may_become(draining, stopped));
   for (const WorkerState any : {idle, busy, draining, stopped}) {
-    EXPECT_FALSE(may_become(stopped, any)) << "nobody comes back";
+    EXPECT_FALSE(may_become(stopped, any)) << "stopped is final";
     EXPECT_FALSE(may_become(any, any));
   }
   EXPECT_TRUE(may_become(idle, busy) && may_become(busy, idle));
   EXPECT_TRUE(may_become(idle, draining) && may_become(busy, draining));
 }
-TEST(PoolStates, ids_read_well) {
+TEST(PoolStates, ids_are_formatted) {
   EXPECT_EQ(to_string(WorkerId{0}), "worker-000");
   EXPECT_EQ(to_string(WorkerId{1234}), "worker-1234");
   EXPECT_EQ(to_string(JobId{17, 3}), "job-17");
 }
-TEST_F(PoolWorkers, a_draining_worker_stays_draining_while_it_carries_what_was_queued) {
+TEST_F(PoolWorkers, a_draining_worker_stays_draining_while_it_runs_queued_jobs) {
   open(sized(1));
   (void)pool->submit_nowait({1, 1s});
   (void)pool->submit_nowait({2, 1s});
@@ -72,7 +72,7 @@ TEST_F(PoolWorkers, average_time_counts_successes_only) {
   EXPECT_EQ(worker.avg_time, 3s);
   EXPECT_EQ(worker.avg_failed_time, 60s);
 }
-TEST_F(PoolWorkers, health_shows_what_each_worker_carries) {
+TEST_F(PoolWorkers, health_lists_the_job_of_each_worker) {
   open(sized(2));
   JobOptions options;
   options.label = "review 42";
@@ -121,7 +121,7 @@ struct PoolLife : testing::Test {
   LifePool pool{scope, live, {.workers = 1}};
 };
 
-TEST_F(PoolLife, a_job_that_shows_no_life_makes_its_worker_stale) {
+TEST_F(PoolLife, a_job_without_signs_of_life_makes_its_worker_stale) {
   (void)pool.submit_nowait(Kind::hangs);
   EXPECT_EQ(stale_after(120s), 0u);
   EXPECT_EQ(stale_after(1s), 1u);
@@ -133,33 +133,33 @@ TEST_F(PoolLife, a_long_job_is_not_stale_while_its_awaits_resume) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(stale_after(60s), 0u) << i << " minutes";
   EXPECT_LE(pool.health().workers.at(0).last_heartbeat_ago, 60s);
 }
-TEST_F(PoolLife, a_job_that_lived_and_then_hangs_makes_its_worker_stale) {
+TEST_F(PoolLife, a_job_that_hangs_after_progress_makes_its_worker_stale) {
   (void)pool.submit_nowait(Kind::hangs_later);
   EXPECT_EQ(stale_after(60s), 0u);
   EXPECT_EQ(pool.health().workers.at(0).last_heartbeat_ago, 0s) << "known to the last look";
   EXPECT_EQ(stale_after(120s), 0u);
   EXPECT_EQ(stale_after(1s), 1u);
 }
-TEST_F(PoolLife, life_is_seen_through_nested_scopes) {
+TEST_F(PoolLife, progress_is_detected_through_nested_scopes) {
   (void)pool.submit_nowait(Kind::nested);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(stale_after(60s), 0u) << i << " minutes";
 }
-TEST_F(PoolLife, an_idle_worker_beats_every_second) {
+TEST_F(PoolLife, an_idle_worker_has_a_heartbeat_every_second) {
   sim.advance(1h + 300ms);
   const auto worker = pool.health().workers.at(0);
   EXPECT_EQ(worker.last_heartbeat_ago, 300ms);
   EXPECT_FALSE(worker.stale);
 }
-TEST_F(PoolLife, an_idle_worker_beats_from_the_end_of_its_job) {
+TEST_F(PoolLife, an_idle_workers_heartbeat_counts_from_the_end_of_its_job) {
   (void)pool.submit_nowait(Kind::brief);
   sim.advance(2500ms);
   EXPECT_EQ(pool.health().workers.at(0).last_heartbeat_ago, 200ms);
 }
-TEST_F(PoolWorkers, a_busy_worker_is_not_stale_while_it_beats) {
+TEST_F(PoolWorkers, a_busy_worker_is_not_stale_while_its_job_beats) {
   const JobContext* context = nullptr;
   WorkerPool<int> beating(scope, [&context](int, JobContext& job) -> Task<Result<>> {
     context = &job;
-    co_await sleep_until(TimePoint::max());  // a foreign library does the work, and tells
+    co_await sleep_until(TimePoint::max());  // a foreign library does the work and reports progress
     co_return Result<>();
   });
   (void)beating.submit_nowait(1);
@@ -210,14 +210,14 @@ TEST_F(PoolWorkers, scale_down_stops_the_chosen_worker) {
   }
   EXPECT_EQ(chosen.size(), 1u) << "chosen at once";
   EXPECT_FALSE(busy.contains(*chosen.begin())) << "an idle one";
-  (void)pool->submit_nowait({3, 1h});  // would be taken by a worker that is to go, if a sentinel were in the queue
+  (void)pool->submit_nowait({3, 1h});  // with a sentinel in the queue, the wrong worker could take it
   run_ready();
   auto expected = before;
   expected.erase(*chosen.begin());
   EXPECT_EQ(ids(health()), expected) << "the chosen one and no other";
   EXPECT_EQ(hall.running, 3);
 }
-TEST_F(PoolWorkers, the_longest_idle_goes_first) {
+TEST_F(PoolWorkers, the_longest_idle_worker_is_retired_first) {
   open(sized(3));
   (void)pool->submit_nowait({1, 1s});
   (void)pool->submit_nowait({2, 2s});
@@ -228,7 +228,7 @@ TEST_F(PoolWorkers, the_longest_idle_goes_first) {
   run_ready();
   EXPECT_EQ(ids(health()), warm);
 }
-TEST_F(PoolWorkers, the_last_to_become_idle_is_taken_first) {
+TEST_F(PoolWorkers, the_last_worker_to_become_idle_gets_the_next_job) {
   open(sized(5));
   std::set<std::uint32_t> used;
   for (int i = 0; i < 10; ++i) {
@@ -238,7 +238,7 @@ TEST_F(PoolWorkers, the_last_to_become_idle_is_taken_first) {
   }
   EXPECT_EQ(used.size(), 1u) << "so that the others can be given up";
 }
-TEST_F(PoolWorkers, a_busy_worker_finishes_its_job_before_a_resize_takes_it) {
+TEST_F(PoolWorkers, a_busy_worker_finishes_its_job_before_a_resize_retires_it) {
   open(sized(2));
   submit({1, 10s});
   submit({2, 20s});
@@ -253,7 +253,7 @@ TEST_F(PoolWorkers, a_busy_worker_finishes_its_job_before_a_resize_takes_it) {
   EXPECT_EQ(*answers.at(2), 30);
   EXPECT_EQ(health().pool_size, 1u);
 }
-TEST_F(PoolWorkers, resize_to_zero_pauses_and_health_at_zero_workers_is_fine) {
+TEST_F(PoolWorkers, resize_to_zero_pauses_and_health_still_works) {
   open(sized(2));
   EXPECT_TRUE(pool->resize(0));
   run_ready();
@@ -274,7 +274,7 @@ TEST_F(PoolWorkers, health_at_zero_workers) {
   EXPECT_EQ(health().stale_workers, 0u);
   EXPECT_TRUE(health().workers.empty());
 }
-TEST_F(PoolWorkers, down_and_up_again_never_has_more_at_work_than_were_asked_for) {
+TEST_F(PoolWorkers, resizing_down_and_up_never_runs_more_workers_than_requested) {
   open(sized(4));
   for (int i = 0; i < 20; ++i) (void)pool->submit_nowait({i, 10s});
   run_ready();
@@ -288,7 +288,7 @@ TEST_F(PoolWorkers, down_and_up_again_never_has_more_at_work_than_were_asked_for
   EXPECT_EQ(hall.gone, 20);
   EXPECT_EQ(ids(health()), (std::set<std::uint32_t>{4, 5, 6, 7}));
 }
-TEST_F(PoolWorkers, a_size_beyond_all_bounds_is_refused) {
+TEST_F(PoolWorkers, a_size_out_of_range_is_refused) {
   open(sized(1));
   EXPECT_EQ(pool->resize(1'000'000'000).error(), Errc::invalid);
   EXPECT_EQ(health().target_size, 1u);
@@ -301,7 +301,7 @@ PoolOptions scaling(std::size_t workers) {
   options.autoscale.emplace();
   return options;
 }
-TEST_F(PoolAutoscale, grows_under_load_and_shrinks_to_the_minimum_when_it_is_gone) {
+TEST_F(PoolAutoscale, grows_under_load_and_shrinks_to_the_minimum_without_it) {
   open(scaling(2));
   for (int i = 0; i < 100; ++i) (void)pool->submit_nowait({i, 10min});
   run_ready();
@@ -331,7 +331,7 @@ TEST_F(PoolAutoscale, stays_within_bounds_that_change) {
   sim.settle();
 }
 
-TEST_F(PoolAutoscale, takes_idle_workers_only) {
+TEST_F(PoolAutoscale, retires_only_idle_workers) {
   open(scaling(20));
   for (int i = 0; i < 3; ++i) (void)pool->submit_nowait({i, 24h});
   run_ready();
@@ -387,7 +387,7 @@ TEST_F(PoolAutoscale, a_hook_may_call_the_pool) {
   pool->on_done([&done](JobId, Result<int> result) { done += result.error() == Errc::cancelled; });
   for (int i = 0; i < 3; ++i) unwanted = *pool->submit_nowait({i, 1h});
   sim.advance(10s);
-  EXPECT_EQ(done, 1) << "what was asked of the keeper while it was at work is not forgotten";
+  EXPECT_EQ(done, 1) << "a request made while the supervisor was running is not lost";
   run(pool->stop());
 }
 TEST_F(PoolAutoscale, leaves_a_paused_pool_alone) {
@@ -400,7 +400,7 @@ TEST_F(PoolAutoscale, leaves_a_paused_pool_alone) {
   sim.advance(1h);
   EXPECT_EQ(hall.gone, 100);
 }
-TEST_F(PoolAutoscale, does_not_keep_a_drain_waiting) {
+TEST_F(PoolAutoscale, does_not_delay_a_drain) {
   open(scaling(2));
   sim.advance(15s);
   drain();

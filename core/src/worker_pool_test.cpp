@@ -1,4 +1,4 @@
-// What becomes of a job: accepted, refused, carried, cancelled, forgotten.
+// The life of a job: accepted, refused, run, cancelled, detached.
 #include "worker_pool_test_support.hpp"
 
 namespace stint {
@@ -8,14 +8,14 @@ using WorkerPoolTest = PoolTest;
 
 // ---- Submit --------------------------------------------------------------------------------------------------------
 
-TEST_F(WorkerPoolTest, submit_gives_the_result) {
+TEST_F(WorkerPoolTest, submit_returns_the_result) {
   open();
   submit({4, 5s});
   EXPECT_TRUE(answers.empty());
   sim.advance(5s);
   EXPECT_EQ(*answers.at(0), 40);
 }
-TEST_F(WorkerPoolTest, defaults_are_those_of_the_design) {
+TEST_F(WorkerPoolTest, defaults_match_the_documentation) {
   open();
   EXPECT_EQ(health().pool_size, 10u);
   EXPECT_EQ(health().queue_capacity, 100u);
@@ -24,7 +24,7 @@ TEST_F(WorkerPoolTest, defaults_are_those_of_the_design) {
   EXPECT_EQ(options.idle_beat, 1s);
   EXPECT_EQ(options.drain_timeout, 60s);
 }
-TEST_F(WorkerPoolTest, a_failure_is_the_jobs_own) {
+TEST_F(WorkerPoolTest, a_failure_is_returned_to_the_jobs_caller) {
   open(sized(1, 1));
   submit({1, 1s, Work::End::fails});
   submit({2, 1s});
@@ -34,7 +34,7 @@ TEST_F(WorkerPoolTest, a_failure_is_the_jobs_own) {
   EXPECT_EQ(health().total_failed, 1u);
   EXPECT_EQ(health().total_completed, 1u);
 }
-TEST_F(WorkerPoolTest, a_job_that_throws_fails_its_job_only) {
+TEST_F(WorkerPoolTest, an_exception_fails_only_its_job) {
   open(sized(1, 1));
   submit({1, 1s, Work::End::throws});
   submit({2, 1s});
@@ -58,7 +58,7 @@ TEST_F(WorkerPoolTest, submit_waits_for_room) {
   EXPECT_EQ(*answers.at(2), 30);
   EXPECT_EQ(hall.started, (std::vector{1, 2, 3}));
 }
-TEST_F(WorkerPoolTest, a_pool_without_a_queue_takes_a_job_when_a_worker_is_free) {
+TEST_F(WorkerPoolTest, a_pool_without_a_queue_accepts_a_job_when_a_worker_is_idle) {
   open(sized(1, 0));
   EXPECT_TRUE(pool->submit_nowait({1, 10s}));
   EXPECT_EQ(pool->submit_nowait({2, 10s}).error(), Errc::full);
@@ -112,7 +112,7 @@ TEST_F(WorkerPoolTest, a_handler_may_take_the_scope_and_jobs_may_be_move_only) {
 
 // ---- Submit without waiting ----------------------------------------------------------------------------------------
 
-TEST_F(WorkerPoolTest, submit_nowait_answers_full_instead_of_blocking) {
+TEST_F(WorkerPoolTest, submit_nowait_fails_with_full_instead_of_blocking) {
   PoolOptions options = sized(1, 2);
   options.retry_after = 7s;
   open(options);
@@ -129,7 +129,7 @@ TEST_F(WorkerPoolTest, submit_nowait_answers_full_instead_of_blocking) {
   sim.advance(3s);
   EXPECT_EQ(hall.started, (std::vector{1, 2, 3, 4}));
 }
-TEST_F(WorkerPoolTest, submit_nowait_does_not_barge_past_those_who_wait_for_room) {
+TEST_F(WorkerPoolTest, submit_nowait_does_not_barge_past_waiting_submitters) {
   open(sized(1, 1));
   submit({1, 10s});
   submit({2, 10s});
@@ -145,7 +145,7 @@ TEST_F(WorkerPoolTest, every_idle_worker_takes_a_job_before_the_queue_fills) {
   EXPECT_EQ(pool->submit_nowait({11}).error(), Errc::full);
   EXPECT_EQ(health().utilization, 1.0);
 }
-TEST_F(WorkerPoolTest, forgotten_results_do_not_leak) {
+TEST_F(WorkerPoolTest, results_without_a_receiver_do_not_leak) {
   open(sized(2, 10));
   for (int i = 0; i < 1000; ++i) {
     EXPECT_TRUE(pool->submit_nowait({i, 1ms, i % 2 == 0 ? Work::End::succeeds : Work::End::fails}));
@@ -155,10 +155,10 @@ TEST_F(WorkerPoolTest, forgotten_results_do_not_leak) {
   EXPECT_EQ(health().results_dropped, 1000u);
   EXPECT_EQ(health().total_completed, 500u);
   EXPECT_EQ(health().total_failed, 500u);
-  // The places of the ended jobs were used again: ids grow, slots do not.
+  // The slots of ended jobs were reused: ids grow, slots do not.
   EXPECT_LT(pool->submit_nowait({1})->slot, 12u);
 }
-TEST_F(WorkerPoolTest, on_done_hears_of_every_job_that_nobody_waits_for) {
+TEST_F(WorkerPoolTest, on_done_receives_every_result_without_a_waiter) {
   open(sized(1, 10));
   std::map<std::uint64_t, Result<int>> done;
   pool->on_done([&](JobId id, Result<int> result) {
@@ -177,14 +177,14 @@ TEST_F(WorkerPoolTest, on_done_hears_of_every_job_that_nobody_waits_for) {
   EXPECT_EQ(done.at(2).error(), Errc::failed);
   EXPECT_EQ(done.at(3).error(), Errc::cancelled);
   EXPECT_EQ(*done.at(4), 40);
-  EXPECT_EQ(done.size(), 4u) << "who waits is told himself";
+  EXPECT_EQ(done.size(), 4u) << "a waiting caller gets its own result";
   EXPECT_EQ(health().callback_errors, 1u);
   EXPECT_EQ(health().results_dropped, 0u);
 }
 
 // ---- Callers that go away ------------------------------------------------------------------------------------------
 
-TEST_F(WorkerPoolTest, a_caller_that_goes_away_cancels_its_job_and_the_worker_lives) {
+TEST_F(WorkerPoolTest, a_caller_that_goes_away_cancels_its_job_and_the_worker_continues) {
   open(sized(1, 1));
   Scope& caller = submit({1, 1h});
   EXPECT_EQ(hall.running, 1);
@@ -199,7 +199,7 @@ TEST_F(WorkerPoolTest, a_caller_that_goes_away_cancels_its_job_and_the_worker_li
   EXPECT_EQ(*answers.at(1), 20);
   EXPECT_EQ(health().workers.at(0).id, WorkerId{0});
 }
-TEST_F(WorkerPoolTest, a_caller_that_goes_away_is_gone_only_after_its_job) {
+TEST_F(WorkerPoolTest, a_cancelled_caller_ends_only_after_its_job) {
   Log log;
   WorkerPool<int> slow(scope, [&log](int, JobContext&) -> Task<Result<>> {
     const Trace trace{log, "job gone"};
@@ -250,7 +250,7 @@ TEST_F(WorkerPoolTest, a_caller_that_goes_away_while_it_waits_for_room_costs_not
   EXPECT_EQ(hall.started, (std::vector{1, 2}));
   EXPECT_EQ(health().total_cancelled, 0u);
 }
-TEST_F(WorkerPoolTest, a_job_that_was_given_but_not_begun_is_withdrawn) {
+TEST_F(WorkerPoolTest, an_assigned_job_that_has_not_started_is_withdrawn) {
   open(sized(1, 1));
   std::map<std::uint64_t, Result<int>> done;
   pool->on_done([&](JobId id, Result<int> result) { done.emplace(id.number, std::move(result)); });
@@ -286,7 +286,7 @@ TEST_F(WorkerPoolTest, cancel_by_id_reaches_queued_and_running_jobs_and_nothing_
   EXPECT_EQ(hall.running, 1);
   EXPECT_EQ(health().total_cancelled, 2u);
 }
-TEST_F(WorkerPoolTest, who_waits_for_a_job_that_somebody_else_cancels_is_told) {
+TEST_F(WorkerPoolTest, a_waiting_caller_gets_cancelled_if_its_job_is_cancelled_by_id) {
   open(sized(1, 1));
   submit({1, 1h});
   submit({2, 1h});
@@ -298,7 +298,7 @@ TEST_F(WorkerPoolTest, who_waits_for_a_job_that_somebody_else_cancels_is_told) {
   EXPECT_EQ(answers.at(1).error(), Errc::cancelled);
   EXPECT_EQ(answers.at(1).error().retry(), Retry::safe) << "it never began";
 }
-TEST_F(WorkerPoolTest, a_submit_that_loses_a_race_takes_its_job_along) {
+TEST_F(WorkerPoolTest, a_submit_that_loses_a_race_cancels_its_job) {
   open();
   const auto racing = [](Pool& to) -> Task<std::size_t> {
     const auto winner = co_await select(to.submit({1, 1h}), sleep_for(2s));

@@ -1,4 +1,4 @@
-/// What the tests of the worker pool share: a job that says how it ends, and a pool on the simulator.
+/// Shared by the tests of the worker pool: a job that specifies how it ends, and a pool on the simulator.
 #pragma once
 
 #include "stint/testing.hpp"
@@ -26,14 +26,14 @@ inline PoolOptions sized(std::size_t workers, std::size_t queue = 100) {
   return options;
 }
 
-struct Hall {  // what the handler saw
+struct Hall {  // what the handler recorded
   Log log;
   std::vector<int> started;
   int running = 0, most_running = 0, gone = 0;
-  Semaphore never{"never", 0};  // what jobs that hang wait for: no timer that the simulator could jump to
+  Semaphore never{"never", 0};  // hanging jobs wait for this: no timer that the simulator could jump to
 };
 
-/// Counts itself in and out, however it ends.
+/// Counts running jobs, however they end.
 inline Task<Result<int>> carry_work(Hall& hall, Work work, JobContext&) {
   hall.started.push_back(work.value);
   hall.most_running = std::max(hall.most_running, ++hall.running);
@@ -60,7 +60,7 @@ struct PoolTest : testing::Test {
   }
   void run_ready() { sim.run_ready(); }
 
-  /// Spawns a caller in a scope of its own; his answer is in `answers`.
+  /// Spawns a caller in its own scope; its result is in `answers`.
   Scope& submit(Work work, JobOptions options = {}) {
     callers.push_back(std::make_unique<RootScope>(sim));
     const auto call = [](Pool& to, Work what, JobOptions how, PoolTest& test, int number) -> Task<> {
@@ -71,7 +71,7 @@ struct PoolTest : testing::Test {
     run_ready();
     return *callers.back();
   }
-  /// Runs a task to its end.
+  /// Runs a task to completion.
   template <class T>
   T run(Task<T> task) {
     RootScope own(sim);
@@ -83,7 +83,7 @@ struct PoolTest : testing::Test {
   }
   Pool::DrainReport drain(Duration timeout = 1h) { return run(pool->drain(timeout)); }
   PoolHealth health() const { return pool->health(); }
-  /// Every accepted job has ended once.
+  /// Every accepted job has ended exactly once.
   void expect_adds_up() const {
     const PoolHealth seen = health();
     std::uint64_t carried = 0;

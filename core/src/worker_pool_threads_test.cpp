@@ -1,4 +1,4 @@
-// The pool between threads: submitters, cancels, resizes and the drain come from elsewhere.
+// The pool across threads: submitters, cancels, resizes and the drain come from other threads.
 #include "stint/asio.hpp"
 #include "worker_pool_test_support.hpp"
 
@@ -8,7 +8,7 @@
 namespace stint {
 namespace {
 
-/// A reactor on a thread of its own, with a pool on it.
+/// A reactor on its own thread, with a pool on it.
 class PoolThread {
  public:
   explicit PoolThread(const PoolOptions& options) {
@@ -66,7 +66,7 @@ IntPool::DrainReport blocking_drain(IntPool& pool, Duration timeout) {
   return std::move(*report);
 }
 
-TEST(PoolThreads, submitters_on_other_threads_get_their_results_on_their_own) {
+TEST(PoolThreads, submitters_on_other_threads_get_their_results_on_their_own_thread) {
   PoolThread at({.workers = 3});
   constexpr int kThreads = 3, kJobs = 2000;
   std::atomic<int> good = 0, bad = 0;
@@ -133,7 +133,7 @@ Task<> submits_for_ever(IntPool& pool, int value, std::atomic<int>& answered) {
     answered.fetch_add(1);
   }
 }
-TEST(PoolThreads, a_job_that_hangs_goes_with_its_caller_on_another_thread) {
+TEST(PoolThreads, a_hanging_job_is_cancelled_with_its_caller_on_another_thread) {
   PoolThread at({.workers = 2});
   Reactor reactor;
   RootScope scope(reactor);
@@ -171,7 +171,7 @@ TEST(PoolThreads, callers_that_go_away_on_other_threads_leave_nothing_running) {
         const int enough = static_cast<int>(random() % 40);
         reactor.run_until([&] { return answered >= enough; });
         scope.cancel();
-        EXPECT_EQ(reactor.run(scope).error(), Errc::cancelled);  // joined: queued jobs removed, running ones gone
+        EXPECT_EQ(reactor.run(scope).error(), Errc::cancelled);  // joined: queued jobs removed, running ones ended
       }
     });
   }
@@ -185,7 +185,7 @@ TEST(PoolThreads, callers_that_go_away_on_other_threads_leave_nothing_running) {
   blocking_drain(at.pool, 10s);
 }
 
-TEST(PoolThreads, callers_whose_executor_dies_leave_nothing_running) {
+TEST(PoolThreads, callers_whose_executor_is_destroyed_leave_nothing_running) {
   PoolThread at({.workers = 3});
   std::vector<std::thread> threads;
   for (std::uint32_t t = 0; t < 2; ++t) {
@@ -198,7 +198,7 @@ TEST(PoolThreads, callers_whose_executor_dies_leave_nothing_running) {
         for (int i = 0; i < 12; ++i) scope.spawn(submits_for_ever(at.pool, static_cast<int>(random() % 64), answered));
         const int enough = static_cast<int>(random() % 40);
         reactor->run_until([&] { return answered >= enough; });
-        reactor.reset();  // with jobs waiting, queued, given, running and answered
+        reactor.reset();  // with jobs waiting, queued, assigned, running and ended
       }
     });
   }
@@ -210,7 +210,7 @@ TEST(PoolThreads, callers_whose_executor_dies_leave_nothing_running) {
   EXPECT_EQ(seen.total_accepted, seen.total_completed + seen.total_failed + seen.total_cancelled);
 }
 
-TEST(PoolThreads, a_drain_from_another_thread_releases_callers_everywhere) {
+TEST(PoolThreads, a_drain_from_another_thread_releases_callers_on_all_threads) {
   for (int round = 0; round < 20; ++round) {
     PoolThread at({.workers = 2});
     std::atomic<int> answered = 0;
@@ -220,7 +220,7 @@ TEST(PoolThreads, a_drain_from_another_thread_releases_callers_everywhere) {
         Reactor reactor;
         RootScope scope(reactor);
         for (int i = 0; i < 50; ++i) scope.spawn(submits_for_ever(at.pool, i + t, answered));
-        EXPECT_TRUE(reactor.run(scope));  // until everybody was told `closed`
+        EXPECT_TRUE(reactor.run(scope));  // until every caller got `closed`
       });
     }
     while (answered < 100) std::this_thread::yield();

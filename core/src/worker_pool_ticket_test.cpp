@@ -1,4 +1,4 @@
-// Tickets; and what a job takes along from its caller: deadline, budget, scope.
+// Tickets, and what a job inherits from its caller: deadline, budget, scope.
 #include "stint/budget.hpp"
 #include "worker_pool_test_support.hpp"
 
@@ -10,7 +10,7 @@ using PoolDeadlines = PoolTest;
 
 // ---- Tickets -------------------------------------------------------------------------------------------------------
 
-TEST_F(PoolTickets, a_ticket_keeps_the_result_until_it_is_asked_for) {
+TEST_F(PoolTickets, a_ticket_keeps_the_result_until_it_is_taken) {
   open(sized(1, 1));
   const auto call = [](Pool& to) -> Task<int> {
     auto first = co_await to.enqueue({1, 1s});
@@ -26,7 +26,7 @@ TEST_F(PoolTickets, a_ticket_keeps_the_result_until_it_is_asked_for) {
   };
   EXPECT_EQ(run(call(*pool)), 60);
 }
-TEST_F(PoolTickets, a_ticket_waits_for_a_result_that_is_not_there_yet) {
+TEST_F(PoolTickets, a_ticket_waits_for_a_pending_result) {
   open();
   const auto call = [](Pool& to) -> Task<int> {
     auto ticket = co_await to.enqueue({1, 5s});
@@ -60,7 +60,7 @@ TEST_F(PoolTickets, a_destroyed_ticket_cancels_its_job) {
   run_ready();
   EXPECT_EQ(health().results_dropped, 2u) << "of the one that ran, and of the detached one";
 }
-TEST_F(PoolTickets, an_enqueue_that_is_stopped_after_it_got_room_leaves_no_job_behind) {
+TEST_F(PoolTickets, an_enqueue_cancelled_after_acceptance_leaves_no_job_behind) {
   open(sized(1, 1));
   submit({1, 10s});
   submit({2, 10s});
@@ -72,7 +72,7 @@ TEST_F(PoolTickets, an_enqueue_that_is_stopped_after_it_got_room_leaves_no_job_b
   };
   caller.spawn(call(*pool, resumed));
   run_ready();
-  ASSERT_TRUE(sim.run_until([this] { return health().total_accepted == 3; }));  // it has room, but has not resumed
+  ASSERT_TRUE(sim.run_until([this] { return health().total_accepted == 3; }));  // accepted, but not resumed
   EXPECT_FALSE(resumed);
   caller.cancel();
   run_ready();
@@ -98,7 +98,7 @@ TEST_F(PoolDeadlines, a_job_is_stopped_at_its_deadline) {
   EXPECT_EQ(health().total_failed, 1u) << "a deadline is a failure, not a cancel";
   EXPECT_EQ(health().total_cancelled, 0u);
 }
-TEST_F(PoolDeadlines, a_queued_job_is_not_started_after_its_deadline_and_its_caller_hears_at_once) {
+TEST_F(PoolDeadlines, a_queued_job_is_not_started_after_its_deadline_and_its_caller_fails_at_once) {
   open(sized(1, 1));
   submit({1, 10s});
   submit({2, 1s}, until(TimePoint(3s)));
@@ -112,7 +112,7 @@ TEST_F(PoolDeadlines, a_queued_job_is_not_started_after_its_deadline_and_its_cal
   sim.advance(1min);
   EXPECT_EQ(hall.started, std::vector{1});
 }
-TEST_F(PoolDeadlines, a_forgotten_job_is_not_started_after_its_deadline) {
+TEST_F(PoolDeadlines, a_detached_job_is_not_started_after_its_deadline) {
   open(sized(1, 1));
   std::map<std::uint64_t, Result<int>> done;
   pool->on_done([&](JobId id, Result<int> result) { done.emplace(id.number, std::move(result)); });
@@ -122,7 +122,7 @@ TEST_F(PoolDeadlines, a_forgotten_job_is_not_started_after_its_deadline) {
   EXPECT_EQ(hall.started, std::vector{1});
   EXPECT_EQ(done.at(2).error(), Errc::timed_out);
 }
-TEST_F(PoolDeadlines, a_job_draws_on_its_callers_deadline_and_budget_and_not_on_the_previous_jobs) {
+TEST_F(PoolDeadlines, a_job_uses_its_callers_deadline_and_budget_and_not_the_previous_jobs) {
   struct Seen {
     Deadline deadline;
     Budget* budget;
@@ -158,7 +158,7 @@ TEST_F(PoolDeadlines, a_job_draws_on_its_callers_deadline_and_budget_and_not_on_
   EXPECT_EQ(seen[2].budget, nullptr);
   run(watched.drain());
 }
-TEST_F(PoolDeadlines, attempts_and_waits_inside_a_job_end_with_its_deadline) {
+TEST_F(PoolDeadlines, attempts_and_waits_inside_a_job_end_at_its_deadline) {
   int attempts = 0;
   WorkerPool<int, int> stubborn(scope, [&attempts](int wanted, Scope& own) -> Task<Result<int>> {
     while (true) {

@@ -1,5 +1,5 @@
-// The workers and their keeper. The keeper is one coroutine per pool: it does on the pool's own thread what others ask
-// for (start workers, cancel jobs, deliver what ended elsewhere), and looks at the size when autoscaling is on.
+// Workers and the supervisor, one coroutine per pool. On the pool's own thread the supervisor does what other threads
+// request (start workers, cancel jobs, deliver jobs that ended elsewhere), and autoscales if that is enabled.
 #include "stint/worker_pool.hpp"
 
 #include <algorithm>
@@ -30,19 +30,19 @@ std::string_view to_string(WorkerState state) noexcept {
 
 namespace stint::detail {
 
-// ---- A worker's life -----------------------------------------------------------------------------------------------
+// ---- Worker lifecycle ----------------------------------------------------------------------------------------------
 
-WorkerSeat::~WorkerSeat() {
+WorkerRegistration::~WorkerRegistration() {
   if (worker_) worker_->pool.leave(*worker_);
 }
 
 PoolTake::~PoolTake() {
-  if (parked_) worker_.pool.stand_up(*this);
+  if (parked_) worker_.pool.unpark_idle(*this);
 }
 
 bool PoolTake::await_suspend(std::coroutine_handle<>) noexcept {
   if (!park()) return true;
-  parked_ = worker_.pool.sit(*this);
+  parked_ = worker_.pool.park_idle(*this);
   if (!parked_) unpark();
   return parked_;
 }
@@ -53,21 +53,21 @@ PoolJob* PoolTake::await_resume() noexcept {
 }
 
 void PoolTake::cancel() noexcept {
-  if (worker_.pool.stand_up(*this)) complete();
+  if (worker_.pool.unpark_idle(*this)) complete();
 }
 
-void PoolCore::become(PoolWorker& worker, WorkerState state) noexcept {
+void PoolCore::set_state(PoolWorker& worker, WorkerState state) noexcept {
   STINT_ASSERT(may_become(worker.state, state));
   worker.state = state;
 }
 
-/// The worker is to carry the job. A draining one stays that.
+/// Assigns the job to the worker. A draining worker stays draining.
 void PoolCore::begin(PoolWorker& worker, PoolJob& job) noexcept {
   job.state.store(JobState::given, std::memory_order_relaxed);
   job.worker = &worker;
   worker.job = &job;
   ++carrying_;
-  if (worker.state == WorkerState::idle) become(worker, WorkerState::busy);
+  if (worker.state == WorkerState::idle) set_state(worker, WorkerState::busy);
 }
 
 void PoolCore::start_job(PoolWorker& worker, TimePoint now) noexcept {
@@ -76,19 +76,19 @@ void PoolCore::start_job(PoolWorker& worker, TimePoint now) noexcept {
   worker.seen_pulse = worker.pulse.load(std::memory_order_relaxed);
 }
 
-/// Wakes a worker that sits idle.
-void PoolCore::summon(PoolWorker& worker, Wakes& wakes) noexcept {
+/// Wakes an idle worker.
+void PoolCore::wake_worker(PoolWorker& worker, Wakes& wakes) noexcept {
   static_cast<Link<PoolIdle>&>(worker).unlink();
   wakes.post(*executor_, *std::exchange(worker.take, nullptr));
 }
 
-/// True if it sits and waits; otherwise there is a job, or it leaves.
-bool PoolCore::sit(PoolTake& take) noexcept {
+/// Returns true if the worker is parked; otherwise it has a job or leaves.
+bool PoolCore::park_idle(PoolTake& take) noexcept {
   PoolWorker& worker = take.worker_;
   Wakes wakes;
   const Lock lock(mutex_);
   if (worker.job != nullptr || take_next(worker, wakes) != nullptr || worker.leaving) return false;
-  if (worker.state == WorkerState::busy) become(worker, WorkerState::idle);
+  if (worker.state == WorkerState::busy) set_state(worker, WorkerState::idle);
   worker.take = &take;
   idle_.push_back(worker);
   return true;
@@ -103,8 +103,8 @@ PoolJob* PoolCore::pick_up(PoolWorker& worker) noexcept {
   return worker.job;
 }
 
-/// False if it was summoned before.
-bool PoolCore::stand_up(PoolTake& take) noexcept {
+/// False if the worker was already woken.
+bool PoolCore::unpark_idle(PoolTake& take) noexcept {
   const Lock lock(mutex_);
   if (take.worker_.take != &take) return false;
   take.worker_.take = nullptr;
@@ -112,21 +112,22 @@ bool PoolCore::stand_up(PoolTake& take) noexcept {
   return true;
 }
 
-/// Its coroutine is gone. Own thread; nothing here is touched after the last lock is let go.
+/// The worker's coroutine was destroyed. Own thread. The pool must not be accessed after the last unlock: it may be
+/// destroyed.
 void PoolCore::leave(PoolWorker& worker) noexcept {
   if (worker.job != nullptr) abandon_job(worker);
   Wakes wakes;
   Lock lock(mutex_);
-  become(worker, WorkerState::stopped);
+  set_state(worker, WorkerState::stopped);
   static_cast<Link<PoolWorker>&>(worker).unlink();
   static_cast<Link<PoolIdle>&>(worker).unlink();
   --live_;
   if (worker.retiring) --retiring_;
-  tell_keeper(wakes);  // to find a successor, or to give up what is queued if nobody is left to carry it
+  notify_supervisor(wakes);  // to start a replacement, or to hand back queued jobs if no worker is left
   if (drained()) release_drainers(lock, wakes);
 }
 
-/// The pool's scope was cancelled, or the executor goes: the worker was stopped with its job.
+/// The pool's scope was cancelled or the executor is being destroyed: the worker was stopped together with its job.
 void PoolCore::abandon_job(PoolWorker& worker) noexcept {
   {
     Wakes wakes;
@@ -135,12 +136,12 @@ void PoolCore::abandon_job(PoolWorker& worker) noexcept {
     job.worker = nullptr;
     --carrying_;
     static_cast<Link<PoolStopping>&>(worker).unlink();
-    if (job.state.load(std::memory_order_relaxed) == JobState::given) {  // never started: the keeper hands it back
+    if (job.state.load(std::memory_order_relaxed) == JobState::given) {  // never started: the supervisor hands it back
       job.state.store(JobState::queued, std::memory_order_relaxed);
       queue_.push_front(job);
       ++queue_size_;
     } else {
-      tally(worker, Verdict::cancelled, {});
+      count_end(worker, JobEnd::cancelled, {});
       job.refusal = Refusal::stopped;
       release_slot(job);
       if (end(job, wakes) != nullptr) ended_.push_back(job);
@@ -149,22 +150,22 @@ void PoolCore::abandon_job(PoolWorker& worker) noexcept {
   if (!executor_->closing()) deliver_ended();
 }
 
-// ---- The keeper ----------------------------------------------------------------------------------------------------
+// ---- Supervisor ----------------------------------------------------------------------------------------------------
 
-/// `co_await Attend(pool)`: until somebody tells the keeper to look, or the next check is due.
-class PoolCore::Attend final : public Leaf, private Timer {
+/// `co_await SupervisorWait(pool)`: waits for a notification or the next autoscaling check.
+class PoolCore::SupervisorWait final : public Leaf, private Timer {
  public:
-  explicit Attend(PoolCore& pool) noexcept : pool_(pool) {}
-  ~Attend() {
-    if (parked_) stand_up();
+  explicit SupervisorWait(PoolCore& pool) noexcept : pool_(pool) {}
+  ~SupervisorWait() {
+    if (parked_) unpark_idle();
   }
   bool await_suspend(std::coroutine_handle<>) noexcept {
     if (!park()) return true;
     TimePoint check = TimePoint::max();
     {
       const Lock lock(pool_.mutex_);
-      parked_ = !pool_.told_;
-      if (parked_) pool_.attend_ = this;
+      parked_ = !pool_.supervisor_notified_;
+      if (parked_) pool_.supervisor_wait_ = this;
       if (pool_.phase_ == Phase::open) check = pool_.next_check_;
     }
     if (!parked_) {
@@ -177,28 +178,28 @@ class PoolCore::Attend final : public Leaf, private Timer {
   void await_resume() noexcept { parked_ = false; }
 
  private:
-  bool stand_up() noexcept {
+  bool unpark_idle() noexcept {
     const Lock lock(pool_.mutex_);
-    return pool_.attend_ == this && std::exchange(pool_.attend_, nullptr) != nullptr;
+    return pool_.supervisor_wait_ == this && std::exchange(pool_.supervisor_wait_, nullptr) != nullptr;
   }
   void cancel() noexcept override {
-    if (stand_up()) complete();
+    if (unpark_idle()) complete();
   }
   void fire() noexcept override {
-    if (stand_up()) complete();
+    if (unpark_idle()) complete();
   }
 
   PoolCore& pool_;
   bool parked_ = false;
 };
 
-void PoolCore::tell_keeper(Wakes& wakes) noexcept {
-  told_ = true;
-  if (attend_ != nullptr) wakes.post(*executor_, *std::exchange(attend_, nullptr));
+void PoolCore::notify_supervisor(Wakes& wakes) noexcept {
+  supervisor_notified_ = true;
+  if (supervisor_wait_ != nullptr) wakes.post(*executor_, *std::exchange(supervisor_wait_, nullptr));
 }
 
-/// True on the pool's own thread, where what others ask the keeper for is done at once.
-bool PoolCore::mine() const noexcept {
+/// True on the pool's own thread, where the supervisor's work can be done directly.
+bool PoolCore::on_own_thread() const noexcept {
   return executor_ != nullptr && executor_->is_current() && !executor_->closing();
 }
 
@@ -208,26 +209,26 @@ void PoolCore::start(Scope& scope) {
   {
     const Lock lock(mutex_);
     executor_ = &scope.executor();
-    keeping_ = true;
+    has_supervisor_ = true;
     if (options_.autoscale) next_check_ = executor_->now() + options_.autoscale->check_every;
   }
-  scope.spawn(keep(Keeping(*this)));
+  scope.spawn(supervise(SupervisorRegistration(*this)));
   spawn_missing();
 }
 
-Task<> PoolCore::keep(Keeping keeping) {
-  (void)keeping;
+Task<> PoolCore::supervise(SupervisorRegistration registration) {
+  (void)registration;
   do {
-    co_await Attend(*this);
-  } while (attend());
+    co_await SupervisorWait(*this);
+  } while (supervise_once());
 }
 
-/// False when the pool is drained and the keeper may go.
-bool PoolCore::attend() {
+/// Returns false when the pool is drained and the supervisor may end.
+bool PoolCore::supervise_once() {
   bool check = false;
   {
     const Lock lock(mutex_);
-    told_ = false;
+    supervisor_notified_ = false;
     check = phase_ == Phase::open && executor_->now() >= next_check_;
   }
   send_cancels();
@@ -238,19 +239,19 @@ bool PoolCore::attend() {
   return phase_ == Phase::open || live_ != 0;
 }
 
-/// Its coroutine is gone: drained, or the pool's scope was cancelled, or the executor goes. Nothing here is touched
-/// after the last lock is let go.
-void PoolCore::keeper_left() noexcept {
+/// The supervisor's coroutine was destroyed: the pool is drained, its scope was cancelled, or the executor is being
+/// destroyed. The pool must not be accessed after the last unlock.
+void PoolCore::supervisor_ended() noexcept {
   {
     Wakes wakes;
     Lock lock(mutex_);
     if (phase_ == Phase::open) start_drain(lock, wakes, executor_->now());
-    hurry(lock, wakes);  // the workers are stopped by the same scope
+    force(lock, wakes);  // the workers are stopped by the same scope
   }
   if (!executor_->closing()) deliver_ended();
   Wakes wakes;
   Lock lock(mutex_);
-  keeping_ = false;
+  has_supervisor_ = false;
   if (drained()) release_drainers(lock, wakes);
 }
 
@@ -261,29 +262,29 @@ void PoolCore::spawn_missing() {
     std::unique_ptr<PoolWorker> worker;
     {
       const Lock lock(mutex_);
-      // Those that finish their last job count: never more at work than were asked for.
+      // Workers that finish their last job count, so that never more run than requested.
       if (phase_ != Phase::open || live_ >= target_) return;
       worker = std::make_unique<PoolWorker>(*this, WorkerId{next_worker_++});
       worker->since = executor_->now();
       workers_.push_back(*worker);
       ++live_;
     }
-    if (scope_->spawn(carry(WorkerSeat(std::move(worker))))) continue;
+    if (scope_->spawn(carry(WorkerRegistration(std::move(worker))))) continue;
     const Lock lock(mutex_);
-    target_ = std::min(target_, live_);  // the scope takes no more children
+    target_ = std::min(target_, live_);  // the scope is closed
     return;
   }
 }
 
-/// Chooses workers until as many are left as were asked for: those without a job, the longest idle first; then, if they
-/// may be taken, those with one, the youngest first.
+/// Retires workers until the target size is reached: first those without a job, the longest idle first; then, if
+/// `also_busy`, those with one, the newest first.
 void PoolCore::retire(bool also_busy, Wakes& wakes) noexcept {
   const auto enough = [this] { return live_ - retiring_ <= target_; };
   const auto choose = [&](PoolWorker& worker) {
     worker.retiring = true;
     ++retiring_;
-    if (worker.state != WorkerState::draining) become(worker, WorkerState::draining);
-    if (worker.take != nullptr) summon(worker, wakes);
+    if (worker.state != WorkerState::draining) set_state(worker, WorkerState::draining);
+    if (worker.take != nullptr) wake_worker(worker, wakes);
   };
   while (!enough() && !idle_.empty()) choose(idle_.front());
   for (const bool busy : {false, true}) {
@@ -307,9 +308,9 @@ Result<> PoolCore::resize(std::size_t workers) {
     if (phase_ != Phase::open) return fail(Errc::closed, "worker pool '" + options_.name + "': draining");
     target_ = workers;
     retire(true, wakes);
-    here = mine();
+    here = on_own_thread();
     if (executor_ != nullptr) resized_at_ = executor_->now();
-    if (!here) tell_keeper(wakes);
+    if (!here) notify_supervisor(wakes);
   }
   if (here) spawn_missing();
   return {};
@@ -318,7 +319,8 @@ Result<> PoolCore::resize(std::size_t workers) {
 Result<> PoolCore::set_bounds(std::size_t min, std::size_t max) {
   if (min > max || max > kWorkersMax) {
     return fail(Errc::invalid, "worker pool '" + options_.name + "': " + std::to_string(min) + " to " +
-                                   std::to_string(max) + " workers is no range up to " + std::to_string(kWorkersMax));
+                                   std::to_string(max) + " workers is not a range up to " +
+                                   std::to_string(kWorkersMax));
   }
   const Lock lock(mutex_);
   if (!autoscale_) return fail(Errc::invalid, "worker pool '" + options_.name + "' has a fixed size");
@@ -340,7 +342,7 @@ AutoscaleLoad PoolCore::load(TimePoint now) noexcept {
   return load;
 }
 
-/// What the hook says; nothing if it threw.
+/// The result of the hook; empty if it threw.
 std::optional<std::size_t> PoolCore::startable() {
   std::string what;
   try {

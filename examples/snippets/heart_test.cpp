@@ -96,15 +96,15 @@ Task<> combine(Semaphore& slots) {
   auto [one, two] = co_await all(ask(1), ask(2));
   EXPECT_EQ(one + two, 6);
 
-  // The first; the other is stopped, and gone before you see the result.
+  // The first to finish; the other is stopped and destroyed before the result is returned.
   auto first = co_await race(ask(3), sleep_for(1h));
   EXPECT_EQ(std::get<0>(first), 6);
 
-  // In time, or stopped: nothing runs on after `timed_out`. with_deadline does the same for a moment.
+  // In time, or stopped: nothing keeps running after `timed_out`. with_deadline takes an absolute time.
   Result<int> late = co_await with_timeout(500ms, ask(4));
   EXPECT_EQ(late.error(), Errc::timed_out);
 
-  // As many as you like, and waits as well as tasks.
+  // Any number of tasks, and other awaitables mixed with tasks.
   std::vector<Task<int>> questions;
   for (int i = 1; i <= 3; ++i) questions.push_back(ask(i));
   EXPECT_EQ(co_await all(std::move(questions)), (std::vector{2, 4, 6}));
@@ -127,7 +127,7 @@ Task<> write_to(std::vector<std::string>& file) {
   file.push_back("done");
 }
 Task<> close_file(std::vector<std::string>& file) {
-  co_await sleep_for(10ms);  // it may await: no cancel reaches it, only its own deadline
+  co_await sleep_for(10ms);  // may await: cancellation does not reach it, only its own deadline
   file.push_back("closed");
 }
 
@@ -147,7 +147,7 @@ TEST(Heart, cleanup_that_awaits_runs_after_a_cancel_too) {
 
 // [map]
 Task<Result<std::vector<int>>> ask_all() {
-  co_return co_await map_bounded(std::views::iota(1, 6), 2, ask);  // any range; two at a time, results in its order
+  co_return co_await map_bounded(std::views::iota(1, 6), 2, ask);  // any range; at most two at a time, results in order
 }
 // [/map]
 
@@ -167,7 +167,7 @@ Task<> work_until_cancelled(bool& cleaned_up) {
     ~Cleanup() { flag = true; }
     bool& flag;
   };
-  const Cleanup cleanup{cleaned_up};  // destructors are all that is sure to run
+  const Cleanup cleanup{cleaned_up};  // only destructors are guaranteed to run
   co_await sleep_for(1h);
   ADD_FAILURE() << "a cancelled await does not return: its frame is destroyed";
 }
@@ -190,17 +190,17 @@ TEST(Heart, a_cancel_destroys_the_frames) {
 void spend_within_a_budget() {
   Allowance allowance;
   allowance.attempts = 3;
-  allowance.money_micros = 2'500'000;  // 2.50
+  allowance.cost_micros = 2'500'000;  // 2.50
   Budget budget(allowance);
 
   Spend estimate;
-  estimate.money_micros = 2'000'000;
-  Result<Reservation> claim = budget.reserve(estimate);          // before the call: all of it or nothing
+  estimate.cost_micros = 2'000'000;
+  Result<Reservation> claim = budget.reserve(estimate);          // before the call: all or nothing
   EXPECT_EQ(budget.reserve(estimate).error(), Errc::exhausted);  // only 0.50 is left
   Spend actual;
-  actual.money_micros = 300'000;
-  claim->settle(actual);  // after the call: what it really cost
-  EXPECT_EQ(budget.remaining(TimePoint()).money_micros, 2'200'000);
+  actual.cost_micros = 300'000;
+  claim->settle(actual);  // after the call: the actual cost
+  EXPECT_EQ(budget.remaining(TimePoint()).cost_micros, 2'200'000);
 }
 // [/budget]
 
@@ -218,7 +218,7 @@ Task<> nag(Semaphore& door, int& knocks) {
 TEST(Door, opens_after_an_hour_of_knocking) {
   Semaphore door("door", 1);
   auto closed = door.try_acquire();
-  Simulator simulator(42);  // the seed decides who runs first when several can
+  Simulator simulator(42);  // the seed decides the order of what is ready
   RootScope scope(simulator);
   int knocks = 0;
   scope.spawn(nag(door, knocks));

@@ -17,7 +17,7 @@ using Log = std::vector<std::string>;
 
 // [garage]
 Task<Result<>> park(Semaphore& garage, Log& log, std::string car) {
-  STINT_CO_TRY(const Permit space, co_await garage.acquire());  // waits in line if it must
+  STINT_CO_TRY(const Permit space, co_await garage.acquire());  // waits in line if none is free
   log.push_back(car + " in");
   co_await sleep_for(1h);
   log.push_back(car + " out");
@@ -39,7 +39,7 @@ TEST(Learn, a_garage_with_two_spaces_and_three_cars) {
 
 // [counter]
 struct Statistics {
-  std::atomic<int> requests = 0;  // nobody waits for a number: no semaphore
+  std::atomic<int> requests = 0;  // counting needs no waiting, so no semaphore
 };
 // [/counter]
 
@@ -50,11 +50,11 @@ TEST(Learn, a_counter_needs_no_semaphore) {
 }
 
 // [too-many]
-TEST(Learn, a_bounded_queue_says_no_where_a_semaphore_lets_wait) {
+TEST(Learn, a_bounded_queue_refuses_where_a_semaphore_waits) {
   Queue<int> queue("requests", 2);
   EXPECT_TRUE(queue.try_push(1));
   EXPECT_TRUE(queue.try_push(2));
-  EXPECT_EQ(queue.try_push(3).error(), Errc::full);  // the caller hears it now: try later, or elsewhere
+  EXPECT_EQ(queue.try_push(3).error(), Errc::full);  // refused at once: the caller can try later, or elsewhere
 }
 // [/too-many]
 
@@ -81,7 +81,7 @@ TEST(Learn, one_at_a_time_may_still_be_a_hundred_a_second) {
 TEST(Learn, a_rate_limiter_counts_per_minute) {
   RateLimits limits;
   limits.requests_per_minute = 60;
-  limits.burst = 1s;  // one saved up, and no more
+  limits.burst = 1s;  // at most one request accumulates
   RateLimiter rate("model", limits);
   Simulator simulator;
   RootScope scope(simulator);
@@ -94,24 +94,24 @@ TEST(Learn, a_rate_limiter_counts_per_minute) {
   };
   for (int i = 0; i < 100; ++i) scope.spawn(call());
   simulator.advance(10s);
-  EXPECT_EQ(calls, 11) << "the one saved up, and one a second";
+  EXPECT_EQ(calls, 11) << "the accumulated one, and one per second";
   scope.cancel();
   simulator.run_ready();
 }
 // [/rate]
 
-// [stranger]
-TEST(Learn, a_semaphore_of_one_lets_a_stranger_in) {
+// [no-owner]
+TEST(Learn, a_semaphore_of_one_can_be_released_by_any_caller) {
   Semaphore lock("lock", 1);
-  std::uint32_t units = lock.try_acquire()->detach();  // the van is inside, and holds only a number
+  std::uint32_t units = lock.try_acquire()->detach();  // the van is inside, and holds only a count
   EXPECT_TRUE(lock.release(1));                        // the cab, which holds nothing, "unlocks"
-  EXPECT_TRUE(lock.try_acquire()) << "and the next one enters, while the van is still there";
+  EXPECT_TRUE(lock.try_acquire()) << "and another car enters while the van is still inside";
   EXPECT_EQ(units, 1u);
 }
-// [/stranger]
+// [/no-owner]
 
 // [barging]
-TEST(Learn, nobody_overtakes_the_line) {
+TEST(Learn, try_acquire_does_not_overtake_waiters) {
   Semaphore garage("garage", 1);
   Simulator simulator;
   RootScope scope(simulator);
@@ -119,16 +119,16 @@ TEST(Learn, nobody_overtakes_the_line) {
   auto first = garage.try_acquire();
   scope.spawn(park(garage, log, "van"));
   simulator.run_ready();  // the van waits
-  first.reset();          // the space is the van's, though it has not moved yet
-  EXPECT_FALSE(garage.try_acquire()) << "the cab does not get it by being quick";
+  first.reset();          // the space belongs to the van, though it has not resumed yet
+  EXPECT_FALSE(garage.try_acquire()) << "the cab can not barge";
   simulator.settle();
 }
 // [/barging]
 
 // [head-of-line]
-Task<Result<>> park_large(Semaphore& garage, Log& log, std::string who, std::uint32_t spaces) {
+Task<Result<>> park_large(Semaphore& garage, Log& log, std::string caller, std::uint32_t spaces) {
   STINT_CO_TRY(const Permit permit, co_await garage.acquire(spaces));
-  log.push_back(who);
+  log.push_back(caller);
   co_await sleep_for(1h);
   co_return Result<>();
 }
@@ -142,7 +142,7 @@ TEST(Learn, a_large_request_is_not_starved_by_small_ones) {
   scope.spawn(park_large(garage, log, "truck", 2));
   scope.spawn(park_large(garage, log, "cab", 1));
   simulator.run_ready();
-  EXPECT_EQ(log, (Log{"van"})) << "one space is free, and cab would fit. The truck was first";
+  EXPECT_EQ(log, (Log{"van"})) << "one space is free and the cab would fit, but the truck was first";
   simulator.settle();
   EXPECT_EQ(log, (Log{"van", "truck", "cab"}));
 }
@@ -159,12 +159,12 @@ TEST(Learn, a_bounded_number_may_pass_a_large_head) {
   scope.spawn(park_large(garage, log, "cab", 1));
   scope.spawn(park_large(garage, log, "jeep", 1));
   simulator.settle();
-  EXPECT_EQ(log, (Log{"van", "cab", "truck", "jeep"})) << "cab passed; jeep did not: the truck's patience is 1";
+  EXPECT_EQ(log, (Log{"van", "cab", "truck", "jeep"})) << "the cab passed, the jeep did not: bypass_max is 1";
 }
 // [/bypass]
 
 // [followers]
-TEST(Learn, a_cancelled_head_lets_those_in_that_it_held_up) {
+TEST(Learn, a_cancelled_head_wakes_the_waiters_it_blocked) {
   Semaphore garage("garage", 2);
   Simulator simulator(0, Simulator::Order::fifo);
   RootScope scope(simulator), truck(simulator);
@@ -182,13 +182,13 @@ TEST(Learn, a_cancelled_head_lets_those_in_that_it_held_up) {
 // [/followers]
 
 // [debt]
-TEST(Learn, a_garage_that_shrinks_throws_nobody_out) {
+TEST(Learn, shrinking_the_garage_revokes_no_permit) {
   Semaphore garage("garage", 4);
   auto one = garage.try_acquire(), two = garage.try_acquire(2);  // three are inside
   ASSERT_TRUE(garage.set_capacity(1));
   EXPECT_EQ(garage.available(), -2) << "a debt of two";
   one.reset();
-  EXPECT_FALSE(garage.try_acquire()) << "who leaves pays the debt first";
+  EXPECT_FALSE(garage.try_acquire()) << "a returned permit repays the debt first";
   two.reset();
   EXPECT_EQ(garage.available(), 1);
 }
@@ -234,21 +234,21 @@ struct Bill {
 Task<> generate(Bill& bill) {
   while (true) {
     co_await sleep_for(1s);
-    ++bill.seconds;  // somebody pays for each
+    ++bill.seconds;  // every second is billed
   }
 }
 
-/// A timeout as it is often written: the work is started somewhere, and only the waiting ends.
+/// A timeout as it is often written: the work runs elsewhere, and only the waiting ends.
 Task<> wait_ten_seconds(Scope& background, Bill& bill) {
   background.spawn(generate(bill));
-  co_await sleep_for(10s);  // "timed out": nobody told the work
+  co_await sleep_for(10s);  // "timed out", but the work was not stopped
 }
 // [/stop-waiting]
 
 // [stop-work]
 Task<> work_ten_seconds(Bill& bill) {
   Result<> end = co_await with_timeout(10s, generate(bill));
-  EXPECT_EQ(end.error(), Errc::timed_out);  // and the work is gone
+  EXPECT_EQ(end.error(), Errc::timed_out);  // and the work has stopped
 }
 // [/stop-work]
 

@@ -23,10 +23,10 @@ void run(Simulator& simulator, Task<> task) {
 
 // [semaphore]
 Task<Result<>> download(Semaphore& slots) {
-  STINT_CO_TRY(const Permit permit, co_await slots.acquire());  // waits; fails only if it was closed
+  STINT_CO_TRY(const Permit permit, co_await slots.acquire());  // waits; fails only if the semaphore is closed
   co_await sleep_for(1s);
   co_return Result<>();
-}  // the permit goes back here, however this ends
+}  // the permit is returned here, however this ends
 // [/semaphore]
 
 TEST(Limits, a_permit_comes_home_by_itself) {
@@ -47,14 +47,14 @@ Semaphore make_limit(const Executor& clock) {
   return {"gpu",
           8,
           {.bypass_max = 4,        // at most four small requests may overtake a large head that does not fit
-           .track_holders = true,  // who holds what since when
+           .track_holders = true,  // list holders with label and age
            .clock = &clock}};
 }
 
-Task<Result<>> train(Semaphore& gpu, std::string who, Deadline deadline) {
-  STINT_CO_TRY(Permit permit, co_await gpu.acquire({.units = 4, .priority = 1, .label = who}, deadline));
+Task<Result<>> train(Semaphore& gpu, std::string caller, Deadline deadline) {
+  STINT_CO_TRY(Permit permit, co_await gpu.acquire({.units = 4, .priority = 1, .label = caller}, deadline));
   co_await sleep_for(1h);
-  co_return permit.release(2);  // half of it now, the rest at the end
+  co_return permit.release(2);  // two units now, the rest at the end
 }
 // [/semaphore-options]
 
@@ -73,7 +73,7 @@ TEST(Limits, holders_are_listed) {
 
 // [resize]
 void halve(Semaphore& slots) {
-  // Never blocks and takes nothing from anybody: what is held above the new capacity is a debt, paid as permits return.
+  // Never blocks or revokes a permit: units held above the new capacity are a debt, repaid as permits return.
   if (Result<> done = slots.set_capacity(slots.capacity() / 2); !done) ADD_FAILURE() << done.error().describe();
 }
 // [/resize]
@@ -89,12 +89,12 @@ TEST(Limits, a_resize_makes_a_debt) {
 }
 
 // [limit-set]
-Task<Result<>> review(LimitSet& needs, std::vector<std::string>& log, std::string who) {
-  STINT_CO_TRY(PermitSet permits, co_await needs.acquire({.label = who}));  // all of them, or none
-  log.push_back(who + " works");
+Task<Result<>> review(LimitSet& needs, std::vector<std::string>& log, std::string caller) {
+  STINT_CO_TRY(PermitSet permits, co_await needs.acquire({.label = caller}));  // all of them, or none
+  log.push_back(caller + " works");
   co_await sleep_for(1s);
-  STINT_CO_CHECK(co_await permits.back_off(10s));  // gives the places back while it waits, and keeps its turn
-  log.push_back(who + " again");
+  STINT_CO_CHECK(co_await permits.back_off(10s));  // returns the permits while it waits, and keeps its turn
+  log.push_back(caller + " again");
   co_return Result<>();
 }
 // [/limit-set]
@@ -119,7 +119,7 @@ struct Session {
 Task<Result<>> talk(ObjectPool<Session>& sessions) {
   STINT_CO_TRY(auto session, co_await sessions.borrow());
   co_await sleep_for(10ms);
-  if (!session->good) session.discard();  // otherwise it goes back, for the next
+  if (!session->good) session.discard();  // otherwise it returns to the pool
   co_return Result<>();
 }
 // [/object-pool]
@@ -140,13 +140,13 @@ TEST(Limits, objects_are_reused) {
 // [queue]
 Task<> produce(Queue<int>& queue) {
   for (int i = 0; i < 4; ++i) {
-    if (Result<> pushed = co_await queue.push(i); !pushed) co_return;  // waits while it is full
+    if (Result<> pushed = co_await queue.push(i); !pushed) co_return;  // waits while the queue is full
   }
   queue.close();
 }
 
 Task<> consume(Queue<int>& queue, std::vector<int>& seen) {
-  while (Result<int> item = co_await queue.pop()) seen.push_back(*item);  // until it is closed and empty
+  while (Result<int> item = co_await queue.pop()) seen.push_back(*item);  // until the queue is closed and empty
 }
 // [/queue]
 
@@ -169,12 +169,12 @@ Task<Result<>> call_model(RateLimiter& rate) {
   RateAmount estimate;
   estimate.input_tokens = 1000;
   estimate.output_tokens = 500;
-  STINT_CO_TRY(RateGrant grant, co_await rate.acquire(estimate));  // waits until so much may go
+  STINT_CO_TRY(RateGrant grant, co_await rate.acquire(estimate));  // waits until the estimate is admitted
   grant.sent();
   co_await sleep_for(2s);
   RateAmount used = estimate;
   used.output_tokens = 80;
-  grant.settle(used);  // what was not used is there for others
+  grant.settle(used);  // unused units become available to others
   co_return Result<>();
 }
 // [/rate]

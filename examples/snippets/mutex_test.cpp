@@ -20,7 +20,7 @@ struct Account {
 Task<Result<>> withdraw(Account& account, int amount) {
   STINT_CO_TRY(const MutexGuard guard, co_await account.mutex.lock());
   const int before = account.balance;
-  co_await sleep_for(1s);  // asks the bank; nobody else is in here meanwhile
+  co_await sleep_for(1s);  // asks the bank; no other coroutine enters meanwhile
   if (before < amount) co_return fail(Errc::exhausted, "not enough on the account");
   account.balance = before - amount;
   co_return Result<>();
@@ -45,12 +45,12 @@ Task<> unlocks_what_it_does_not_hold(MutexGuard& others) {
 
 Task<> locks_twice(Mutex& mutex) {
   const Result<MutexGuard> first = co_await mutex.lock();
-  const Result<MutexGuard> second = co_await mutex.lock();  // would wait for itself, for ever
+  const Result<MutexGuard> second = co_await mutex.lock();  // would wait for itself forever
   EXPECT_EQ(second.error(), Errc::invalid);
 }
 // [/owner]
 
-TEST(Mutexes, a_stranger_and_a_second_lock_are_refused) {
+TEST(Mutexes, unlocking_by_another_chain_and_a_second_lock_are_refused) {
   Mutex mutex("lock"), other("other");
   Simulator simulator;
   RootScope scope(simulator);

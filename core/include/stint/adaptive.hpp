@@ -1,9 +1,9 @@
-/// `AdaptiveLimit`: lets a semaphore's capacity follow what the other side can bear; see `stint/aimd_core.hpp` for the
+/// `AdaptiveLimit`: adjusts a semaphore's capacity to what the upstream can bear; see `stint/aimd_core.hpp` for the
 /// rule.
 ///
-/// Permits are had through it, in the semaphore's order, and each says at its end how the work went. It owns the
-/// semaphore's capacity: who resizes by hand is overruled by the next change. Thread-safe. Must outlive its permits,
-/// and the semaphore must outlive it.
+/// Permits are acquired through it, in the semaphore's order, and each reports at its end how the work went. It owns
+/// the semaphore's capacity: a manual resize is overwritten by the next adjustment. Thread-safe. Must outlive its
+/// permits, and the semaphore must outlive it.
 #pragma once
 
 #include "stint/aimd_core.hpp"
@@ -18,11 +18,11 @@ class AdaptivePermit;
 class AdaptiveLimit {
  public:
   AdaptiveLimit(Semaphore& semaphore, const AimdPolicy& policy);
-  ~AdaptiveLimit();  // asserts: nothing is held
+  ~AdaptiveLimit();  // asserts that no permit is held
   AdaptiveLimit(const AdaptiveLimit&) = delete;
   AdaptiveLimit& operator=(const AdaptiveLimit&) = delete;
 
-  /// Waits for one permit; fails as `Semaphore::acquire` does. A cancelled wait is no sample.
+  /// Waits for one permit; fails like `Semaphore::acquire`. A cancelled wait is not a sample.
   [[nodiscard]] Task<Result<AdaptivePermit>> acquire();
   [[nodiscard]] std::uint32_t limit() const noexcept;
   [[nodiscard]] std::uint32_t inflight() const noexcept;
@@ -37,7 +37,7 @@ class AdaptiveLimit {
   AimdCore core_;
 };
 
-/// A permit that says how the work went. Destroyed without that, as by a cancel, it says nothing.
+/// A permit that reports how the work went. Destroyed without a report, as by a cancellation, it counts as `ignored`.
 class [[nodiscard]] AdaptivePermit {
  public:
   AdaptivePermit(AdaptivePermit&& other) noexcept
@@ -45,7 +45,7 @@ class [[nodiscard]] AdaptivePermit {
   AdaptivePermit& operator=(AdaptivePermit&& other) noexcept;
   ~AdaptivePermit() { end(LoadSignal::ignored, TimePoint()); }
 
-  /// Adjusts the limit and then gives the permit back. The second call does nothing.
+  /// Adjusts the limit and then returns the permit. A second call does nothing.
   void end(LoadSignal signal, TimePoint now) noexcept;
 
  private:

@@ -1,7 +1,7 @@
-/// `co_await all(tasks)`: every task of a vector, at once. The first that throws or gives a failure stops the others.
-/// Gives their values in the order of the tasks: `std::vector<T>`, or `Result<std::vector<T>>` if they give a
-/// `Result<T>`; nothing, or `Result<>`, if they give nothing. All of an empty vector is had at once. For a bound on how
-/// many run at a time, see `map_bounded`.
+/// `co_await all(tasks)`: runs every task of a vector concurrently. The first that throws or fails stops the others.
+/// Returns the values in the order of the tasks: `std::vector<T>`, or `Result<std::vector<T>>` if the tasks return
+/// `Result<T>`; void or `Result<>` for tasks without a value. An empty vector completes at once. To bound how many run
+/// at a time, use `map_bounded`.
 #pragma once
 
 #include "stint/detail/branch.hpp"
@@ -81,7 +81,7 @@ class AllOf final : public detail::Combinator {
   }
 
   std::optional<CancelToken> token_;
-  std::deque<detail::Branch<T>> branches_;  // a chain does not move
+  std::deque<detail::Branch<T>> branches_;  // a deque, since a chain can't be moved
   std::size_t running_;
   detail::Branch<T>* first_bad_ = nullptr;
 };

@@ -1,9 +1,9 @@
-/// The edge to Asio.
+/// The interface to Asio.
 ///
-/// `Reactor`: an executor on one `io_context` and one thread (the one that made it).
+/// `Reactor`: an executor on one `io_context` and one thread (the one that created it).
 /// `use_task`: a completion token for tasks: `auto [ec, n] = co_await socket.async_read_some(buffer, use_task);`
-/// `async_acquire`, `async_run`: the other way, the library's operations for programs that are built on Asio, with any
-/// completion token. Their cancellation slots work; what is cancelled completes with `operation_aborted`.
+/// `async_acquire`, `async_run`: the opposite direction, the library's operations with any completion token, for
+/// programs built on Asio. Their cancellation slots work; a cancelled operation completes with `operation_aborted`.
 #pragma once
 
 #include "stint/scope.hpp"
@@ -37,30 +37,31 @@ namespace stint {
 
 namespace asio = boost::asio;
 
-/// With its own `io_context` it is run by `run_until` or `run`. Attached to a program's own, it is run by the thread
-/// that runs that, and counts as work of it while a root scope has children: `io.run()` does not return before they
-/// have ended, whatever they wait for.
+/// With its own `io_context` it is run by `run_until` or `run`. Attached to an existing `io_context`, it is run by the
+/// thread that runs that context, and counts as work of it while a root scope has children: `io.run()` does not return
+/// before they have ended.
 class Reactor final : public Executor {
  public:
   static constexpr int kResumesPerPoll = 256;  // a poll is a system call of about 0.5 µs: 2 ns per resume
   static constexpr int kHandlersPerPoll = 256;
-  static constexpr int kBatchesPerPoll = 16;  // small batches, as from another thread, don't poll each time
-  /// Going to sleep and being woken take about as long: while other threads' posts keep coming faster than that, the
-  /// reactor waits for the next one awake. After a wait in vain it rests for twice as many sleeps as the time before.
+  static constexpr int kBatchesPerPoll = 16;  // small batches, such as posts from another thread, don't poll each time
+  /// About the cost of going to sleep and being woken. While posts of other threads arrive faster than that, the
+  /// reactor spins for the next one instead of sleeping. After an unsuccessful spin it skips twice as many sleeps as
+  /// the last time before it spins again.
   static constexpr Duration kSpinMax = std::chrono::microseconds(30);
   static constexpr int kSpinRestMax = 63;
 
   Reactor();
-  /// Attaches to `io`, which must outlive it and be run by this thread only. Must be at rest when it is destroyed: it
-  /// can't take its operations out of somebody else's context.
+  /// Attaches to `io`, which must outlive it and be run by this thread only. Must be at rest when destroyed: it can't
+  /// remove its operations from a context that it does not own.
   explicit Reactor(asio::io_context& io);
-  ~Reactor();  // on its own thread; destroys every frame, and every Asio operation of its own context first
+  ~Reactor();  // on its own thread; first destroys every Asio operation of its own context, then every frame
 
   asio::io_context& io() noexcept { return io_; }
   void wake() noexcept override;
   TimePoint now() const noexcept override { return Clock::now(); }
 
-  /// Runs until `done()`, which is asked between batches and before every sleep.
+  /// Runs until `done()`, which is checked between batches and before every sleep.
   template <class Done>
   void run_until(Done done) {
     STINT_ASSERT(own_ && is_current());
@@ -72,13 +73,13 @@ class Reactor final : public Executor {
       poll_in_turn();
     }
   }
-  /// Runs until nothing is left in the scope → its first failure, or `cancelled` / `timed_out` if it was stopped.
-  /// Rethrows the first exception that a child let out.
+  /// Runs until the scope is idle → its first failure, or `cancelled` / `timed_out` if it was stopped. Rethrows the
+  /// first exception of a child.
   Result<> run(const Scope& scope) {
     run_until([&scope] { return scope.idle(); });
     return scope.outcome();
   }
-  /// Runs one task to its end → what it gave.
+  /// Runs one task to completion → its result.
   template <class T>
   detail::Flat<T> run(Task<T> task) {
     std::optional<detail::Flat<T>> outcome;
@@ -96,7 +97,7 @@ class Reactor final : public Executor {
     return *std::move(outcome);
   }
   std::uint64_t wakes() const noexcept { return wakes_.load(std::memory_order_relaxed); }
-  /// How often it has waited awake. Own thread only.
+  /// Number of spins. Own thread only.
   std::uint64_t spins() const noexcept { return spins_; }
 
  private:
@@ -105,7 +106,7 @@ class Reactor final : public Executor {
     using execution_context::shutdown;  // destroys the handlers, keeps the services
     using io_context::io_context;
   };
-  /// Gives the one wake-up in flight its memory, so that post() never allocates.
+  /// Memory for the single wake-up in flight, so that post() never allocates.
   template <class T>
   struct WakeMemory {
     using value_type = T;
@@ -127,7 +128,7 @@ class Reactor final : public Executor {
     Reactor* reactor;
   };
 
-  /// What stands in the inbox of a reactor that is going: what is posted from then on is dropped.
+  /// Marks the inbox of a reactor that is being destroyed: later posts are dropped.
   struct Closed final : Runnable {
     void run() noexcept override {}
   };
@@ -147,34 +148,34 @@ class Reactor final : public Executor {
   std::unique_ptr<Context> own_;
   asio::io_context& io_;
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>>
-      work_;                                   // attached: while work is unfinished
-  std::unique_ptr<asio::steady_timer> alarm_;  // for the earliest timer of the wheel
+      work_;                                   // attached only: held while work is unfinished
+  std::unique_ptr<asio::steady_timer> alarm_;  // expires with the earliest timer of the wheel
   TimePoint alarm_at_ = TimePoint::max();
   std::shared_ptr<bool> alive_;  // attached only: shared with handlers that outlive the reactor
   int unpolled_resumes_ = 0;
   int unpolled_batches_ = 0;
   bool was_posted_to_ = false;              // the last sleep was ended by another thread
-  int spin_rest_ = 0, spin_rest_last_ = 0;  // sleeps before the next spin: left, and in all
+  int spin_rest_ = 0, spin_rest_last_ = 0;  // sleeps to skip before the next spin: remaining, and the last total
   std::uint64_t spins_ = 0;
   Closed closed_;
   std::atomic<Runnable*> inbox_ = nullptr;    // other threads' posts, newest first
-  std::atomic<bool> idle_;                    // about to sleep, or asleep: who posts wakes it
-  std::atomic<bool> wake_in_flight_ = false;  // an earlier wake-up has not run yet; it will do
-  std::atomic<std::uint32_t> posting_ = 0;    // other threads inside post_quietly() … wake()
+  std::atomic<bool> idle_;                    // about to sleep, or asleep: a post must wake it
+  std::atomic<bool> wake_in_flight_ = false;  // an earlier wake-up has not run yet and suffices
+  std::atomic<std::uint32_t> posting_ = 0;    // other threads inside post_without_wake() … wake()
   std::atomic<std::uint64_t> wakes_ = 0;
   alignas(std::max_align_t) std::byte wake_memory_[128];
 };
 
-/// `stint::run(task)`: runs a task to its end on a reactor of its own, and gives what it gave. For `main` and for
-/// threads that have no executor; a coroutine awaits instead.
+/// `stint::run(task)`: runs a task to completion on a new reactor and returns its result. For `main` and for threads
+/// without an executor; a coroutine awaits instead.
 template <class T>
 detail::Flat<T> run(Task<T> task) {
   Reactor reactor;
   return reactor.run(std::move(task));
 }
 
-/// `int main() { return stint::run_main(program()); }`: runs the program to its end → the exit status. A failure is
-/// printed to stderr as `error: what: cause`, and is status 1. SIGINT and SIGTERM cancel the program (reason
+/// `int main() { return stint::run_main(program()); }`: runs the program to completion → the exit status. A failure is
+/// printed to stderr as `error: what: cause` and gives status 1. SIGINT and SIGTERM cancel the program (reason
 /// `shutdown`), so that its cleanup runs; the status is then 128 + the signal. A second signal ends the process at
 /// once.
 int run_main(Task<Result<int>> program);
@@ -185,12 +186,13 @@ int run_main(Task<> program);
 struct UseTask {};
 inline constexpr UseTask use_task;
 
-/// The context of the reactor that runs a leaf; asserts that it is one.
+/// The context of a reactor; asserts that `executor` is one.
 [[nodiscard]] asio::io_context& context_of(Executor& executor) noexcept;
 
-/// One Asio operation as a leaf, for coroutines on a reactor. Its handler runs on the reactor's thread, also that of an
-/// operation on another context: there a cancel is emitted, too, so that the two never meet. The chain stops only after
-/// the handler has run, so no frame dies with an operation in flight. Gives the handler's arguments as a tuple.
+/// One Asio operation as a leaf, for coroutines on a reactor. Its handler runs on the reactor's thread, even for an
+/// operation on another context. Cancellation is emitted on the same thread, so handler and cancellation never race.
+/// The chain stops only after the handler has run, so no frame is destroyed with an operation in flight. Returns the
+/// handler's arguments as a tuple.
 template <class Start, class... Args>
 class AsioOperation final : public Leaf {
  public:
@@ -201,7 +203,7 @@ class AsioOperation final : public Leaf {
     try {
       start_(Handler{this});
     } catch (...) {
-      unpark();  // the frame goes on with the exception: nothing may point at this leaf
+      unpark();  // the frame continues with the exception: nothing may point at this leaf
       throw;
     }
   }
@@ -216,7 +218,7 @@ class AsioOperation final : public Leaf {
     void operator()(Args... args) const {
       if (operation->executor().is_current()) {
         operation->finish(std::tuple<Args...>(std::move(args)...));
-      } else {  // an operation that calls its handler where it is, not on the handler's executor
+      } else {  // the operation ignored the handler's executor
         asio::post(get_executor(), [operation = operation, result = std::tuple<Args...>(std::move(args)...)]() mutable {
           operation->finish(std::move(result));
         });
@@ -230,7 +232,7 @@ class AsioOperation final : public Leaf {
   }
   bool ready() const noexcept override { return result_.has_value(); }
   void cancel() noexcept override {
-    // After the handler the slot may still name a socket that is gone.
+    // Once the handler has run, the slot may refer to a destroyed socket.
     if (!result_) signal_.emit(asio::cancellation_type::terminal);
   }
 
@@ -244,8 +246,8 @@ class AsioOperation final : public Leaf {
 
 namespace detail {
 
-/// The acquires that wait on behalf of one Asio context: when it goes, they leave their lines. It does not go while
-/// another thread is about to complete one of them.
+/// The acquires that wait on behalf of one Asio context; they are withdrawn when the context is destroyed. Its
+/// destruction waits for threads that are about to complete one of them.
 class AsioWaiters final : public asio::execution_context::service {
  public:
   class Waiter : public Link<Waiter> {
@@ -262,9 +264,9 @@ class AsioWaiters final : public asio::execution_context::service {
   explicit AsioWaiters(asio::execution_context& context) : service(context) {}
   void add(Waiter& waiter) noexcept;
   void remove(Waiter& waiter) noexcept;
-  /// Between the two the context can't go. `hold` only while the waiter is certain to be alive.
+  /// The context can't be destroyed while held. Call `hold` only while the waiter is certain to be alive.
   void hold() noexcept { holds_.fetch_add(1, std::memory_order_relaxed); }
-  void let_go() noexcept { holds_.fetch_sub(1, std::memory_order_release); }
+  void unhold() noexcept { holds_.fetch_sub(1, std::memory_order_release); }
 
  private:
   void shutdown() override;
@@ -273,18 +275,18 @@ class AsioWaiters final : public asio::execution_context::service {
   std::atomic<std::uint32_t> holds_ = 0;
 };
 
-/// What a cancellation slot keeps of the wait that it cancels: the wait may end on one thread while it is cancelled on
-/// another, and the signal may live longer than the wait, or shorter.
+/// Links a cancellation slot to the wait that it cancels. The wait may end on one thread while another cancels it, and
+/// the signal may live longer or shorter than the wait.
 template <class Wait>
-class CancelLine {
+class CancelLink {
  public:
-  explicit CancelLine(Wait& wait) noexcept : wait_(&wait) {}
+  explicit CancelLink(Wait& wait) noexcept : wait_(&wait) {}
   void cancel() {
     const std::lock_guard lock(mutex_);
     if (wait_ != nullptr) wait_->cancel_wait();
   }
-  /// After this no cancel reaches the wait any more.
-  void cut() noexcept {
+  /// After this no cancellation reaches the wait.
+  void disconnect() noexcept {
     const std::lock_guard lock(mutex_);
     wait_ = nullptr;
   }
@@ -294,7 +296,7 @@ class CancelLine {
   Wait* wait_;
 };
 
-/// A semaphore's waiter whose end is a completion handler. Owns itself until the handler runs.
+/// A semaphore's waiter that completes an Asio handler. Owns itself until the handler runs.
 template <class Handler>
 class AsioAcquire final : public Acquire, private Wakeable, private AsioWaiters::Waiter {
  public:
@@ -302,21 +304,21 @@ class AsioAcquire final : public Acquire, private Wakeable, private AsioWaiters:
     std::unique_ptr<AsioAcquire> owned(new AsioAcquire(std::move(handler), semaphore, units));
     auto slot = asio::get_associated_cancellation_slot(owned->handler_);
     if (slot.is_connected()) {
-      owned->line_ = std::make_shared<CancelLine<AsioAcquire>>(*owned);  // the second owner is the slot
-      slot.assign([line = owned->line_](asio::cancellation_type) { line->cancel(); });
+      owned->link_ = std::make_shared<CancelLink<AsioAcquire>>(*owned);  // the second owner is the slot
+      slot.assign([link = owned->link_](asio::cancellation_type) { link->cancel(); });
     }
     AsioAcquire& self = *owned.release();
     self.waiters_.add(self);
-    if (self.enter() == State::waiting) return;  // it may be gone by now
+    if (self.enter() == State::waiting) return;  // `self` may already be destroyed
     self.waiters_.hold();
     self.wake();
   }
   ~AsioAcquire() {
-    if (line_) line_->cut();
+    if (link_) link_->disconnect();
   }
 
  private:
-  friend class CancelLine<AsioAcquire>;
+  friend class CancelLink<AsioAcquire>;
   AsioAcquire(Handler handler, Semaphore& semaphore, std::uint32_t units)
       : Acquire(semaphore, units),
         handler_(std::move(handler)),
@@ -324,10 +326,10 @@ class AsioAcquire final : public Acquire, private Wakeable, private AsioWaiters:
         waiters_(asio::use_service<AsioWaiters>(asio::query(work_.get_executor(), asio::execution::context))) {
     set_kind(Kind::foreign);
   }
-  /// Under the semaphore's lock, which `abandon` takes too: it either ends the wait or sees it held.
+  /// Under the semaphore's lock, which `abandon` takes too: it either ends the wait or finds the context held.
   void decided(Wakes& wakes) noexcept override {
     waiters_.hold();
-    wakes.owe(*this);
+    wakes.add(*this);
   }
   void abandon() noexcept override {
     if (withdraw(State::stopped)) delete this;
@@ -337,10 +339,10 @@ class AsioAcquire final : public Acquire, private Wakeable, private AsioWaiters:
     if (withdraw(State::stopped)) {
       wake();
     } else {
-      waiters_.let_go();
+      waiters_.unhold();
     }
   }
-  /// Lets go of the context, which was held when the wait was decided.
+  /// Releases the context, which was held when the wait was decided.
   void wake() noexcept override {
     AsioWaiters& waiters = waiters_;
     waiters.remove(*this);
@@ -354,16 +356,16 @@ class AsioAcquire final : public Acquire, private Wakeable, private AsioWaiters:
         std::move(handler)(to_error_code(result.error()), Permit());
       }
     });
-    waiters.let_go();
+    waiters.unhold();
   }
 
   Handler handler_;
   asio::executor_work_guard<asio::associated_executor_t<Handler>> work_;
   AsioWaiters& waiters_;
-  std::shared_ptr<CancelLine<AsioAcquire>> line_;
+  std::shared_ptr<CancelLink<AsioAcquire>> link_;
 };
 
-/// A task of a scope whose end is a completion handler.
+/// A task of a scope that completes an Asio handler.
 template <class T, class Handler>
 class AsioRun {
  public:
@@ -376,8 +378,8 @@ class AsioRun {
         if (const auto running = weak.lock()) running->cancel();
       });
     }
-    // shared_ptr: the frame and, until it has run, the cancellation slot.
-    // A closed scope destroys the frame, and that completes the handler.
+    // shared_ptr: owned by the frame and, while it is connected, the cancellation slot. A closed scope destroys the
+    // frame, which completes the handler.
     scope.spawn(carry(std::move(state), std::move(task)));
   }
   explicit AsioRun(Handler handler) : handler_(std::move(handler)), work_(asio::get_associated_executor(handler_)) {}
@@ -387,9 +389,9 @@ class AsioRun {
 
  private:
   static Task<> carry(std::shared_ptr<AsioRun> self, Task<T> task) {
-    if (self->cancelled_) co_return;  // the handler is told by the destructor
+    if (self->cancelled_) co_return;  // the destructor completes the handler
     const auto body = [&](Scope& inner) -> Task<T> {
-      self->inner_ = &inner;  // before anything runs in it: from here on a cancel reaches it
+      self->inner_ = &inner;  // before anything runs in it; from here on cancel() reaches it
       return std::move(task);
     };
     try {
@@ -425,9 +427,9 @@ class AsioRun {
 
 }  // namespace detail
 
-/// `async_acquire(semaphore, units, token)`, completes with `void(error_code, Permit)` on the token's executor. From
-/// any thread; its cancellation slot may be emitted on any thread, but not while it starts. The semaphore must outlive
-/// it.
+/// `async_acquire(semaphore, units, token)` completes with `void(error_code, Permit)` on the token's executor. May be
+/// called from any thread; its cancellation slot may be emitted on any thread, but not during initiation. The semaphore
+/// must outlive the operation.
 template <class Token>
 auto async_acquire(Semaphore& semaphore, std::uint32_t units, Token&& token) {
   return asio::async_initiate<Token, void(boost::system::error_code, Permit)>(
@@ -437,9 +439,9 @@ auto async_acquire(Semaphore& semaphore, std::uint32_t units, Token&& token) {
       token, &semaphore, units);
 }
 
-/// `async_run(scope, task, token)`: runs a task as a child of `scope` and completes with
-/// `void(error_code, Result<T>)`. The way to every other operation of the library; on the scope's thread, as its
-/// cancellation slot. What the task throws is `Errc::failed`: the scope is not touched.
+/// `async_run(scope, task, token)`: runs a task as a child of `scope` and completes with `void(error_code, Result<T>)`.
+/// Gives access to every other operation of the library. Call it, and emit its cancellation slot, on the scope's
+/// thread. An exception of the task completes with `Errc::failed` and does not affect the scope.
 template <class T, class Token>
 auto async_run(Scope& scope, Task<T> task, Token&& token) {
   return asio::async_initiate<Token, void(boost::system::error_code, detail::Flat<T>)>(

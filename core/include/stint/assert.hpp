@@ -1,4 +1,5 @@
-/// `STINT_ASSERT`: a bug, not a failure. Always on, in every build; it ends the process, and leases make that safe.
+/// `STINT_ASSERT`: checks for bugs, not failures. Always on, in every build; it aborts the process, which leases make
+/// safe.
 #pragma once
 
 #include "stint/detail/compiler.hpp"

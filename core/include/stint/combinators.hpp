@@ -1,6 +1,6 @@
-/// Work beneath one await: `race`, `all`, `select`, `with_deadline`, `with_timeout`, `finally_do`, `shield`.
-/// Each is a leaf to the chain that awaits it and a catcher to the chains beneath: a stop that travels up from below
-/// ends here, where the frames are destroyed. Each completes only when everything beneath it is gone.
+/// Concurrent work beneath one await: `race`, `all`, `select`, `with_deadline`, `with_timeout`, `finally_do`, `shield`.
+/// Each is a leaf to the chain that awaits it and a catcher to the chains beneath it: a stop from below ends here, and
+/// the frames are destroyed here. Each completes only when everything beneath it is destroyed.
 #pragma once
 
 #include "stint/all.hpp"
@@ -11,14 +11,14 @@
 
 namespace stint {
 
-/// `co_await with_deadline(deadline, task)` → what the task gives, or `Errc::timed_out` if it had to be stopped at the
-/// deadline. Not started if the deadline has passed. A result that is there in time wins.
+/// `co_await with_deadline(deadline, task)` → the task's result, or `Errc::timed_out` if it had to be stopped at the
+/// deadline. Not started if the deadline has passed. A result available in time wins.
 class WithDeadlineBase : public detail::Combinator, private Timer {
  protected:
   explicit WithDeadlineBase(Deadline deadline) noexcept : deadline_(deadline) {}
   explicit WithDeadlineBase(Duration timeout) noexcept : deadline_(TimePoint(timeout)), relative_(true) {}
   ~WithDeadlineBase() = default;
-  /// Null if there is nothing to begin: stopped already, or too late.
+  /// Null if the task must not start: already stopped, or the deadline has passed.
   CancelToken* begin() noexcept;
   bool too_late() const noexcept { return too_late_; }
   [[nodiscard]] static Error timed_out();
@@ -27,7 +27,7 @@ class WithDeadlineBase : public detail::Combinator, private Timer {
   void branch_ended(Chain& branch, End end) noexcept override;
   void fire() noexcept override { token_->cancel(Reason::deadline); }
 
-  Deadline deadline_;  // relative: counted from the moment it is awaited
+  Deadline deadline_;  // relative: counted from the await
   std::optional<CancelToken> token_;
   bool too_late_ = false;
   bool relative_ = false;
@@ -59,7 +59,7 @@ template <class T>
 [[nodiscard]] WithDeadline<T> with_deadline(Deadline deadline, Task<T> task) noexcept {
   return {deadline, std::move(task)};
 }
-/// `co_await with_timeout(5s, task)`: the same, with a time that counts from the await.
+/// `co_await with_timeout(5s, task)`: the same, with a duration counted from the await.
 template <class T>
 [[nodiscard]] WithDeadline<T> with_timeout(Duration timeout, Task<T> task) noexcept {
   return {timeout, std::move(task)};
@@ -68,7 +68,7 @@ template <class T>
 /// What `race` and `all` share: several branches under one token.
 template <class... Ts>
 class Branches : public detail::Combinator {
-  static_assert(sizeof...(Ts) > 0, "a wait for nothing would never end");
+  static_assert(sizeof...(Ts) > 0, "needs at least one operation to wait for");
 
  public:
   void await_suspend(std::coroutine_handle<>) noexcept {
@@ -89,15 +89,15 @@ class Branches : public detail::Combinator {
   std::size_t running_ = sizeof...(Ts);
 };
 
-/// `co_await race(a, b, …)` → variant (void as monostate); the first to finish wins, the others are stopped and gone
-/// before the result is seen. An exception counts as a finish.
+/// `co_await race(a, b, …)` → variant (void as monostate). The first to finish wins; the others are stopped and
+/// destroyed before the result is returned. An exception counts as finishing.
 template <class... Ts>
 class Race final : public Branches<Ts...> {
  public:
   explicit Race(Task<Ts>... tasks) noexcept : Branches<Ts...>(std::move(tasks)...) {}
   using Winner = std::variant<detail::Regular<Ts>...>;
   [[nodiscard]] Winner await_resume() { return take(std::index_sequence_for<Ts...>()); }
-  /// Which of several that give nothing came first need not matter.
+  /// Not nodiscard if every branch is void: the caller need not care which one won.
   Winner await_resume()
     requires(std::is_void_v<Ts> && ...)
   {
@@ -130,8 +130,8 @@ template <class... Ts>
   return Race<Ts...>(std::move(tasks)...);
 }
 
-/// `co_await all(a, b, …)` → a tuple of what they give (void as monostate). The first that throws or gives a failure
-/// stops the others. If any of them gives a `Result`, so does `all`: a tuple of the values, or the first failure.
+/// `co_await all(a, b, …)` → a tuple of the results (void as monostate). The first branch that throws or fails stops
+/// the others. If any branch returns a `Result`, `all` does too: a tuple of the values, or the first failure.
 template <class... Ts>
 class All final : public Branches<Ts...> {
   template <class T>
@@ -206,14 +206,15 @@ Task<T> awaited(Task<T> task) noexcept {
 }
 
 namespace detail {
-/// Not all of them are tasks: each becomes one. What can't be moved, such as another combinator, is awaited by a
-/// coroutine of its own instead.
+/// At least one is not a task; each is wrapped into one. An awaitable that can't be moved, such as another combinator,
+/// must be awaited in a coroutine of its own instead.
 template <class... Ts>
 concept SomeAwaitables =
     ((Awaitable<Ts> && std::move_constructible<Ts>) && ...) && !(kIsTask<std::remove_cvref_t<Ts>> && ...);
 }  // namespace detail
 
-/// `all`, `race`, `with_deadline` and `with_timeout` of what is no task: `all(slots.acquire(), sleep_for(1s), work())`.
+/// `all`, `race`, `with_deadline` and `with_timeout` for awaitables that are not tasks: `all(slots.acquire(),
+/// sleep_for(1s), work())`.
 template <class... Ts>
   requires detail::SomeAwaitables<Ts...>
 [[nodiscard]] auto all(Ts... awaitables) {
@@ -235,7 +236,7 @@ template <class T>
   return with_timeout(timeout, awaited(std::move(awaitable)));
 }
 
-/// What `select` knows without the types of its branches.
+/// The part of `select` that does not depend on the branches' types.
 class SelectBase : public detail::Combinator {
  public:
   void await_suspend(std::coroutine_handle<>) noexcept;
@@ -243,11 +244,11 @@ class SelectBase : public detail::Combinator {
  protected:
   SelectBase() = default;
   ~SelectBase() = default;
-  /// Starts the branches in their order, as long as none is ready.
+  /// Starts the branches in order, as long as none is ready.
   virtual void start_branches() noexcept = 0;
-  /// The earliest named that is ready; `running` itself is, since it runs.
+  /// The first branch, in argument order, that is ready; `running` counts as ready.
   virtual const Chain* earliest_ready(const Chain* running) const noexcept = 0;
-  /// Nothing is decided yet: the next branch may begin.
+  /// No branch has won yet, so the next one may start.
   bool undecided() const noexcept { return preferred_ == nullptr && first_ == nullptr && !token_->cancelled(); }
   template <class T>
   void start(detail::Branch<T>& branch) noexcept {
@@ -257,7 +258,7 @@ class SelectBase : public detail::Combinator {
     if (undecided() && branch.ready()) preferred_ = &branch;
   }
 
-  const Chain* first_ = nullptr;  // to finish
+  const Chain* first_ = nullptr;  // the first branch that finished
 
  private:
   struct Start final : Runnable {
@@ -273,16 +274,16 @@ class SelectBase : public detail::Combinator {
   Start start_{*this};
   std::optional<CancelToken> token_;
   std::size_t running_ = 0;
-  const Chain* preferred_ = nullptr;  // ready, and about to resume: the others stop
+  const Chain* preferred_ = nullptr;  // ready and about to resume; the others are stopped
 };
 
-/// `co_await select(semaphore.acquire(), cancelled(other), sleep_for(5s))` → variant of the first that is ready; the
-/// others are withdrawn, and what they had won goes back. If several are ready, at the start or when it resumes, the
-/// earliest named wins, and those named after one that is ready at the start are not begun. A task among them counts as
-/// ready when it has ended.
+/// `co_await select(semaphore.acquire(), cancelled(other), sleep_for(5s))` → variant of the first operation that is
+/// ready. The others are withdrawn, and what they were granted is returned. If several are ready, at the start or on
+/// resume, the first in argument order wins, and those after it are not started. A task counts as ready when it has
+/// ended.
 template <class... Awaitables>
 class Select final : public SelectBase {
-  static_assert(sizeof...(Awaitables) > 0, "a wait for nothing would never end");
+  static_assert(sizeof...(Awaitables) > 0, "needs at least one operation to wait for");
   template <class Awaitable>
   using Value = decltype(std::declval<Awaitable&>().await_resume());
 
@@ -322,8 +323,8 @@ template <class... Awaitables>
   return Select<Awaitables...>(std::move(awaitables)...);
 }
 
-/// `co_await cancelled(token)`: until somebody cancels `token`, which need not be the waiter's own (that one stops it).
-/// The token must outlive the wait.
+/// `co_await cancelled(token)`: waits until `token` is cancelled. It is usually not the waiter's own token, whose
+/// cancellation stops the waiter. The token must outlive the wait.
 class Cancelled final : public Leaf {
  public:
   explicit Cancelled(CancelToken& token) noexcept : watched_(token) {}
@@ -332,7 +333,7 @@ class Cancelled final : public Leaf {
   Reason await_resume() const noexcept { return watched_.reason(); }
 
  private:
-  /// Stands in the watched token's list like a chain whose leaf completes at once.
+  /// An entry in the watched token's list, like a chain whose leaf completes at once.
   class Watch final : public Chain {
    public:
     void start(CancelToken& token, Leaf& leaf) noexcept {
@@ -346,7 +347,7 @@ class Cancelled final : public Leaf {
   };
   bool ready() const noexcept override { return !watch_.linked(); }
   void cancel() noexcept override {
-    if (!watch_.linked()) return;  // queued already
+    if (!watch_.linked()) return;  // already queued
     watch_.unlink();
     complete();
   }
@@ -356,9 +357,9 @@ class Cancelled final : public Leaf {
 };
 [[nodiscard]] inline Cancelled cancelled(CancelToken& token) noexcept { return Cancelled(token); }
 
-/// `co_await finally_do(body, cleanup, grace)`: `cleanup` runs after `body` however that ended, also if the body never
-/// began, shielded from every cancel but its own deadline of `grace`. Then the body's end passes on: its result, its
-/// exception, or the stop. An exception of the cleanup wins over the body's result.
+/// `co_await finally_do(body, cleanup, grace)`: `cleanup` runs after `body` however that ended, even if the body never
+/// started, shielded from every cancellation except its own deadline of `grace`. Then the body's end propagates: its
+/// result, its exception, or the stop. An exception from the cleanup takes precedence over the body's result.
 class FinallyDoBase : public detail::Combinator, private Timer {
  public:
   void await_suspend(std::coroutine_handle<>) noexcept;
@@ -398,8 +399,8 @@ template <class T>
   return {std::move(body), std::move(cleanup), grace};
 }
 
-/// `co_await shield(task)`: no cancel from above reaches the task, and it has no deadline: it must end by itself. A
-/// stop that came meanwhile takes effect when it has ended.
+/// `co_await shield(task)`: no cancellation from above reaches the task. It has no deadline, so it must end by itself.
+/// A stop that arrives meanwhile takes effect when the task has ended.
 template <class T>
 class Shield final : public detail::Combinator {
  public:

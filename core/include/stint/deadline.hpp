@@ -1,4 +1,4 @@
-/// `Deadline`: an absolute moment after which work is no longer wanted. A value: pass it down, shorten it, never extend
+/// `Deadline`: an absolute time after which work is no longer wanted. A value: pass it down, shorten it, never extend
 /// it.
 #pragma once
 
@@ -14,7 +14,7 @@ class Deadline {
   constexpr Deadline() noexcept = default;  ///< never
   constexpr explicit Deadline(TimePoint when) noexcept : when_(when) {}
   static constexpr Deadline never() noexcept { return {}; }
-  /// Saturates: a timeout of `Duration::max()` is `never()`, one that is not positive has passed already.
+  /// Saturates: a timeout of `Duration::max()` gives `never()`; one that is not positive has already passed.
   static constexpr Deadline after(TimePoint now, Duration timeout) noexcept {
     return timeout >= TimePoint::max() - now ? never() : Deadline(now + timeout);
   }
@@ -22,11 +22,11 @@ class Deadline {
   constexpr TimePoint when() const noexcept { return when_; }
   constexpr bool is_never() const noexcept { return when_ == TimePoint::max(); }
   constexpr bool passed(TimePoint now) const noexcept { return now >= when_; }
-  /// What is left; zero once it has passed, `Duration::max()` for never.
+  /// Time left; zero once passed, `Duration::max()` for never.
   constexpr Duration remaining(TimePoint now) const noexcept {
     return is_never() ? Duration::max() : std::max(when_ - now, Duration::zero());
   }
-  /// The earlier of the two: how a callee shortens what it was given.
+  /// The earlier of the two; a callee uses it to shorten the deadline it was given.
   constexpr Deadline sooner(Deadline other) const noexcept { return when_ <= other.when_ ? *this : other; }
 
   friend constexpr auto operator<=>(Deadline, Deadline) noexcept = default;

@@ -1,9 +1,9 @@
 /// Expected failures as values: `Result<T>` is a value or an `Error`.
 ///
-/// An error says what failed (`code`), whether it may be tried again (`retry`), a sentence for a person (`what`) and,
-/// if there is one, the error beneath it (`cause`). Small to move: one word besides the code, text only where there is
-/// any. Cancellation is not an error on its way up; it becomes `Errc::cancelled` only where somebody asks how work
-/// ended.
+/// An error states what failed (`code`), whether it may be retried (`retry`), a message for people (`what`) and,
+/// optionally, the underlying error (`cause`). Cheap to move: one pointer besides the code, text only if there is any.
+/// Cancellation does not propagate as an error; it becomes `Errc::cancelled` only where a caller asks for the outcome
+/// of cancelled work.
 #pragma once
 
 #include "stint/detail/compiler.hpp"
@@ -20,34 +20,34 @@
 namespace stint {
 
 enum class Errc : std::uint8_t {
-  cancelled,    ///< somebody stopped the work
+  cancelled,    ///< the work was cancelled
   timed_out,    ///< a deadline passed
-  closed,       ///< the thing is shut, and will not open again
-  invalid,      ///< the request can never be met
-  full,         ///< no room now; later there may be
-  exhausted,    ///< a budget has nothing left
-  unavailable,  ///< the other side can't be reached or is overloaded
-  conflict,     ///< somebody else was first
+  closed,       ///< permanently closed
+  invalid,      ///< the request can never succeed
+  full,         ///< no room now; may succeed later
+  exhausted,    ///< a budget is used up
+  unavailable,  ///< the upstream is unreachable or overloaded
+  conflict,     ///< another party holds it or changed it first
   denied,       ///< not allowed
   failed,       ///< the work itself failed
 };
 
-/// Whether the failed operation may be repeated, as far as who reports it can tell.
+/// Whether the failed operation may be repeated, as far as its reporter can tell.
 enum class Retry : std::uint8_t {
-  never,    ///< repeating can't help, or must not happen
-  safe,     ///< it did not take place, or may take place twice without harm
-  unknown,  ///< it may have taken place: repeat only what is idempotent
+  never,    ///< repeating can't help, or is unsafe
+  safe,     ///< it was not executed, or may be executed twice
+  unknown,  ///< it may have been executed: repeat only if idempotent
 };
 
 [[nodiscard]] std::string_view to_string(Errc code) noexcept;
 [[nodiscard]] std::string_view to_string(Retry retry) noexcept;
 
-/// trivial_abi: returned in registers, so that a frame that may get one needs no place for it.
+/// trivial_abi: returned in registers, so that a coroutine frame needs no space for it.
 class STINT_TRIVIAL_ABI Error {
  public:
   using Duration = std::chrono::steady_clock::duration;
 
-  Error(Errc code) noexcept : code_(code) {}  // NOLINT: an Errc is an Error without a story
+  Error(Errc code) noexcept : code_(code) {}  // NOLINT: an Errc converts to an Error without a message
   Error(Errc code, std::string what) : Error(code, Retry::never, std::move(what)) {}
   Error(Errc code, Retry retry, std::string what = {});
   Error(const Error& other);
@@ -65,30 +65,30 @@ class STINT_TRIVIAL_ABI Error {
 
   [[nodiscard]] Errc code() const noexcept { return code_; }
   [[nodiscard]] Retry retry() const noexcept { return retry_; }
-  [[nodiscard]] std::string_view what() const noexcept;  ///< the code's name if nobody wrote a sentence
+  [[nodiscard]] std::string_view what() const noexcept;  ///< the code's name if there is no message
   [[nodiscard]] const Error* cause() const noexcept;
-  /// What the other side asked for, counted from the moment the error was made.
+  /// The delay requested by the server, counted from the creation of the error.
   [[nodiscard]] std::optional<Duration> retry_after() const noexcept;
 
   Error&& because(Error cause) &&;
   Error&& after(Duration retry_after) &&;
-  /// "what: cause: its cause".
+  /// "what: cause: cause of the cause".
   [[nodiscard]] std::string describe() const;
 
   friend bool operator==(const Error& error, Errc code) noexcept { return error.code_ == code; }
 
  private:
   struct Details;
-  static void destroy(Details* details) noexcept;  // out of line: a Result must be small to destroy
+  static void destroy(Details* details) noexcept;  // out of line, to keep destroying a Result small
   Details& details();
 
   Errc code_;
   Retry retry_ = Retry::never;
-  Details* details_ = nullptr;  // owned; a raw pointer, so that no Result needs a place in a frame for its deleter
+  Details* details_ = nullptr;  // owned; a raw pointer, so that a Result stays trivial to pass in registers
 };
 
-/// `std::expected<T, Error>` that may not be dropped: a discarded `Result`, returned or awaited, is a compiler warning.
-/// Say `(void)` and the reason where a failure really does not matter.
+/// `std::expected<T, Error>` that must not be discarded: a discarded `Result`, returned or awaited, is a compiler
+/// warning. Where a failure really does not matter, write `(void)` and the reason.
 template <class T = void>
 class [[nodiscard]] Result : public std::expected<T, Error> {
   using Base = std::expected<T, Error>;
@@ -97,7 +97,7 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
   using Base::Base;
   using Base::operator=;
   Result() = default;
-  Result(const Base& other) : Base(other) {}        // NOLINT: what `transform` and its like give
+  Result(const Base& other) : Base(other) {}        // NOLINT: the result of `transform` and similar functions
   Result(Base&& other) : Base(std::move(other)) {}  // NOLINT
 };
 
@@ -121,6 +121,6 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
 #define STINT_TRY(declaration, ...) STINT_TRY_AS(STINT_CONCAT(stint_try_, __LINE__), return, declaration, __VA_ARGS__)
 #define STINT_CO_TRY(declaration, ...) \
   STINT_TRY_AS(STINT_CONCAT(stint_try_, __LINE__), co_return, declaration, __VA_ARGS__)
-/// The same for a `Result<>`, whose value is nothing.
+/// The same for a `Result<>`, which has no value.
 #define STINT_CHECK(...) STINT_CHECK_AS(STINT_CONCAT(stint_try_, __LINE__), return, __VA_ARGS__)
 #define STINT_CO_CHECK(...) STINT_CHECK_AS(STINT_CONCAT(stint_try_, __LINE__), co_return, __VA_ARGS__)

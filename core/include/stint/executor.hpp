@@ -1,8 +1,9 @@
-/// Where coroutines run: a queue of runnables, a clock and a timer wheel, all bound to one thread (the one that made
-/// it). `post` and `now` may be called from any thread; everything else only from the executor's own.
+/// Runs coroutines: a queue of runnables, a clock and a timer wheel, all bound to the thread that created the executor.
+/// `post` and `now` may be called from any thread, everything else only from the executor's own thread.
 ///
 /// Two implementations: the reactor (`stint/asio.hpp`) and the simulator (`stint/testing.hpp`). The destructor destroys
-/// every frame that is queued or parked, so that what they hold comes home; semaphores and pools must outlive it.
+/// every queued or parked frame, which returns the permits they hold; semaphores and pools must therefore outlive the
+/// executor.
 #pragma once
 
 #include "stint/assert.hpp"
@@ -25,22 +26,23 @@ struct OwnersDeleter {
 };
 }  // namespace detail
 
-/// Something to run once. It lives in a coroutine frame; a queue only links it, so posting never allocates. It must
-/// live until it has run or was dropped: an executor that goes calls one of the two for everything in its queue.
+/// A unit of work that runs once. It lives in a coroutine frame and a queue only links it, so posting never allocates.
+/// It must live until it has run or was dropped: a destroyed executor calls `dropped` for everything left in its queue.
 class Runnable {
  public:
-  virtual void run() = 0;  // must not throw; not noexcept, so that a resume can be a jump
-  /// Called instead of `run` if the executor goes first: on its thread, or on the poster's if the post came too late.
-  /// Must not touch that executor. What lives in a frame of the executor is destroyed with it and needs no more.
+  virtual void run() = 0;  // must not throw; not declared noexcept, so that a resume can be a tail call
+  /// Called instead of `run` if the executor is destroyed first: on its thread, or on the posting thread if the post
+  /// came too late. Must not touch that executor. Objects in a frame of the same executor are destroyed with that frame
+  /// and need not override it.
   virtual void dropped() noexcept {}
-  Runnable* next_queued = nullptr;  // belongs to the queue that holds it
+  Runnable* next_queued = nullptr;  // owned by the queue that links it
 
  protected:
   Runnable() = default;
   ~Runnable() = default;
 };
 
-/// An owner of coroutine frames that an executor must empty before it goes.
+/// An owner of coroutine frames; the executor empties it before it is destroyed.
 class ExecutorRoot : public detail::Link<ExecutorRoot> {
  public:
   virtual void abandon() noexcept = 0;
@@ -51,7 +53,7 @@ class ExecutorRoot : public detail::Link<ExecutorRoot> {
   ~ExecutorRoot() = default;
 };
 
-/// What is woken after a lock was let go.
+/// Woken after a lock was released; see `Wakes`.
 class Wakeable {
  public:
   virtual void wake() noexcept = 0;
@@ -64,27 +66,28 @@ class Wakeable {
 class Executor : public Wakeable {
  public:
   static constexpr Duration kTick = std::chrono::milliseconds(1);
-  static constexpr int kCancelsPerBatch = 1024;  // about 0.1 ms: I/O waits no longer for a cancel of very many
+  static constexpr int kCancelsPerBatch = 1024;  // about 0.1 ms: bounds how long a large cancellation delays I/O
 
   void post(Runnable& runnable) noexcept {
-    if (post_quietly(runnable)) wake();
+    if (post_without_wake(runnable)) wake();
   }
-  /// Queues without waking, so that it may be called under a lock: a wake-up is a system call. If true, the executor
-  /// sleeps and the caller owes it exactly one `wake()`, until which it can't be destroyed.
-  [[nodiscard]] bool post_quietly(Runnable& runnable) noexcept {
+  /// Queues without waking the executor, so it may be called under a lock (a wake-up is a system call). If it returns
+  /// true, the executor sleeps and the caller must call `wake()` exactly once; the executor can't be destroyed before
+  /// that.
+  [[nodiscard]] bool post_without_wake(Runnable& runnable) noexcept {
     return !post_here(*this, runnable) && post_slow(runnable);
   }
-  /// Queues if `executor` is what this thread runs at the moment: nobody needs to be woken.
+  /// Queues only if this thread currently runs `executor`; no wake-up is needed then.
   [[nodiscard]] static bool post_here(const Executor& executor, Runnable& runnable) noexcept {
     Executor* here = here_;
     if (here != &executor) return false;
-    // Whoever hands over finds `executor` at the end of four dependent loads. The queue's address must come from the
-    // thread instead, or the store waits for them; the compiler knows that both are the same and would take either.
+    // A grant reaches `executor` through four dependent loads. Taking the queue's address from the thread-local instead
+    // keeps the store from waiting for them; the asm stops the compiler from merging the two equal pointers.
     __asm__("" : "+r"(here));
     here->push_local(runnable);
     return true;
   }
-  /// What this thread runs at the moment, if it has a local queue.
+  /// The executor that this thread currently runs, if it has a local queue.
   static Executor* here() noexcept { return here_; }
 
   virtual TimePoint now() const noexcept = 0;
@@ -93,8 +96,8 @@ class Executor : public Wakeable {
   void arm(Timer& timer, TimePoint when) noexcept;
   void disarm(Timer& timer) noexcept { timer.unlink(); }
 
-  void enroll(ExecutorRoot& root) noexcept { roots_.push_back(root); }
-  /// Counts what is unfinished here: root scopes with children, tasks of other executors. Own thread only.
+  void add_root(ExecutorRoot& root) noexcept { roots_.push_back(root); }
+  /// Counts unfinished work: root scopes with children, tasks of other executors. Own thread only.
   void begin_work() noexcept {
     if (unfinished_++ == 0) work_changed(true);
   }
@@ -104,7 +107,7 @@ class Executor : public Wakeable {
   bool closing() const noexcept { return closing_; }
   /// True while the run loop is inside a runnable, that is, in a coroutine's frame.
   bool inside() const noexcept { return inside_; }
-  /// Of mutexes; null as long as no chain here has held one. Own thread only.
+  /// Chains here that hold a mutex; null until the first one does. Own thread only.
   detail::Owners* owners() const noexcept { return owners_.get(); }
 
  protected:
@@ -113,23 +116,23 @@ class Executor : public Wakeable {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// For the destructor of an implementation, first: tells what is in the local queue that it will not run. From here
-  /// on post_elsewhere() tells that to whatever is posted.
+  /// Step 1 of an implementation's destructor: drops everything in the local queue. From then on post_elsewhere() drops
+  /// whatever is posted.
   void drop_queued() noexcept;
-  /// For the destructor of an implementation, then: destroys every frame, parked or queued.
+  /// Step 2 of an implementation's destructor: destroys every frame, parked or queued.
   void abandon_all() noexcept;
-  /// The first work has begun, or the last has ended.
+  /// Called when the first work begins and when the last ends.
   virtual void work_changed(bool /*unfinished*/) noexcept {}
   /// A post from another thread, or any post if there is no local queue.
   [[nodiscard]] virtual bool post_elsewhere(Runnable& runnable) noexcept = 0;
-  /// The own thread's posts go straight into a FIFO queue, without a virtual call, and wake nobody.
+  /// Posts from the executor's own thread go into a FIFO queue without a virtual call or a wake-up.
   void use_local_queue() noexcept { has_local_queue_ = true; }
   void mark_closing() noexcept {
     closing_ = true;
     has_local_queue_ = false;
   }
   bool at_rest() const noexcept;
-  /// Around a run of runnables.
+  /// Marks the executor as running while a batch of runnables is executed.
   class Running {
    public:
     explicit Running(Executor& executor) noexcept
@@ -156,7 +159,7 @@ class Executor : public Wakeable {
  private:
   friend class CancelToken;
   friend class detail::Owners;
-  /// Tells the leaves of cancelled chains, a batch at a time.
+  /// Cancels the leaves of cancelled chains, one batch at a time.
   class CancelWalk final : public Runnable {
    public:
     explicit CancelWalk(Executor& executor) noexcept : executor_(executor) {}
@@ -180,13 +183,13 @@ class Executor : public Wakeable {
   }
 
   static inline thread_local constinit Executor* here_ = nullptr;
-  static inline thread_local constinit char thread_mark_ = 0;  // its address names the thread
+  static inline thread_local constinit char thread_mark_ = 0;  // its address identifies the thread
   const char* const owner_ = &thread_mark_;
   TimePoint epoch_{};
   TimerWheel wheel_;
   detail::List<ExecutorRoot> roots_;
   std::size_t unfinished_ = 0;
-  detail::List<Chain> cancelled_;  // chains that were cancelled and whose leaves have not been told yet
+  detail::List<Chain> cancelled_;  // cancelled chains whose leaves were not asked to cancel yet
   CancelWalk cancel_walk_;
   std::unique_ptr<detail::Owners, detail::OwnersDeleter> owners_;
   bool closing_ = false;
@@ -198,32 +201,31 @@ class Executor : public Wakeable {
   Runnable** local_tail_ = &local_head_;
 };
 
-/// Collects the wake-ups that are owed while a lock is held, and does them when it goes out of scope: declare it before
-/// the lock.
+/// Collects wake-ups while a lock is held and performs them in its destructor: declare it before the lock.
 class Wakes {
  public:
   static constexpr int kMost = 32;  // one per grant of a batch
 
-  Wakes() noexcept {}  // NOLINT: the array stays uninitialised on purpose
+  Wakes() noexcept {}  // NOLINT: the array is left uninitialised on purpose
   ~Wakes() { flush(); }
   Wakes(const Wakes&) = delete;
   Wakes& operator=(const Wakes&) = delete;
 
   void post(Executor& executor, Runnable& runnable) noexcept {
-    if (executor.post_quietly(runnable)) owe(executor);
+    if (executor.post_without_wake(runnable)) add(executor);
   }
   bool full() const noexcept { return count_ == kMost; }
-  void owe(Wakeable& wakeable) noexcept {
+  void add(Wakeable& wakeable) noexcept {
     STINT_ASSERT(!full());
-    owed_[count_++] = &wakeable;
+    pending_[count_++] = &wakeable;
   }
   void flush() noexcept {
-    while (count_ > 0) owed_[--count_]->wake();
+    while (count_ > 0) pending_[--count_]->wake();
   }
 
  private:
   int count_ = 0;
-  Wakeable* owed_[kMost];
+  Wakeable* pending_[kMost];
 };
 
 }  // namespace stint

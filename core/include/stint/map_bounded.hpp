@@ -1,6 +1,6 @@
-/// `co_await map_bounded(items, max, fn)`: `fn(item)`, a task, for every item, at most `max` at a time; results in the
-/// order of the items. The first failure stops the rest and is the answer. `items` is any range; it is read when
-/// `map_bounded` is called, and a container that is moved in is not copied.
+/// `co_await map_bounded(items, max, fn)`: runs `fn(item)`, a task, for every item, at most `max` at a time; results
+/// are in the order of the items. The first failure stops the rest and is returned. `items` is any range; it is read
+/// when `map_bounded` is called, and a container that is moved in is not copied.
 #pragma once
 
 #include "stint/scope.hpp"
@@ -33,10 +33,10 @@ auto map_items(std::vector<Item> items, std::size_t max, Fn fn) -> Task<
   using Given = typename std::invoke_result_t<Fn&, Item>::value_type;
   using Value = Regular<typename MapValue<Given>::type>;
 
-  if (max == 0) co_return fail(Errc::invalid, "map_bounded: at most 0 at a time would never begin");
+  if (max == 0) co_return fail(Errc::invalid, "map_bounded: max must be at least 1");
   std::vector<std::optional<Value>> results(items.size());
   std::size_t next = 0;
-  // A lane takes the next item when it is done with one: no more frames than lanes.
+  // Each lane takes the next item when it has finished one, so there are never more frames than lanes.
   const auto lane = [&]() -> Task<Result<>> {
     while (next < items.size()) {
       const std::size_t at = next++;

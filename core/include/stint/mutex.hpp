@@ -1,18 +1,21 @@
-/// A lock with an owner: the chain that took it. A semaphore of 1 knows neither who holds it nor whom that holds up.
+/// A lock that knows its owner, the chain that locked it; a semaphore of capacity 1 knows neither its holder nor the
+/// priorities of its waiters.
 ///
-/// The owner is the *chain* (a spawned coroutine with everything it awaits, or one branch of a combinator). Who unlocks
-/// must be the owner, a branch beneath it, or the chain to which a branch that ended has returned the guard; everybody
-/// else is a stranger, and `co_await guard.unlock()` answers `denied`. Locking again what oneself, or a chain above,
-/// holds would wait for itself: `invalid`, at once. A circle of waits without a deadline is refused too: `conflict`.
-/// A destroyed guard unlocks, so an owner that is stopped, throws or loses its executor lets go; that must happen on
-/// the owner's thread (asserted), unless the owner has ended or its executor is gone. Waiters go by effective priority,
-/// first come, first served within one; the oldest is passed over at most `kPassedOverMax` times in a row. *Priority
-/// inheritance:* a holder's effective priority is that of its highest waiter; if the holder itself waits, in the line
-/// of another mutex or of a semaphore, it moves up there, and so on down the way, and moves back to its place when the
-/// reason is gone. It reaches waits of branches beneath the holder too. Thread-safe; waiters live in their frames and
-/// resume on their own executors. All mutexes share one lock (`stint/detail/owners.hpp`), so a lock and unlock cost
-/// more than those of a std::mutex even if nobody waits. The destructor asserts that the mutex is free and nobody
-/// waits.
+/// *Ownership.* The owner is a *chain*: a spawned coroutine with everything it awaits, or one branch of a combinator.
+/// Only the owner may unlock, or a branch beneath it, or the chain that a finished branch returned its guard to; for
+/// any other chain `co_await guard.unlock()` fails with `denied`. Locking a mutex that the chain, or one above it,
+/// already holds fails at once with `invalid`. A cycle of waits without a deadline is refused with `conflict`. A
+/// destroyed guard unlocks, so an owner that is stopped, throws or loses its executor releases the mutex. That must
+/// happen on the owner's thread (asserted), unless the owner has ended or its executor was destroyed.
+///
+/// *Order and priority inheritance.* Waiters go by effective priority, FIFO within a priority; the oldest is passed
+/// over at most `kPassedOverMax` times in a row. A holder's effective priority is that of its highest waiter. If the
+/// holder itself waits for another mutex or a semaphore, it moves up in that line too, transitively, and moves back
+/// when the reason is gone. This includes waits of branches beneath the holder.
+///
+/// Thread-safe; waiters live in their frames and resume on their own executors. All mutexes share one lock
+/// (`stint/detail/owners.hpp`), so lock and unlock cost more than those of a std::mutex even without contention. The
+/// destructor asserts that the mutex is free and has no waiters.
 #pragma once
 
 #include "stint/detail/owners.hpp"
@@ -28,8 +31,8 @@ class MutexGuard;
 
 struct LockOptions {
   int priority = 0;             ///< Semaphore::kPriorityMin … kPriorityMax; higher goes first
-  std::string_view label = {};  ///< who asks, for listings; must live until the wait is over (the holder keeps a copy)
-  Deadline deadline = {};       ///< then `timed_out`; what is free is had even if it has passed
+  std::string_view label = {};  ///< shown in listings; must live until the wait is over (the holder keeps a copy)
+  Deadline deadline = {};       ///< then `timed_out`; a free mutex is granted even if it has passed
 };
 
 struct MutexArrival {};
@@ -43,7 +46,7 @@ class [[nodiscard]] MutexLock final : public Leaf,
  public:
   MutexLock(Mutex& mutex, const LockOptions& options) noexcept
       : OwnerWait(options.priority), mutex_(mutex), options_(options) {}
-  MutexLock(MutexLock&& other) noexcept  // before it is awaited only
+  MutexLock(MutexLock&& other) noexcept  // only before it is awaited
       : OwnerWait(other.options_.priority), mutex_(other.mutex_), options_(other.options_) {
     STINT_ASSERT(other.state_ == State::idle);
   }
@@ -53,8 +56,8 @@ class [[nodiscard]] MutexLock final : public Leaf,
 
  private:
   friend class Mutex;
-  // Written under the lock while `waiting`; whoever moves it on has decided the wait, and completes it.
-  enum class State : std::uint8_t { idle, waiting, granted, stopped, timed_out, closed, invalid, recursive, circle };
+  // Written under the lock while `waiting`; the thread that changes it has decided the wait and must complete it.
+  enum class State : std::uint8_t { idle, waiting, granted, stopped, timed_out, closed, invalid, recursive, cycle };
 
   bool ready() const noexcept override;
   void cancel() noexcept override { give_up(State::stopped); }
@@ -68,10 +71,10 @@ class [[nodiscard]] MutexLock final : public Leaf,
   LockOptions options_;
   std::uint64_t ticket_ = 0;  // arrival
   State state_ = State::idle;
-  bool undelivered_ = false;  // own thread only: destroyed like this, the wait must be taken back
+  bool undelivered_ = false;  // own thread only: if destroyed while true, the wait has to be withdrawn
 };
 
-/// What never suspends, but must know the chain that asks.
+/// Does not suspend; awaited only to learn the caller's chain.
 class [[nodiscard]] MutexTryLock : public NeverSuspends {
  public:
   MutexTryLock(Mutex& mutex, const LockOptions& options) noexcept : mutex_(mutex), options_(options) {}
@@ -109,9 +112,9 @@ class [[nodiscard]] MutexGuard {
  public:
   MutexGuard() noexcept = default;  ///< holds nothing
   MutexGuard(MutexGuard&& other) noexcept : mutex_(std::exchange(other.mutex_, nullptr)) {}
-  /// Unlocks what it held before.
+  /// First unlocks the mutex it held.
   MutexGuard& operator=(MutexGuard&& other) noexcept {
-    MutexGuard taken(std::move(other));  // first, so that a guard may be assigned to itself
+    MutexGuard taken(std::move(other));  // moved first, so that self-assignment is safe
     std::swap(mutex_, taken.mutex_);
     return *this;
   }
@@ -119,8 +122,8 @@ class [[nodiscard]] MutexGuard {
 
   explicit operator bool() const noexcept { return mutex_ != nullptr; }
   [[nodiscard]] const Mutex* mutex() const noexcept { return mutex_; }
-  /// `co_await guard.unlock()` → Result<>; does not suspend. `denied`, and nothing changes, if the chain that asks is a
-  /// stranger; `invalid` if the guard holds nothing.
+  /// `co_await guard.unlock()` → Result<>; does not suspend. `denied`, and nothing changes, if the calling chain does
+  /// not own the mutex; `invalid` if the guard is empty.
   [[nodiscard]] MutexUnlock unlock() noexcept { return MutexUnlock(*this); }
 
  private:
@@ -137,10 +140,10 @@ class Mutex : public detail::Link<Mutex> {
 
   struct Holder {
     std::string label;
-    int priority = 0;   ///< as asked for
-    int effective = 0;  ///< that, or its highest waiter's
+    int priority = 0;   ///< as requested
+    int effective = 0;  ///< the maximum of that and its waiters' priorities
     TimePoint since;
-    bool abandoned = false;  ///< its chain or executor is gone, its guard is not
+    bool abandoned = false;  ///< its chain or executor was destroyed, its guard was not
   };
   struct Waiter {
     std::string label;
@@ -157,17 +160,17 @@ class Mutex : public detail::Link<Mutex> {
     return {*this, options_of(priority, Deadline(deadline))};
   }
   [[nodiscard]] MutexLock lock(const LockOptions& options) noexcept { return {*this, options}; }
-  /// `co_await mutex.try_lock()` → Result<MutexGuard>; does not suspend. `conflict` if it is held, also by who is yet
-  /// to hear of it; `invalid` if by the chain that asks.
+  /// `co_await mutex.try_lock()` → Result<MutexGuard>; does not suspend. `conflict` if it is held, or granted to a
+  /// waiter that has not resumed yet; `invalid` if the calling chain holds it.
   [[nodiscard]] MutexTryLock try_lock(const LockOptions& options = LockOptions()) noexcept { return {*this, options}; }
-  /// Waiters and newcomers get `closed`; the holder keeps what it has. May be repeated.
+  /// Waiters and new requests fail with `closed`; the holder keeps the mutex. Idempotent.
   void close() noexcept;
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] std::size_t waiting() const noexcept;
-  /// Nobody, if it is free or on its way to the next.
+  /// Empty if the mutex is free, or granted to a waiter that has not resumed yet.
   [[nodiscard]] std::optional<Holder> holder() const;
-  /// In the order in which they would get it now.
+  /// In the order in which they would get the mutex now.
   [[nodiscard]] std::vector<Waiter> waiters() const;
 
  private:
@@ -188,24 +191,24 @@ class Mutex : public detail::Link<Mutex> {
 
   // Under the lock.
   bool is_held() const noexcept { return owner_ != nullptr || granted_ != nullptr || abandoned_; }
-  bool is_stranger(const Chain& chain) const noexcept;
-  bool would_close_circle(const detail::Owner& self) const;
+  bool is_not_owner(const Chain& chain) const noexcept;
+  bool would_close_cycle(const detail::Owner& self) const;
   int highest_waiter() const noexcept;
   State refusal(const LockOptions& options, const std::vector<detail::Owner*>& above) const noexcept;
   void sort_in(MutexLock& wait) noexcept;
   void take_out(MutexLock& wait, State why, Wakes& wakes) noexcept;
   void pass_on(Wakes& wakes) noexcept;
   void take(Chain& chain, const LockOptions& options);
-  void pass_to(detail::Owner* heir) noexcept;
+  void pass_to(detail::Owner* successor) noexcept;
   void release(Wakes& wakes) noexcept;
 
   const std::string name_;
-  // At most one of these three.
+  // At most one of these three is set.
   detail::Owner* owner_ = nullptr;
-  MutexLock* granted_ = nullptr;  // it is on its way to this one
-  bool abandoned_ = false;        // a guard without an owner
+  MutexLock* granted_ = nullptr;  // granted to this waiter, which has not resumed yet
+  bool abandoned_ = false;        // held by a guard that has no owner
   bool closed_ = false;
-  std::uint32_t passed_over_ = 0;  // how often in a row the oldest was
+  std::uint32_t passed_over_ = 0;  // how often in a row the oldest waiter was passed over
   std::uint64_t tickets_ = 0;
   detail::List<MutexLock> line_;
   detail::List<MutexLock, MutexArrival> arrivals_;

@@ -1,15 +1,14 @@
-/// Reusable objects behind a semaphore: connections, sessions, whatever is dear to make. A semaphore limits how many
-/// are in use; a pool also keeps those that come back.
+/// Reusable objects behind a semaphore: connections, sessions, anything expensive to create. The semaphore limits how
+/// many are in use; the pool also keeps the ones that are returned.
 ///
-/// Never more than `max_size` objects exist. Borrowers are served first come, first served; the object that came back
-/// last goes out first, so that the others may age and be found broken or superfluous. An object is made only when a
-/// borrower has its turn and nothing idle is left. Each idle object is validated before it goes out; one that fails is
-/// destroyed, and the next is tried. Who is cancelled while an object is made or validated leaves no trace: the object
-/// is destroyed (it may be in the middle of something) and the place is free. Thread-safe: objects are made and
-/// validated on the borrower's executor and destroyed by whoever has them, so objects that belong to one thread need a
-/// pool per thread. After `close` borrowers get `Errc::closed`, idle objects are destroyed, and leases that are out
-/// stay good; their objects are destroyed when they come back. Must outlive its leases and borrowers: the destructor
-/// asserts that.
+/// At most `max_size` objects exist. Borrowers are served FIFO; objects are reused LIFO, so that the least used ones
+/// age and are found broken or superfluous. An object is created only when a borrower has its turn and no idle object
+/// is left. Each idle object is validated before it is lent; one that fails is destroyed, and the next is tried. If a
+/// borrower is cancelled while its object is created or validated, the object is destroyed (its state is unknown) and
+/// the place is free again. Thread-safe: objects are created and validated on the borrower's executor and destroyed on
+/// the thread that holds them, so objects bound to one thread need one pool per thread. After `close` borrowers fail
+/// with `Errc::closed`, idle objects are destroyed, and existing leases stay valid; their objects are destroyed on
+/// return. Must outlive its leases and borrowers: the destructor asserts that.
 #pragma once
 
 #include "stint/combinators.hpp"
@@ -25,7 +24,7 @@ namespace stint {
 
 namespace detail {
 
-/// What does not depend on the objects.
+/// The part that does not depend on the object type.
 class ObjectPoolBase {
  public:
   ObjectPoolBase(const ObjectPoolBase&) = delete;
@@ -33,10 +32,10 @@ class ObjectPoolBase {
 
   struct Counts {
     std::size_t idle = 0;
-    std::size_t leased = 0;   ///< places taken: out with a borrower, or about to be
+    std::size_t leased = 0;   ///< places in use: lent, or about to be
     std::size_t waiting = 0;  ///< borrowers in line
     std::uint64_t made = 0, reused = 0;
-    std::uint64_t discarded = 0;  ///< by a lease, or because they failed validation
+    std::uint64_t discarded = 0;  ///< by `Lease::discard`, or after failed validation
   };
   [[nodiscard]] bool closed() const noexcept;
   [[nodiscard]] std::size_t max_size() const noexcept { return semaphore_.capacity(); }
@@ -64,13 +63,13 @@ class ObjectPool final : public detail::ObjectPoolBase {
   using Make = std::function<Task<Result<T>>()>;
 
   struct Options {
-    std::uint32_t max_size = 10;  ///< objects that exist at once; the capacity of the semaphore
-    std::size_t max_idle = std::numeric_limits<std::size_t>::max();  ///< of those, how many are kept unused
-    std::function<bool(T&)> is_good = nullptr;                       ///< a quick look before an idle object goes out
-    std::function<Task<bool>(T&)> validate = nullptr;  ///< a look that takes time, after the quick one: a ping
+    std::uint32_t max_size = 10;  ///< bound on existing objects; the semaphore's capacity
+    std::size_t max_idle = std::numeric_limits<std::size_t>::max();  ///< bound on idle objects
+    std::function<bool(T&)> is_good = nullptr;         ///< quick synchronous check before an idle object is lent
+    std::function<Task<bool>(T&)> validate = nullptr;  ///< slower check after the quick one, such as a ping
   };
 
-  /// `make` lives as long as the pool, and so may capture.
+  /// `make` lives as long as the pool, so it may capture.
   ObjectPool(std::string name, Make make, Options options = Options())
       : ObjectPoolBase(std::move(name), options.max_size, options.max_idle),
         make_(std::move(make)),
@@ -78,14 +77,14 @@ class ObjectPool final : public detail::ObjectPoolBase {
         validate_(std::move(options.validate)) {}
   ~ObjectPool() = default;
 
-  /// Waits for a place, then for a good object. Fails with `closed`, or with the error of `make`, whose place is then
+  /// Waits for a place, then for a valid object. Fails with `closed`, or with the error of `make`; the place is then
   /// free again.
   [[nodiscard]] Task<Result<Lease>> borrow();
-  /// The same with a moment for all of it, validating and making included: then `Errc::timed_out`.
+  /// The same with a deadline for all of it, validation and creation included: then `Errc::timed_out`.
   [[nodiscard]] Task<Result<Lease>> borrow_until(TimePoint deadline) {
     co_return co_await with_deadline(Deadline(deadline), borrow());
   }
-  /// May be repeated.
+  /// Idempotent.
   void close() noexcept;
   [[nodiscard]] Counts counts() const noexcept {
     const std::lock_guard lock(mutex_);
@@ -105,18 +104,18 @@ class ObjectPool final : public detail::ObjectPoolBase {
   Make make_;
   std::function<bool(T&)> is_good_;
   std::function<Task<bool>(T&)> validate_;
-  std::vector<Object> idle_;  // the last to come back is the last here
+  std::vector<Object> idle_;  // a stack: the most recently returned object is last
 };
 
-/// An object on loan, and its place in the pool; both go back when the lease is destroyed, on any thread. Move-only.
+/// A lent object and its place in the pool; both are returned when the lease is destroyed, on any thread. Move-only.
 template <class T>
 class [[nodiscard]] ObjectPool<T>::Lease {
  public:
-  Lease() noexcept = default;  ///< nothing on loan
+  Lease() noexcept = default;  ///< empty
   Lease(Lease&&) noexcept = default;
-  /// Gives back what it had before.
+  /// First returns the object it held.
   Lease& operator=(Lease&& other) noexcept {
-    Lease taken(std::move(other));  // first, so that a lease may be assigned to itself
+    Lease taken(std::move(other));  // moved first, so that self-assignment is safe
     std::swap(pool_, taken.pool_);
     std::swap(object_, taken.object_);
     std::swap(permit_, taken.permit_);
@@ -128,13 +127,13 @@ class [[nodiscard]] ObjectPool<T>::Lease {
   T& operator*() const noexcept { return *object_; }
   T* operator->() const noexcept { return object_.get(); }
 
-  /// Gives the object back now.
+  /// Returns the object now.
   void release() noexcept {
     if (object_ == nullptr) return;
     pool_->put_back(std::move(object_));
-    permit_.release();  // after the object: the next in line finds it
+    permit_.release();  // after the object, so that the next borrower finds it
   }
-  /// Destroys the object, which is broken, and gives its place back.
+  /// Destroys the object because it is broken, and returns its place.
   void discard() noexcept {
     if (object_ == nullptr) return;
     object_.reset();
@@ -163,7 +162,7 @@ Task<Result<typename ObjectPool<T>::Lease>> ObjectPool<T>::borrow() {
     idle.reset();
     count(discarded_);
   }
-  // Nothing is idle, so every object that exists has a place of its own: with this one they are max_size at most.
+  // Nothing is idle, so every existing object has a permit; with this one there are at most max_size.
   if (closed()) co_return fail(closed_error());
   STINT_CO_TRY(T made, co_await make_());
   Lease lease(*this, std::make_unique<T>(std::move(made)), std::move(permit));
@@ -191,7 +190,7 @@ template <class T>
 void ObjectPool<T>::put_back(Object object) noexcept {
   const std::lock_guard lock(mutex_);
   if (!shut_ && idle_.size() < max_idle_) idle_.push_back(std::move(object));
-  // Otherwise it is destroyed with the parameter, after the lock was let go.
+  // Otherwise it is destroyed with the parameter, after the lock was released.
 }
 
 template <class T>

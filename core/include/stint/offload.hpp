@@ -1,13 +1,13 @@
-/// `co_await offload(pool, fn)`: runs blocking code (a file, a name lookup, a library that waits) on a thread of a
-/// bounded pool, and resumes the caller on its own executor with what `fn` gave.
+/// `co_await offload(pool, fn)`: runs blocking code (file access, a name lookup, a blocking library) on a thread of a
+/// bounded pool, and resumes the caller on its own executor with the result of `fn`.
 ///
-/// At most `threads` calls run at once. Further callers wait in line, first come, first served; that wait can be
-/// cancelled and has no other bound than the number of coroutines. **A call that runs can't be stopped.** A cancel, or
-/// a deadline around it, takes effect when the call has returned: the frame, and what `fn` refers to, live until then.
-/// So give the call itself a time limit, or let it look at a flag. An exception of `fn` passes to the awaiter.
+/// At most `threads` calls run at once. Further callers wait in FIFO order; that wait can be cancelled and is bounded
+/// only by the number of coroutines. **A running call can't be stopped.** A cancellation or a deadline takes effect
+/// when the call has returned; the frame, and everything `fn` refers to, live until then. So give the call itself a
+/// timeout, or let it check a flag. An exception of `fn` propagates to the awaiter.
 ///
-/// The pool is thread-safe and starts threads as they are needed. It must outlive its callers: the destructor asserts
-/// that, and joins the threads. An executor that is destroyed under a call waits for the call.
+/// The pool is thread-safe and starts threads on demand. It must outlive its callers: the destructor asserts that, and
+/// joins the threads. An executor that is destroyed during a call waits for the call.
 #pragma once
 
 #include "stint/semaphore.hpp"
@@ -26,7 +26,7 @@ namespace stint {
 class BlockingPool;
 namespace detail {
 
-/// A call on its way to a thread of the pool and back: a leaf that no cancel ends early.
+/// A call on a thread of the pool: a leaf that cancellation does not end early.
 class BlockingCallBase : public Leaf, public Link<BlockingCallBase> {
  public:
   bool await_suspend(std::coroutine_handle<>) noexcept;
@@ -34,11 +34,12 @@ class BlockingCallBase : public Leaf, public Link<BlockingCallBase> {
  protected:
   explicit BlockingCallBase(BlockingPool& pool) noexcept : pool_(pool) {}
   ~BlockingCallBase() { STINT_ASSERT(state_ != State::running && "a derived class waits in its destructor"); }
-  /// First thing in the destructor of a derived class: if the executor goes, the thread may still use the object.
+  /// Must come first in the destructor of a derived class: when an executor is destroyed, the thread may still use the
+  /// object.
   void wait_until_returned() noexcept;
-  /// On a thread of the pool; keeps the outcome.
+  /// Runs on a thread of the pool and stores the outcome.
   virtual void call() noexcept = 0;
-  /// True if no thread could be had.
+  /// True if no thread could be started.
   [[nodiscard]] bool was_refused() const noexcept { return state_ == State::refused; }
   [[nodiscard]] Error refusal() const;
 
@@ -90,20 +91,20 @@ class BlockingPool {
   static constexpr std::uint32_t kThreadsMax = 1024;
 
   /// `threads` is 0 … kThreadsMax. 0: calls run in place, on the awaiting thread, one at a time; for the simulator,
-  /// whose order is then the seed's alone.
+  /// whose order then depends on the seed alone.
   BlockingPool(std::string name, std::uint32_t threads);
   ~BlockingPool();
   BlockingPool(const BlockingPool&) = delete;
   BlockingPool& operator=(const BlockingPool&) = delete;
 
-  /// Callers in line and newcomers get `closed`; calls that run are not touched. May be repeated.
+  /// Waiting callers and new calls fail with `closed`; running calls are not affected. Idempotent.
   void close() noexcept { slots_.close(); }
   [[nodiscard]] const std::string& name() const noexcept { return slots_.name(); }
-  /// Calls that run, or are about to.
+  /// Calls that run or are about to.
   [[nodiscard]] std::size_t running() const noexcept {
     return static_cast<std::size_t>(slots_.capacity() - slots_.available());
   }
-  /// Callers in line.
+  /// Waiting callers.
   [[nodiscard]] std::size_t waiting() const noexcept { return slots_.waiting(); }
 
  private:
@@ -118,14 +119,14 @@ class BlockingPool {
   const std::uint32_t threads_max_;
   std::mutex mutex_;
   std::condition_variable queued_, returned_;
-  detail::List<detail::BlockingCallBase> queue_;  // no longer than there are slots
+  detail::List<detail::BlockingCallBase> queue_;  // bounded by the number of slots
   std::size_t idle_ = 0;                          // threads that wait for a call
   bool ending_ = false;
   std::vector<std::thread> threads_;
 };
 
-/// → what `fn` gives, as a `Result`. `closed` after `BlockingPool::close`, `unavailable` if the system has no thread
-/// left. `fn` lives in this coroutine's frame, so it may capture.
+/// → the result of `fn`, as a `Result`. `closed` after `BlockingPool::close`, `unavailable` if the system can't start a
+/// thread. `fn` lives in this coroutine's frame, so it may capture.
 template <class Fn>
 [[nodiscard]] auto offload(BlockingPool& pool, Fn fn) -> Task<detail::Flat<std::invoke_result_t<Fn&>>> {
   STINT_CO_TRY(const Permit permit, co_await pool.slots_.acquire());

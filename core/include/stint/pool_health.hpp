@@ -1,5 +1,5 @@
-/// What can be seen of a `WorkerPool` (`stint/worker_pool.hpp`): ids, the states of a worker and how they follow each
-/// other, and the listing that `health()` gives. Plain values.
+/// Observable state of a `WorkerPool` (`stint/worker_pool.hpp`): ids, worker states and their transitions, and the
+/// snapshot that `health()` returns. Plain values.
 #pragma once
 
 #include "stint/time.hpp"
@@ -24,23 +24,23 @@ struct WorkerId {
 };
 [[nodiscard]] std::string to_string(WorkerId id);
 
-/// Names an accepted job: numbers count up in the order of acceptance and are never reused. 0 names none.
+/// Identifies an accepted job. Numbers increase in the order of acceptance and are never reused; 0 means none.
 struct JobId {
   std::uint64_t number = 0;
-  std::uint32_t slot = 0;  ///< where the pool looks for it
+  std::uint32_t slot = 0;  ///< index into the pool's table of jobs
   friend auto operator<=>(JobId, JobId) noexcept = default;
 };
 [[nodiscard]] std::string to_string(JobId id);
 
 enum class WorkerState : std::uint8_t {
   idle,      ///< waits for a job
-  busy,      ///< carries a job
-  draining,  ///< finishes what it carries (or, while the pool drains, what is queued) and then stops
-  stopped,   ///< gone; seen by nobody, since a stopped worker leaves the list
+  busy,      ///< runs a job
+  draining,  ///< finishes its job (or, while the pool drains, the queued ones) and then stops
+  stopped,   ///< never visible: a stopped worker leaves the list
 };
 [[nodiscard]] std::string_view to_string(WorkerState state) noexcept;
 
-/// The whole state machine. What is not here does not happen: `busy` never follows `draining`.
+/// The complete state machine; any other transition is a bug: `busy` never follows `draining`.
 struct WorkerTransition {
   WorkerState from, to;
 };
@@ -48,8 +48,8 @@ inline constexpr std::array kWorkerTransitions{
     WorkerTransition{WorkerState::idle, WorkerState::busy},         // takes a job
     WorkerTransition{WorkerState::busy, WorkerState::idle},         // its job has ended
     WorkerTransition{WorkerState::idle, WorkerState::draining},     // chosen by a resize, or the pool drains
-    WorkerTransition{WorkerState::busy, WorkerState::draining},     // the same while it carries a job
-    WorkerTransition{WorkerState::draining, WorkerState::stopped},  // nothing left to do
+    WorkerTransition{WorkerState::busy, WorkerState::draining},     // the same while it runs a job
+    WorkerTransition{WorkerState::draining, WorkerState::stopped},  // no work left
     WorkerTransition{WorkerState::idle, WorkerState::stopped},      // its scope was cancelled
     WorkerTransition{WorkerState::busy, WorkerState::stopped},      // the same
 };
@@ -64,10 +64,10 @@ struct WorkerHealth {
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;
   std::uint64_t cancelled = 0;
-  Duration avg_time{};         ///< of what it completed
-  Duration avg_failed_time{};  ///< of what failed, apart: a quick failure must not look like quick work
-  /// Busy: since the job last showed life, by a beat or by an await that resumed since the last look. Idle: since the
-  /// last idle beat.
+  Duration avg_time{};         ///< of completed jobs
+  Duration avg_failed_time{};  ///< of failed jobs, kept apart: fast failures must not look like fast work
+  /// Busy: since the job's last sign of life, either a heartbeat or a resumed await observed by the last check. Idle:
+  /// since the last idle heartbeat.
   Duration last_heartbeat_ago{};
   bool stale = false;
   std::optional<JobId> job;
@@ -77,22 +77,22 @@ struct WorkerHealth {
 
 struct PoolHealth {
   std::string name;
-  bool draining = false;        ///< or drained: takes no new jobs
-  std::size_t pool_size = 0;    ///< workers in the list, those that finish their last job included
-  std::size_t target_size = 0;  ///< what was asked for
-  std::optional<std::pair<std::size_t, std::size_t>> bounds;  ///< of the autoscaler; none: the size is fixed
+  bool draining = false;        ///< draining or drained: accepts no new jobs
+  std::size_t pool_size = 0;    ///< workers in the list, including those that finish their last job
+  std::size_t target_size = 0;  ///< the requested size
+  std::optional<std::pair<std::size_t, std::size_t>> bounds;  ///< of the autoscaler; empty: the size is fixed
   std::size_t queue_size = 0;
   std::size_t queue_capacity = 0;
   std::size_t waiting_for_room = 0;  ///< submitters whose jobs are not accepted yet
-  double utilization = 0;            ///< workers that carry a job, of all; 0 if there are none
+  double utilization = 0;            ///< share of workers that run a job; 0 without workers
   std::uint64_t total_accepted = 0;
   std::uint64_t total_completed = 0;
   std::uint64_t total_failed = 0;
   std::uint64_t total_cancelled = 0;
   std::uint64_t total_handed_back = 0;
-  std::uint64_t results_dropped = 0;   ///< nobody waited for them, and there is no `on_done`
+  std::uint64_t results_dropped = 0;   ///< results without a waiter and without an `on_done` callback
   std::uint64_t callback_errors = 0;   ///< exceptions of `on_done`
-  std::uint64_t autoscale_errors = 0;  ///< exceptions of the hook; the autoscaler goes on
+  std::uint64_t autoscale_errors = 0;  ///< exceptions of the hook; the autoscaler continues
   std::string autoscale_last_error;
   std::size_t stale_workers = 0;
   std::vector<WorkerHealth> workers;  ///< oldest first

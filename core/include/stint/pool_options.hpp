@@ -1,4 +1,4 @@
-/// How a `WorkerPool` (`stint/worker_pool.hpp`) and its jobs are set up. Plain values.
+/// Options of a `WorkerPool` (`stint/worker_pool.hpp`) and its jobs. Plain values.
 #pragma once
 
 #include "stint/autoscale_core.hpp"
@@ -17,28 +17,29 @@ class Budget;
 struct PoolOptions {
   std::string name = "workers";
   std::size_t workers = 10;
-  std::size_t queue_capacity = 100;                          ///< 0: a job is taken only if a worker is free
-  Duration stale_after = std::chrono::seconds(120);          ///< without a sign of life from its job
-  Duration idle_beat = std::chrono::seconds(1);              ///< how often an idle worker counts as beating
-  Duration drain_timeout = std::chrono::seconds(60);         ///< when `drain` is not told otherwise
+  std::size_t queue_capacity = 100;  ///< 0: a job is accepted only if a worker is idle
+  Duration stale_after =
+      std::chrono::seconds(120);  ///< a worker is stale after this long without a sign of life from its job
+  Duration idle_beat = std::chrono::seconds(1);              ///< interval of an idle worker's heartbeat
+  Duration drain_timeout = std::chrono::seconds(60);         ///< default of `DrainOptions::timeout`
   Duration retry_after = std::chrono::seconds(1);            ///< the hint in `full` and `closed`
-  std::optional<AutoscaleOptions> autoscale = std::nullopt;  ///< absent: the size changes by `resize` only
-  /// How many queued jobs a new worker could start at once; absent: all of them. Called by the autoscaler on the pool's
-  /// thread. For pools whose jobs first wait for a limit: a worker more would only wait there too.
+  std::optional<AutoscaleOptions> autoscale = std::nullopt;  ///< absent: only `resize` changes the size
+  /// How many queued jobs a new worker could start at once; absent: all of them. The autoscaler calls it on the pool's
+  /// thread. For pools whose jobs first wait for a limit, where an additional worker would only wait too.
   std::function<std::size_t()> startable_queue_size = nullptr;
 };
 
 struct JobOptions {
-  Deadline deadline = {};    ///< covers the queue too: after it the job is not started, or stopped
-  Budget* budget = nullptr;  ///< must outlive the job; null: with `submit` the caller's, else the pool's scope's
+  Deadline deadline = {};    ///< includes the time in the queue; after it the job is not started, or is stopped
+  Budget* budget = nullptr;  ///< must outlive the job; null: the caller's for `submit`, else that of the pool's scope
   std::string label = {};    ///< for listings
 };
 
 struct DrainOptions {
   enum class Rest : std::uint8_t { hand_back, cancel };
 
-  std::optional<Duration> timeout = std::nullopt;  ///< absent: `PoolOptions::drain_timeout`; not positive: at once
-  Rest rest = Rest::hand_back;  ///< what becomes of jobs that have not started by then; those that run are cancelled
+  std::optional<Duration> timeout = std::nullopt;  ///< absent: `PoolOptions::drain_timeout`; zero or less: at once
+  Rest rest = Rest::hand_back;  ///< for jobs that have not started by then; running ones are cancelled
 };
 
 }  // namespace stint

@@ -1,17 +1,17 @@
-/// A bounded queue between coroutines: when it is full, a producer waits, is refused, or pushes out the oldest item.
+/// A bounded queue between coroutines. When it is full, a producer waits, is refused, or drops the oldest item.
 ///
-/// Items are FIFO, those of waiting producers included: an item keeps the place in which it arrived, and no `try_push`
-/// overtakes a producer that waits. Consumers are FIFO too. A consumer that waits is handed its item directly; if it is
-/// cancelled before it sees the item, or its executor dies, the item goes to the next consumer, or back to its place
-/// before everything that came later (then `size` may exceed `capacity`, by no more than the consumers that went). A
-/// producer that is cancelled before it sees that its item was taken in takes it out again, unless a consumer has it.
-/// Thread-safe. Waiters live in their coroutines' frames and resume on their own executors, never under the lock; the
-/// room for items is a ring that grows by doubling up to what is needed, so nothing is allocated per item. After
-/// `close` producers get `Errc::closed`, and consumers what is left, then `closed`. Must outlive its waiters and their
-/// executors: the destructor asserts that nobody waits; items that are left are destroyed with it.
+/// Items are FIFO, those of waiting producers included: an item keeps its place of arrival, and no `try_push` overtakes
+/// a waiting producer. Consumers are FIFO too. A waiting consumer is handed its item directly. If it is cancelled
+/// before it resumes with the item, or its executor is destroyed, the item goes to the next consumer, or back to its
+/// place ahead of all later items (`size` may then exceed `capacity`, by at most the number of such consumers). A
+/// producer that is cancelled before it sees that its item was accepted takes the item out again, unless a consumer has
+/// it. Thread-safe. Waiters live in their coroutines' frames and resume on their own executors, never under the lock.
+/// Items are stored in a ring that doubles as needed, so there is no allocation per item. After `close` producers fail
+/// with `Errc::closed`; consumers drain the remaining items, then fail with `closed`. Must outlive its waiters and
+/// their executors: the destructor asserts that there are no waiters, and destroys remaining items.
 #pragma once
 
-#include "stint/detail/brief_mutex.hpp"
+#include "stint/detail/spin_mutex.hpp"
 #include "stint/error.hpp"
 #include "stint/task.hpp"
 
@@ -34,18 +34,19 @@ class QueueBase;
 /// A chain that waits for room or for an item.
 class QueueWait : public Leaf, public Link<QueueWait> {
  protected:
-  // Written under the queue's lock while `waiting`; whoever moves it on has decided the wait, and completes it.
+  // Written under the queue's lock while `waiting`; the thread that changes it has decided the wait and must complete
+  // it.
   enum class State : std::uint8_t { idle, waiting, done, stopped, timed_out, closed };
 
   enum class Side : std::uint8_t { producer, consumer };
 
   QueueWait(QueueBase& queue, Side side) noexcept : queue_(queue), side_(side) {}
-  QueueWait(QueueWait&& other) noexcept : queue_(other.queue_), side_(other.side_) {  // before it is awaited only
+  QueueWait(QueueWait&& other) noexcept : queue_(other.queue_), side_(other.side_) {  // only before it is awaited
     STINT_ASSERT(other.state_ == State::idle);
   }
   ~QueueWait() = default;
 
-  /// False if the wait was over before it began.
+  /// False if the operation completed without waiting.
   bool entered(State state) noexcept {
     undelivered_ = state == State::waiting;
     if (undelivered_) return true;
@@ -57,10 +58,10 @@ class QueueWait : public Leaf, public Link<QueueWait> {
   [[nodiscard]] Error failure() const;
 
   QueueBase& queue_;
-  std::uint64_t ticket_ = 0;  // the item's place; known once it was taken in, or handed over
+  std::uint64_t ticket_ = 0;  // the item's position; set when it was stored or handed to a consumer
   const Side side_;
   State state_ = State::idle;
-  bool undelivered_ = false;  // own thread only: destroyed like this, the wait must be taken back
+  bool undelivered_ = false;  // own thread only: if destroyed while true, the wait has to be withdrawn
 
  private:
   friend class QueueBase;
@@ -70,13 +71,13 @@ class QueueWait : public Leaf, public Link<QueueWait> {
   void cancel() noexcept final { give_up(State::stopped); }
 };
 
-/// What does not depend on the items: the lock, the two lines, and their end.
+/// The part that does not depend on the item type: the lock, the two lines of waiters, and `close`.
 class QueueBase {
  public:
   QueueBase(const QueueBase&) = delete;
   QueueBase& operator=(const QueueBase&) = delete;
 
-  /// Producers, those that wait included, get `closed`; so do consumers once nothing is left. May be repeated.
+  /// Producers, waiting ones included, fail with `closed`; consumers do once no item is left. Idempotent.
   void close() noexcept;
   [[nodiscard]] bool closed() const noexcept;
   [[nodiscard]] std::size_t size() const noexcept;
@@ -89,7 +90,7 @@ class QueueBase {
 
  protected:
   using State = QueueWait::State;
-  using Lock = std::unique_lock<BriefMutex>;
+  using Lock = std::unique_lock<SpinMutex>;
   struct Line {
     void push_back(QueueWait& wait) noexcept {
       waits.push_back(wait);
@@ -104,22 +105,22 @@ class QueueBase {
     std::size_t count = 0;
   };
 
-  /// Asserts that there is room for one at least.
+  /// Asserts that `capacity` is at least 1.
   QueueBase(std::string name, std::size_t capacity);
   ~QueueBase();
 
-  /// Takes the head of `line` out and queues it at its executor; under the lock.
+  /// Unlinks the head of `line` and queues it at its executor; under the lock.
   static void decide_head(Line& line, State state, Wakes& wakes) noexcept;
-  /// Ends a wait from its own side; false if it was decided before.
+  /// Ends a wait from the waiter's side; false if it was already decided.
   bool leave(QueueWait& wait, State why) noexcept;
   [[nodiscard]] Error refusal(bool closed) const;
 
-  mutable BriefMutex mutex_;
+  mutable SpinMutex mutex_;
   Line producers_;
   Line consumers_;
-  std::size_t size_ = 0;  // items that are here
+  std::size_t size_ = 0;  // stored items
   std::uint64_t dropped_ = 0;
-  std::uint32_t closing_ = 0;  // closers between two batches: the destructor waits for them
+  std::uint32_t closing_ = 0;  // closers between two batches; the destructor waits for them
   bool closed_ = false;
   const std::size_t capacity_;
   const std::string name_;
@@ -146,19 +147,19 @@ class Queue final : public detail::QueueBase {
 
   /// Waits for room → Result<>. A failed push destroys its item.
   [[nodiscard]] Push push(T item) noexcept { return {*this, std::move(item)}; }
-  /// The same, with a moment after which the answer is `Errc::timed_out`. What has room goes in even if that has
-  /// passed.
+  /// The same with a deadline, after which the result is `Errc::timed_out`. If there is room, the item is accepted even
+  /// if the deadline has passed.
   [[nodiscard]] TimedPush push_until(TimePoint deadline, T item) noexcept { return {*this, std::move(item), deadline}; }
-  /// `full` if there is no room or producers wait, `closed`; then `item` is left as it was.
+  /// `full` if there is no room or producers wait, `closed` after `close`; on failure `item` is unchanged.
   Result<> try_push(T&& item);
-  /// Never waits: if the queue is full, the oldest item makes room, and is returned. Refused only after `close`, or
-  /// with `full` while producers wait, whose items would come first.
+  /// Never waits: if the queue is full, the oldest item is removed and returned. Refused with `closed` after `close`,
+  /// and with `full` while producers wait, since their items come first.
   Result<std::optional<T>> push_dropping_oldest(T item);
 
   /// Waits for an item → Result<T>.
   [[nodiscard]] Pop pop() noexcept { return Pop(*this); }
   [[nodiscard]] TimedPop pop_until(TimePoint deadline) noexcept { return {*this, deadline}; }
-  /// Nothing if there is nothing. What is left in a closed queue is had like anything else.
+  /// Empty if the queue is empty. Remaining items of a closed queue can still be taken.
   [[nodiscard]] std::optional<T> try_pop() noexcept;
 
  private:
@@ -176,11 +177,11 @@ class Queue final : public detail::QueueBase {
   void take_back(Push& push) noexcept;
   void take_back(Pop& pop) noexcept;
 
-  // The item with ticket t is in slot t modulo their number, a power of two. A slot between head and tail may be empty:
-  // its item was taken out again.
+  // The item with ticket t is in slot t modulo the number of slots, a power of two. A slot between head and tail may be
+  // empty if its item was withdrawn.
   std::vector<std::optional<T>> slots_;
   std::uint64_t head_ = 0, tail_ = 0;
-  std::map<std::uint64_t, T> returned_;  // handed over and not delivered: older than everything in the slots
+  std::map<std::uint64_t, T> returned_;  // handed to a consumer but not delivered; older than everything in the slots
 };
 
 template <class T>
@@ -266,11 +267,11 @@ class [[nodiscard]] Queue<T>::TimedPop final : public Pop, private Timer {
 };
 
 // Invariants, all under the lock:
-// 1. Consumers wait only while nothing is here; producers wait only while size ≥ capacity. So never both.
-// 2. Tickets are drawn in the order in which items are taken in or handed over; the item that goes next is the one with
-//    the lowest ticket. What is in `returned_` has lower tickets than what is in the slots.
-// 3. A wait is in its line while, and only while, its state is `waiting`; it is queued at its executor under the lock
-//    that decided it.
+// 1. Consumers wait only while the queue is empty; producers wait only while size ≥ capacity. So never both.
+// 2. Tickets are drawn in the order in which items are stored or handed over; the item with the lowest ticket goes
+// next. Tickets in `returned_` are lower than those in the slots.
+// 3. A waiter is linked exactly while its state is `waiting`; it is queued at its executor under the lock that decided
+// it.
 
 template <class T>
 Result<> Queue<T>::try_push(T&& item) {
@@ -331,7 +332,7 @@ auto Queue<T>::enter(Pop& pop) noexcept -> State {
   return State::waiting;
 }
 
-/// Takes the item if there is a consumer or room for it. Nobody is overtaken: producers wait only while there is none.
+/// Accepts the item if a consumer waits or there is room. Never overtakes: producers wait only while there is neither.
 template <class T>
 bool Queue<T>::accept(T& item, std::uint64_t& ticket, Wakes& wakes) noexcept {
   if (consumers_.count != 0) {
@@ -388,7 +389,7 @@ void Queue<T>::take_oldest(std::optional<T>& into, std::uint64_t& ticket) noexce
 
 template <class T>
 void Queue<T>::grow() noexcept {
-  constexpr std::size_t kFirst = 16;  // a queue that is never used has no slots
+  constexpr std::size_t kFirst = 16;  // allocated on first use
   std::vector<std::optional<T>> larger(slots_.empty() ? std::min(std::bit_ceil(capacity_), kFirst) : 2 * slots_.size());
   for (std::uint64_t ticket = head_; ticket != tail_; ++ticket) {
     if (slot(ticket)) larger[ticket & (larger.size() - 1)].emplace(std::move(*slot(ticket)));
@@ -396,22 +397,23 @@ void Queue<T>::grow() noexcept {
   slots_ = std::move(larger);
 }
 
-/// The frame goes before it saw the end of its push: what it pushed must not stay, unless a consumer has it.
+/// The frame is destroyed before it saw its push complete: withdraws the item, unless a consumer has it.
 template <class T>
 void Queue<T>::take_back(Push& push) noexcept {
-  std::optional<T> item;  // destroyed after the lock is let go
+  std::optional<T> item;  // destroyed after the lock is released
   Wakes wakes;
   const Lock lock(mutex_);
   if (push.state_ == State::waiting) return producers_.remove(push);
   if (push.state_ != State::done) return;
-  // It waited, so its item went into a slot; from there consumers take at once, and see, what they take.
+  // The producer waited, so its item went into a slot. A consumer that takes an item from a slot receives it
+  // immediately.
   if (push.ticket_ < head_ || !slot(push.ticket_)) return;
   item.swap(slot(push.ticket_));
   --size_;
   admit_producers(wakes);
 }
 
-/// The frame goes before it saw its item.
+/// The frame is destroyed before it received its item.
 template <class T>
 void Queue<T>::take_back(Pop& pop) noexcept {
   Wakes wakes;

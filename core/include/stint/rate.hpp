@@ -1,11 +1,11 @@
-/// `RateLimiter`: callers of one upstream wait their turn for requests and tokens per minute; see `stint/rate_core.hpp`
-/// for the rule.
+/// `RateLimiter`: callers of one upstream wait for requests and tokens per minute; see `stint/rate_core.hpp` for the
+/// rule.
 ///
 /// Strictly FIFO: a large call at the head delays small ones behind it. A call is admitted with an estimate and settled
-/// with the truth. Who is cancelled or times out while waiting has used nothing. One refusal (`pause_until`) closes the
-/// gate for everybody, instead of each learning alone; a ramp follows. Retries come through here again like any call.
-/// Thread-safe; waiters resume on their own executor, never under the lock. Must outlive its waiters, its grants and
-/// their executors' last wake-up: the destructor asserts that nobody waits.
+/// with the actual usage. A caller that is cancelled or times out while waiting has used nothing. One refusal
+/// (`pause_until`) pauses all callers, so that each need not find out alone; a ramp follows. Retries pass
+/// through here like any call. Thread-safe; waiters resume on their own executor, never under the lock. Must outlive
+/// its waiters, its grants and their executors' last wake-up: the destructor asserts that there are no waiters.
 #pragma once
 
 #include "stint/deadline.hpp"
@@ -30,31 +30,31 @@ class RateLimiter {
   RateLimiter(const RateLimiter&) = delete;
   RateLimiter& operator=(const RateLimiter&) = delete;
 
-  /// Waits until `estimate` may go. `Errc::invalid` if it never may; `Errc::timed_out`, at once and with the time it
-  /// would take, if it can't before `deadline` or the scope's; `Errc::closed` after close().
+  /// Waits until `estimate` is admitted. `Errc::invalid` if it never can be; `Errc::timed_out`, at once and naming the
+  /// required time, if it can't be before `deadline` or the scope's; `Errc::closed` after close().
   [[nodiscard]] Task<Result<RateGrant>> acquire(RateAmount estimate, Deadline deadline = {});
-  /// Never barges: nothing while anybody waits.
+  /// Never barges: returns nothing while there are waiters.
   [[nodiscard]] std::optional<RateGrant> try_acquire(const RateAmount& estimate, TimePoint now) noexcept;
 
-  /// Nobody is admitted before `when`: the upstream said so to one of us. Only ever extends.
+  /// Admits nothing before `when`, after a refusal by the upstream. Never shortens a pause.
   void pause_until(TimePoint when) noexcept;
-  /// What the upstream says about its limit.
+  /// Applies the upstream's report about a limit.
   void correct(RateKind kind, const RateReport& report, TimePoint now) noexcept;
   void close() noexcept;
 
-  /// Those in line, with the one at its head.
+  /// Waiting callers, including the head of the line.
   [[nodiscard]] std::size_t waiting() const noexcept;
-  /// Units that could be had at once; negative: debt; nothing if no limit is known.
+  /// Units available at once; negative: debt; empty without a known limit.
   [[nodiscard]] std::optional<std::int64_t> available(RateKind kind, TimePoint now) noexcept;
-  /// Closed until then; in the past if it is open.
-  [[nodiscard]] TimePoint gate() const noexcept;
+  /// The end of the current pause; in the past if there is none.
+  [[nodiscard]] TimePoint paused_until() const noexcept;
   [[nodiscard]] const std::string& name() const noexcept { return turn_.name(); }
 
  private:
   friend class RateGrant;
   class Change;
   struct Look {
-    std::optional<TimePoint> wait_until;  // none: it was taken
+    std::optional<TimePoint> wait_until;  // empty: admitted
     std::uint64_t version = 0;
   };
   Result<> check(const RateAmount& estimate) const;
@@ -64,16 +64,16 @@ class RateLimiter {
   void settle(const RateAmount& taken, const RateAmount& used, TimePoint taken_at) noexcept;
   void give_back(const RateAmount& taken, TimePoint taken_at) noexcept;
 
-  Semaphore turn_;  // one unit: who holds it is the head of the line
+  Semaphore turn_;  // capacity 1: its holder is the head of the line
   mutable std::mutex mutex_;
   RateCore core_;
   Change* head_ = nullptr;     // the head's wait, while it waits
-  std::uint64_t version_ = 0;  // of everything that can make a wait shorter or longer
+  std::uint64_t version_ = 0;  // incremented by everything that can change a wait
   bool closed_ = false;
 };
 
-/// An admitted call. Destroyed before `sent()` it returns everything, as if it had never been taken; after that, and
-/// without `settle`, the estimate stands.
+/// An admitted call. Destroyed before `sent()` it returns everything; after that, without `settle`, the estimate
+/// stands.
 class [[nodiscard]] RateGrant {
  public:
   RateGrant(RateGrant&& other) noexcept
@@ -86,9 +86,9 @@ class [[nodiscard]] RateGrant {
     if (limiter_ != nullptr && !sent_) give_back();
   }
 
-  /// The request is on its way: from here on the upstream counts it, whatever becomes of us.
+  /// The request was sent: from here on the upstream counts it, whatever happens here.
   void sent() noexcept { sent_ = true; }
-  /// What it really took, more or less. Ends the grant; the second call does nothing.
+  /// Settles with the actual usage, more or less than the estimate. Ends the grant; a second call does nothing.
   void settle(const RateAmount& used) noexcept;
   void give_back() noexcept;
   [[nodiscard]] const RateAmount& estimate() const noexcept { return estimate_; }

@@ -1,9 +1,9 @@
-/// A thread with a reactor of its own: `ReactorThread other("disk"); co_await run_on(other.executor(), task());`.
+/// A thread with its own reactor: `ReactorThread other("disk"); co_await run_on(other.executor(), task());`.
 ///
-/// An executor belongs to one thread, and so does everything that runs on it. To use more cores, start one of these per
-/// core and give each its share of the work by `run_on` or through a `Queue`; semaphores, mutexes, queues and pools may
-/// be shared between them. The destructor ends the loop and joins the thread. What still runs there is destroyed, and
-/// its callers get `closed`. Made and destroyed by one thread; `executor()` may be used by any.
+/// An executor and everything that runs on it belong to one thread. To use more cores, start one ReactorThread per core
+/// and distribute work by `run_on` or through a `Queue`; semaphores, mutexes, queues and pools may be shared between
+/// them. The destructor stops the loop and joins the thread. Tasks that still run there are destroyed, and their
+/// callers get `closed`. Construct and destroy it on one thread; `executor()` may be called from any.
 #pragma once
 
 #include "stint/executor.hpp"
@@ -18,7 +18,7 @@ namespace stint {
 
 class ReactorThread {
  public:
-  /// Returns when the reactor is ready. `name` is what tools like `top -H` show, cut to 15 bytes.
+  /// Returns when the reactor is ready. `name` is shown by tools like `top -H`, cut to 15 bytes.
   explicit ReactorThread(const std::string& name = "reactor");
   ~ReactorThread();
   ReactorThread(const ReactorThread&) = delete;
@@ -27,7 +27,7 @@ class ReactorThread {
   [[nodiscard]] Executor& executor() const noexcept { return *executor_; }
 
  private:
-  /// Posted to end the loop: a sleeping reactor looks at nothing else.
+  /// Posted to end the loop: a sleeping reactor reacts to nothing else.
   struct Stop final : Runnable {
     void run() noexcept override { asked = true; }
     bool asked = false;  // the reactor's thread only

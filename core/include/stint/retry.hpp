@@ -1,9 +1,9 @@
-/// `co_await retry(policy, work)`: repeats what may be repeated; see `stint/retry_core.hpp` for the rule.
+/// `co_await retry(policy, work)`: retries a failing operation; see `stint/retry_core.hpp` for the rule.
 ///
-/// One budget covers attempts, waits and work: no attempt begins after the deadline (of the scope that the caller runs
-/// in, or of its budget, whichever is sooner) or without an attempt left, an attempt that runs into the deadline is
-/// stopped there, and no wait outlasts it. A cancel ends a back-off at once and is never repeated. Who gives up returns
-/// the last real error. Belongs to the executor's thread, as every coroutine.
+/// One budget covers attempts, waits and work: no attempt starts after the deadline (of the caller's scope or of its
+/// budget, whichever is sooner) or without an attempt left; a running attempt is stopped at the deadline, and no wait
+/// outlasts it. Cancellation ends a back-off at once and is never retried. Giving up returns the last real error.
+/// Belongs to the executor's thread, like every coroutine.
 #pragma once
 
 #include "stint/combinators.hpp"
@@ -19,7 +19,7 @@
 
 namespace stint {
 
-/// Where jitter comes from. One executor's thread.
+/// Source of jitter. Used from one executor's thread.
 class RandomSource {
  public:
   virtual std::uint64_t next() noexcept = 0;
@@ -28,7 +28,7 @@ class RandomSource {
   ~RandomSource() = default;
 };
 
-/// The same seed gives the same numbers, on every machine (splitmix64).
+/// The same seed gives the same sequence on every machine (splitmix64).
 class SeededRandom final : public RandomSource {
  public:
   explicit SeededRandom(std::uint64_t seed) noexcept : state_(seed) {}
@@ -38,43 +38,43 @@ class SeededRandom final : public RandomSource {
   std::uint64_t state_;
 };
 
-/// Told of every back-off, so that a permit can be given back meanwhile.
+/// Called around every back-off, so that permits can be returned meanwhile.
 class BackoffHook {
  public:
-  /// Before the wait. A stop may follow instead of `ready_again`.
+  /// Before the wait. If the wait is cancelled, `ready_again` is not called.
   virtual void backing_off(TimePoint until) noexcept = 0;
-  /// After the wait: takes back what was given. Runs under the deadline; a failure ends the retries.
+  /// After the wait: acquires again what `backing_off` returned. Runs under the deadline; a failure ends the retries.
   [[nodiscard]] virtual Task<Result<>> ready_again() = 0;
 
  protected:
   ~BackoffHook() = default;
 };
 
-/// What a retry may use besides its policy. All of it must outlive the await.
+/// Optional collaborators of a retry. All must outlive the await.
 struct RetryOptions {
   RetryTokens* tokens = nullptr;  ///< shared by all callers of the upstream
   BackoffHook* hook = nullptr;
-  RandomSource* random = nullptr;  ///< none: jitter from clock and address, which no replay repeats
+  RandomSource* random = nullptr;  ///< null: seeded from clock and address, which is not reproducible
 };
 
 namespace detail {
 
-/// The state of one `retry`: everything but the awaits.
+/// The state of one `retry` call: everything except the awaits.
 class RetryLoop {
  public:
   RetryLoop(CancelToken& scope, CancelToken& own, const RetryPolicy& policy, const RetryOptions& options) noexcept;
 
-  /// Counts the attempt, or says why it must not begin.
+  /// Counts the attempt, or returns why it must not start.
   Result<> begin_attempt();
   std::uint32_t attempt() const noexcept { return attempt_; }
-  /// When the present attempt is stopped.
+  /// When the current attempt is stopped.
   Deadline attempt_deadline() const noexcept { return attempt_deadline_; }
-  /// When everything is.
+  /// When the whole retry is stopped.
   Deadline deadline() const noexcept;
   void succeeded() noexcept;
-  /// The moment of the next attempt, or the error to return.
+  /// The time of the next attempt, or the error to return.
   Result<TimePoint> failed(Error error);
-  /// What to return if `ready_again` failed.
+  /// The error to return if `ready_again` failed.
   [[nodiscard]] Error no_permit(Error error);
 
  private:
@@ -108,13 +108,13 @@ using AttemptTask = decltype(attempt_of(std::declval<Work&>(), 1));
 
 }  // namespace detail
 
-/// The budget is that of `scope`; the deadline its, or the caller's own if that is sooner.
-/// `work(number)` or `work()` makes the task of one attempt, a `Task<Result<T>>`; `number` counts from 1. `work` lives
-/// in this coroutine's frame, so it may be a lambda with captures, even one that is itself a coroutine.
+/// Uses the budget of `scope`, and its deadline or the caller's own, whichever is sooner. `work(number)` or `work()`
+/// creates the task of one attempt, a `Task<Result<T>>`; `number` counts from 1. `work` lives in this coroutine's
+/// frame, so it may be a lambda with captures, even one that is itself a coroutine.
 template <class Work>
 detail::AttemptTask<Work> retry(CancelToken& scope, RetryPolicy policy, Work work, RetryOptions options = {}) {
   using R = typename detail::AttemptTask<Work>::value_type;
-  static_assert(detail::IsResult<R>::value, "an attempt says by a Result whether it failed");
+  static_assert(detail::IsResult<R>::value, "an attempt must return a Result");
   detail::RetryLoop loop(scope, co_await current_token(), policy, options);
   while (true) {
     STINT_CO_CHECK(loop.begin_attempt());
@@ -131,7 +131,7 @@ detail::AttemptTask<Work> retry(CancelToken& scope, RetryPolicy policy, Work wor
     if (!ready) co_return fail(loop.no_permit(std::move(ready).error()));
   }
 }
-/// The same with the deadline and the budget of the innermost scope that the caller runs in.
+/// The same with the deadline and the budget of the caller's innermost scope.
 template <class Work>
 detail::AttemptTask<Work> retry(RetryPolicy policy, Work work, RetryOptions options = {}) {
   CancelToken& own = co_await current_token();

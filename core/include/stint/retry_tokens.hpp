@@ -1,11 +1,11 @@
-/// `RetryTokens`: keeps retries under a fixed share of the traffic to one upstream. One object, shared by all its
+/// `RetryTokens`: limits retries to a fixed share of the traffic to one upstream. One object, shared by all its
 /// callers.
 ///
-/// A bucket of `burst` tokens. A retry takes one; a success gives `ratio` of one back. So, whatever happens,
-/// retries ≤ burst + ratio × successes: in an outage the callers' first attempts go on and find out when it is over,
-/// while the retries stop after the burst. (gRPC's rule also counts down on first failures and therefore keeps half of
-/// its bucket as a threshold; the bound above is the same with half the constants.)
-/// Thread-safe and exact. Must outlive the tokens taken from it.
+/// A bucket of `burst` tokens. A retry takes one; a success returns `ratio` of one. So retries ≤ burst + ratio ×
+/// successes always holds: in an outage the callers' first attempts continue and detect recovery, while retries stop
+/// after the burst. (gRPC's rule also counts down on first failures and therefore keeps half of its bucket as a
+/// threshold; the bound above is the same with half the constants.) Thread-safe and exact. Must outlive the tokens
+/// taken from it.
 #pragma once
 
 #include "stint/detail/compiler.hpp"
@@ -20,10 +20,10 @@ namespace stint {
 class RetryTokens {
  public:
   struct Options {
-    double burst = 10;   ///< retries at once, when all was well before
+    double burst = 10;   ///< retries at once after a healthy period
     double ratio = 0.1;  ///< retries per success in the long run
   };
-  /// The right to one retry. Given back when it is destroyed, unless the retry took place.
+  /// The right to one retry. Returned when destroyed, unless it was spent.
   class [[nodiscard]] Token {
    public:
     Token(Token&& other) noexcept : tokens_(std::exchange(other.tokens_, nullptr)) {}
@@ -43,18 +43,18 @@ class RetryTokens {
   };
 
   RetryTokens() noexcept : RetryTokens(Options()) {}
-  /// Values are cut to what makes sense: burst 0 … 1,000,000, ratio 0 … 1.
+  /// Values are clamped: burst 0 … 1,000,000, ratio 0 … 1.
   explicit RetryTokens(const Options& options) noexcept;
   RetryTokens(const RetryTokens&) = delete;
   RetryTokens& operator=(const RetryTokens&) = delete;
 
   [[nodiscard]] std::optional<Token> take() noexcept;
   void succeeded() noexcept { add(per_success_); }
-  /// In tokens; fractions count.
+  /// In tokens, including fractions.
   [[nodiscard]] double available() const noexcept;
 
  private:
-  static constexpr std::int64_t kOne = 1'000'000;  // counted in millionths: whole numbers add up exactly
+  static constexpr std::int64_t kOne = 1'000'000;  // counted in millionths, since integers add up exactly
   void add(std::int64_t amount) noexcept;
 
   const std::int64_t most_;

@@ -1,13 +1,13 @@
-/// `co_await run_on(executor, task)`: runs a task on another executor's thread and comes back with what it gave. The
-/// cancel tree of one executor ends at its thread; this is the bridge: a cancel here is posted there, and the wait ends
-/// only when the task is gone. What the task's frames own is destroyed on the other thread, its result on this one.
+/// `co_await run_on(executor, task)`: runs a task on another executor's thread and returns its result. A cancel tree is
+/// bound to one executor; this bridges two: cancellation here is posted there, and the wait ends only when the task is
+/// destroyed. Objects owned by the task's frames are destroyed on the other thread, its result on this one.
 ///
-/// The calling executor must outlive the call, the other one its beginning. Deadline and budget of the caller go along.
-/// If the other executor is destroyed before the task has ended there, started or not, the answer is `closed`.
+/// The calling executor must outlive the call; the other one must outlive its start. The caller's deadline and budget
+/// apply. If the other executor is destroyed before the task has ended, started or not, the result is `closed`.
 #pragma once
 
 #include "stint/detail/branch.hpp"
-#include "stint/detail/brief_mutex.hpp"
+#include "stint/detail/spin_mutex.hpp"
 
 #include <atomic>
 #include <optional>
@@ -21,7 +21,7 @@ class RunOnBase : public Leaf, protected detail::BranchOwner, private ExecutorRo
  protected:
   explicit RunOnBase(Executor& there) noexcept : there_(there) {}
   ~RunOnBase();
-  /// On the other thread: begin; and afterwards keep the outcome and let go of the branch.
+  /// On the other thread: start the branch; afterwards store its outcome and destroy it.
   virtual void start_there(CancelToken& token) noexcept = 0;
   virtual void finish_there(bool abandoned) noexcept = 0;
 
@@ -29,13 +29,13 @@ class RunOnBase : public Leaf, protected detail::BranchOwner, private ExecutorRo
   struct Start final : Runnable {
     explicit Start(RunOnBase& owner) noexcept : self(owner) {}
     void run() noexcept override;
-    void dropped() noexcept override { self.executor_gone(); }
+    void dropped() noexcept override { self.executor_destroyed(); }
     RunOnBase& self;
   };
   struct CancelThere final : Runnable {
     explicit CancelThere(RunOnBase& owner) noexcept : self(owner) {}
     void run() noexcept override;
-    void dropped() noexcept override { self.let_go(); }
+    void dropped() noexcept override { self.drop_reference(); }
     RunOnBase& self;
   };
   class Token final : public CancelToken {
@@ -48,21 +48,21 @@ class RunOnBase : public Leaf, protected detail::BranchOwner, private ExecutorRo
 
   void cancel() noexcept override;
   void branch_ended(Chain& branch, End end) noexcept override;
-  void abandon() noexcept override { executor_gone(); }
+  void abandon() noexcept override { executor_destroyed(); }
   bool ready() const noexcept override { return references_.load(std::memory_order_acquire) == 0; }
-  void executor_gone() noexcept;
+  void executor_destroyed() noexcept;
   void leave_there() noexcept;
-  void let_go() noexcept;
+  void drop_reference() noexcept;
 
   Executor& there_;
   Executor* here_ = nullptr;
   Start start_{*this};
   CancelThere cancel_{*this};
-  detail::BriefMutex mutex_;         // while a cancel holds it, the other executor can't go
-  bool left_there_ = false;          // under the lock: the other executor may be gone
-  std::optional<Token> token_;       // the other thread's
-  bool cancelled_ = false;           // the other thread's: a cancel that came before the start
-  std::atomic<int> references_ = 0;  // the task, and a cancel on its way: the last to let go comes back
+  detail::SpinMutex mutex_;          // while cancel() holds it, the other executor can't be destroyed
+  bool left_there_ = false;          // under the lock: the other executor may be destroyed
+  std::optional<Token> token_;       // accessed by the other thread only
+  bool cancelled_ = false;           // accessed by the other thread only: cancelled before the start
+  std::atomic<int> references_ = 0;  // the task, and a posted cancel: dropping the last one resumes the caller
 };
 
 template <class T>

@@ -1,10 +1,10 @@
-/// The single owner of work: children are spawned into a scope, cancelled together, and gone before it ends.
+/// The single owner of concurrent work: children are spawned into a scope, cancelled together, and joined before it
+/// ends.
 ///
 /// Scopes nest by `with_scope` only. A stop destroys frames, so a scope must not be a coroutine's local: only the root
-/// scope of an executor has a public constructor, and that asserts that no frame is running.
-/// A cancelled scope stops every descendant in one propagation. `cancel` may be called from any thread; everything else
-/// belongs to the executor's thread. A child that fails or throws cancels its siblings, unless the options say
-/// otherwise.
+/// scope of an executor has a public constructor, which asserts that no frame is running. A cancelled scope stops every
+/// descendant in one propagation. `cancel` may be called from any thread; everything else belongs to the executor's
+/// thread. A child that fails or throws cancels its siblings, unless the options say otherwise.
 #pragma once
 
 #include "stint/combinators.hpp"
@@ -26,37 +26,37 @@ class Scope : public CancelToken {
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
-  /// Starts a child. False, and the task is destroyed unstarted, if the scope is closed. A child of a cancelled scope
-  /// is never started.
+  /// Starts a child. Returns false, and destroys the task unstarted, if the scope is closed. A child of a cancelled
+  /// scope is never started.
   bool spawn(Task<> task) { return spawn_child<void>(std::move(task)); }
   bool spawn(Task<Result<>> task) { return spawn_child<Result<>>(std::move(task)); }
-  /// Starts a child that calls `fn` and awaits the task which that gives. `fn` lives as long as the child, so a lambda
-  /// that is itself a coroutine may capture: `scope.spawn([slot = std::move(slot)]() -> Task<> { … })`.
+  /// Starts a child that calls `fn` and awaits the task it returns. `fn` lives as long as the child, so a lambda that
+  /// is itself a coroutine may capture: `scope.spawn([slot = std::move(slot)]() -> Task<> { … })`.
   template <class Fn>
     requires std::invocable<Fn&>
   bool spawn(Fn fn) {
     return spawn(detail::call(std::move(fn)));
   }
 
-  /// From any thread: from another than the executor's it posts one request, and the first one counts. The scope must
-  /// outlive the call; it may go before the request has run.
+  /// May be called from any thread. From another thread than the executor's it posts one request; only the first
+  /// counts. The scope must outlive the call, but not the posted request.
   void cancel(Reason reason = Reason::user, std::string cause = {}) noexcept;
-  /// Refuses new children from here on; those that run are not touched.
+  /// Refuses new children from here on; running children are not affected.
   void close() noexcept { closed_ = true; }
 
-  /// `co_await scope.join()`: until no child is left, also of those that are spawned meanwhile. For a coroutine that is
-  /// not itself a child of the scope. Any number may wait.
+  /// `co_await scope.join()`: waits until no child is left, including children spawned meanwhile. The waiting coroutine
+  /// must not be a child of the scope. Any number of coroutines may wait.
   class Join;
   [[nodiscard]] Join join() noexcept;
 
-  /// No child is left, and no cancel of another thread is on its way.
+  /// No child is left, and no cancel request from another thread is pending.
   bool idle() const noexcept { return running_ == 0 && request_.load(std::memory_order_acquire) == nullptr; }
   std::size_t running() const noexcept { return running_; }
   /// The first failure or exception of a child.
   const std::optional<Error>& error() const noexcept { return error_; }
   std::exception_ptr exception() const noexcept { return exception_; }
 
-  /// How a cancelled scope looks to who asks: `timed_out` if a deadline did it, else `cancelled`, with the cause.
+  /// The error of a cancelled scope: `timed_out` if a deadline cancelled it, else `cancelled`, with the cause.
   [[nodiscard]] Error stop_error() const;
   /// How an idle scope ended: its first failure, or `stop_error` if it was cancelled. Rethrows a child's exception.
   [[nodiscard]] Result<> outcome() const;
@@ -76,20 +76,20 @@ class Scope : public CancelToken {
   class Child;
   template <class Open>
   friend class WithScope;
-  /// A cancel of another thread. It belongs to the executor's queue, so that the scope may go before it has run.
+  /// A cancel request from another thread. Owned by the executor's queue, so the scope may be destroyed before it runs.
   struct CancelRequest final : Runnable {
     CancelRequest(Scope& owner, Reason why, std::string text) noexcept
         : scope(&owner), cause(std::move(text)), reason(why) {}
     void run() noexcept override;
     void dropped() noexcept override;
-    Scope* scope;  // null: gone
+    Scope* scope;  // null: destroyed
     std::string cause;
     Reason reason;
   };
 
   template <class T>
   bool spawn_child(Task<T> task);
-  /// What runs beneath a root is work of its executor.
+  /// Children of a root scope count as work of its executor.
   void child_began() noexcept {
     if (running_++ == 0 && parent_ == nullptr) executor_->begin_work();
   }
@@ -99,7 +99,7 @@ class Scope : public CancelToken {
 
   std::atomic<CancelRequest*> request_ = nullptr;
   detail::List<Join> joiners_;
-  Runnable* on_idle_ = nullptr;  // the with_scope that waits for its own
+  Runnable* on_idle_ = nullptr;  // the with_scope that owns this scope and waits for it
   std::size_t running_ = 0;
   std::optional<Error> error_;
   std::exception_ptr exception_;
@@ -107,7 +107,7 @@ class Scope : public CancelToken {
   bool cancel_on_error_ = true;
 };
 
-/// The top of an executor's tree. Must be idle, or its executor gone, when it is destroyed.
+/// The root of an executor's cancel tree. When destroyed it must be idle, or its executor already destroyed.
 class RootScope final : public Scope, private ExecutorRoot, private Timer {
  public:
   explicit RootScope(Executor& executor, const ScopeOptions& options = ScopeOptions()) noexcept;
@@ -133,7 +133,7 @@ class Scope::Join final : public Leaf, public detail::Link<Scope::Join> {
   friend class Scope;
   bool ready() const noexcept override { return !linked(); }
   void cancel() noexcept override {
-    if (!linked()) return;  // idle was seen, and this is queued
+    if (!linked()) return;  // the scope became idle, and this is already queued
     unlink();
     complete();
   }
@@ -141,7 +141,7 @@ class Scope::Join final : public Leaf, public detail::Link<Scope::Join> {
 };
 inline Scope::Join Scope::join() noexcept { return Join(*this); }
 
-/// Owns itself while its scope knows it.
+/// Owns itself while it is linked into its scope.
 template <class T>
 class Scope::Child final : public Chain {
  public:
@@ -186,9 +186,9 @@ bool Scope::spawn_child(Task<T> task) {
 }
 
 /// `co_await with_scope(open)`, `co_await with_scope(options, open)`: runs `open(scope)`, a task or a plain function,
-/// and whatever it spawns, and ends when all of it has ended. Gives what `open` gives, or the first failure of a child,
-/// or `cancelled` / `timed_out` if this very scope was cancelled or its deadline passed. A stop from above passes
-/// through. Rethrows the first exception. `open` is called once and lives until the end.
+/// and everything it spawns, and completes when all of it has ended. Returns the value of `open`, the first failure of
+/// a child, or `cancelled` / `timed_out` if this scope itself was cancelled or its deadline passed. A stop from above
+/// propagates. Rethrows the first exception. `open` is called once and lives until the end.
 template <class Open>
 class WithScope final : public detail::Combinator, private Timer {
  public:
@@ -201,7 +201,7 @@ class WithScope final : public detail::Combinator, private Timer {
     try {
       body_.emplace(open_(*scope_));
     } catch (...) {
-      unpark();  // the frame goes on with the exception
+      unpark();  // the frame continues with the exception
       throw;
     }
     if (!options_.deadline.is_never()) executor().arm(*this, options_.deadline.when());

@@ -1,16 +1,17 @@
-/// Counts units of one scarce thing: session slots, connections, model tokens.
+/// Counts units of one scarce resource: session slots, connections, model tokens.
 ///
-/// Strictly FIFO within a priority, and nobody barges, not even `try_acquire`: a large request at the head delays small
-/// ones behind it, up to `bypass_max` of them; starvation is worse. Higher priorities go first, but a lower one is
-/// passed over at most `passed_over_max` times in a row. Two go before their line: who comes back from a back-off
-/// (`LimitSet`), and who holds a mutex that somebody of higher priority waits for. Thread-safe. Waiters resume on their
-/// own executor, never under the lock; a waiter lives in its coroutine's frame, so waiting allocates nothing. A cancel
-/// that comes before the waiter sees its permit wins, and the permit goes to the next in line. Must outlive its
-/// permits, its waiters and their executors' last grant: the destructor asserts that nobody waits and nothing is held.
+/// Strictly FIFO within a priority; no request barges, `try_acquire` included. A large request at the head delays
+/// smaller ones behind it, except for up to `bypass_max` of them, since starvation is worse. Higher priorities go
+/// first, but a lower one is passed over at most `passed_over_max` times in a row. Two kinds of waiters go ahead of
+/// their line: one that returns from a back-off (`LimitSet`), and one that holds a mutex for which a waiter of higher
+/// priority waits. Thread-safe. Waiters resume on their own executor, never under the lock; a waiter lives in its
+/// coroutine's frame, so waiting allocates nothing. A cancellation that arrives before the waiter resumes with its
+/// permit wins, and the permit goes to the next waiter. Must outlive its permits, its waiters and their executors' last
+/// grant: the destructor asserts that there are no waiters and no held units.
 #pragma once
 
 #include "stint/detail/branch.hpp"
-#include "stint/detail/brief_mutex.hpp"
+#include "stint/detail/spin_mutex.hpp"
 #include "stint/error.hpp"
 #include "stint/task.hpp"
 
@@ -33,7 +34,7 @@ namespace detail {
 class SemaphoreWait;
 }
 
-/// A held share of a semaphore; gives it back when destroyed, on any thread.
+/// Held units of a semaphore; returns them when destroyed, on any thread.
 class [[nodiscard]] Permit {
  public:
   Permit() noexcept = default;  ///< holds nothing
@@ -41,7 +42,7 @@ class [[nodiscard]] Permit {
       : semaphore_(std::exchange(other.semaphore_, nullptr)),
         units_(std::exchange(other.units_, 0)),
         holder_(other.holder_) {}
-  /// Gives back what it held before.
+  /// First returns the units it held.
   Permit& operator=(Permit&& other) noexcept;
   inline ~Permit();
 
@@ -49,19 +50,20 @@ class [[nodiscard]] Permit {
   [[nodiscard]] const Semaphore* semaphore() const noexcept { return semaphore_; }
   explicit operator bool() const noexcept { return units_ != 0; }
 
-  /// Gives everything back now.
+  /// Returns all units now.
   void release() noexcept {
     if (semaphore_ != nullptr) give_back();
   }
-  /// Gives `units` of it back; `Errc::invalid`, and nothing changes, if it holds fewer.
+  /// Returns some units. `Errc::invalid`, and nothing changes, if it holds fewer.
   Result<> release(std::uint32_t units);
-  /// Parts with `units` of it (0 gives an empty permit); `Errc::invalid` if it holds fewer.
+  /// Moves `units` into a new permit (0 makes an empty one). `Errc::invalid` if it holds fewer.
   Result<Permit> split(std::uint32_t units);
-  /// Takes over another of the same semaphore; `Errc::invalid`, and nothing changes, otherwise.
+  /// Adds the units of another permit of the same semaphore. `Errc::invalid`, and nothing changes, for a different
+  /// semaphore.
   Result<> merge(Permit&& other);
-  /// Removes its units for good: the capacity shrinks by them.
+  /// Removes the units permanently: the capacity shrinks by them.
   void forget() noexcept;
-  /// Lets go of the units without giving them back; the holder of the number owes `Semaphore::release(units)`.
+  /// Gives up ownership without returning the units; the caller must later call `Semaphore::release(units)` or `adopt`.
   std::uint32_t detach() noexcept;
 
  private:
@@ -73,20 +75,19 @@ class [[nodiscard]] Permit {
 
   Semaphore* semaphore_ = nullptr;
   std::uint32_t units_ = 0;
-  std::uint32_t holder_ = 0;  // its place in the list of holders, if that is kept
+  std::uint32_t holder_ = 0;  // index in the list of holders, if that is tracked
 };
 
-/// What is asked for, beyond the number of units.
+/// A request: units, priority and label.
 struct AcquireOptions {
   std::uint32_t units = 1;
-  int priority = 0;  ///< kPriorityMin … kPriorityMax; higher goes first
-  std::string_view label =
-      {};  ///< who asks, for listings; must live until the wait is over (a held permit keeps a copy)
+  int priority = 0;             ///< kPriorityMin … kPriorityMax; higher goes first
+  std::string_view label = {};  ///< for listings; must live until the wait is over (a held permit keeps a copy)
 };
 
 class Acquire;
 template <>
-inline constexpr bool detail::kUnlinksItself<Acquire> = false;  // take_back() does, under the lock
+inline constexpr bool detail::kUnlinksItself<Acquire> = false;  // take_back() unlinks it, under the lock
 
 /// The wait for a permit: `co_await semaphore.acquire()` → Result<Permit>.
 class [[nodiscard]] Acquire : public Leaf, public detail::Link<Acquire> {
@@ -104,18 +105,19 @@ class [[nodiscard]] Acquire : public Leaf, public detail::Link<Acquire> {
   inline Result<Permit> await_resume() noexcept;
 
  protected:
-  // Written under the semaphore's lock while `waiting`; whoever moves it on has decided the wait, and completes it.
+  // Written under the semaphore's lock while `waiting`; the thread that changes it has decided the wait and must
+  // complete it.
   enum class State : std::uint8_t { idle, waiting, granted, stopped, timed_out, closed, invalid };
   enum class Kind : std::uint8_t {
-    plain,     // of no special priority
-    ranked,    // of another
+    plain,     // default priority, no label
+    ranked,    // another priority
     labelled,  // a LabelledAcquire
-    foreign,   // belongs to no chain: `decided` is told
+    foreign,   // belongs to no chain; `decided` is called
   };
 
-  /// Parks; false if `await_ready` saw that the chain is cancelled.
+  /// Parks. False if `await_ready` found the chain cancelled.
   inline bool begin() noexcept;
-  /// First thing in the destructor of a class at which others look while it is in a line.
+  /// Must come first in the destructor of a derived class that other threads can see while it is linked.
   void withdraw_undelivered() noexcept {
     if (owed_ != 0) [[unlikely]]
       withdraw_owed();
@@ -130,7 +132,7 @@ class [[nodiscard]] Acquire : public Leaf, public detail::Link<Acquire> {
   [[nodiscard, gnu::cold]] Error failure() const;
   State state() const noexcept { return state_; }
   void set_kind(Kind kind) noexcept { kind_ = kind; }
-  /// The wait was decided; under the semaphore's lock. Called for `Kind::foreign` instead of queueing it.
+  /// Called under the semaphore's lock when the wait is decided, for `Kind::foreign`, instead of queueing the waiter.
   virtual void decided(Wakes&) noexcept {}
 
  private:
@@ -146,16 +148,16 @@ class [[nodiscard]] Acquire : public Leaf, public detail::Link<Acquire> {
 
   Semaphore& semaphore_;
   const std::uint32_t units_;
-  // What must happen before it goes. Own thread only, and a byte that no other thread touches.
-  static constexpr std::uint8_t kUndelivered = 1;  // the wait must be taken back
-  static constexpr std::uint8_t kOwnerWaits = 2;   // its chain, or one above, holds a mutex: its waiters may move it
+  // What the destructor still has to undo. Own thread only, in a byte that no other thread touches.
+  static constexpr std::uint8_t kUndelivered = 1;  // the wait has to be withdrawn
+  static constexpr std::uint8_t kOwnerWaits = 2;   // its chain, or one above, holds a mutex whose waiters may boost it
   std::uint8_t owed_ = 0;
   State state_ = State::idle;
   std::int8_t priority_;
   Kind kind_;
 };
 
-/// The same with a moment after which the answer is `Errc::timed_out`. What is free is had even if that has passed.
+/// The same with a deadline, after which the result is `Errc::timed_out`. Free units are granted even if it has passed.
 class [[nodiscard]] TimedAcquire final : public Acquire, private Timer {
  public:
   TimedAcquire(Semaphore& semaphore, std::uint32_t units, TimePoint deadline) noexcept
@@ -168,7 +170,7 @@ class [[nodiscard]] TimedAcquire final : public Acquire, private Timer {
   TimePoint deadline_;
 };
 
-/// The same with a time limit that counts from the await.
+/// The same with a timeout that counts from the await.
 class [[nodiscard]] AcquireFor final : public Acquire, private Timer {
  public:
   AcquireFor(Semaphore& semaphore, std::uint32_t units, Duration limit) noexcept
@@ -181,7 +183,7 @@ class [[nodiscard]] AcquireFor final : public Acquire, private Timer {
   Duration limit_;
 };
 
-/// The same with a priority, a label and, if wanted, a moment: for limits that people look at.
+/// The same with a priority, a label and an optional deadline, for limits that are shown in listings.
 class [[nodiscard]] LabelledAcquire final : public Acquire, private Timer {
  public:
   LabelledAcquire(Semaphore& semaphore, const AcquireOptions& options, Deadline deadline) noexcept
@@ -202,15 +204,15 @@ class [[nodiscard]] LabelledAcquire final : public Acquire, private Timer {
   std::string_view label_;
   Deadline deadline_;
   TimePoint since_{};
-  std::uint64_t turn_ = 0;  // of one that comes back from a back-off; 0: a newcomer
+  std::uint64_t turn_ = 0;  // arrival number of a waiter that returns from a back-off; 0: a new request
 };
 
-/// What a semaphore may be given besides its capacity.
+/// Optional settings of a semaphore.
 struct SemaphoreOptions {
-  std::uint32_t bypass_max = 0;        ///< how many may overtake a head that does not fit, before it goes first again
-  std::uint32_t passed_over_max = 16;  ///< how often in a row higher priorities may go before a lower one
-  std::uint32_t initially_held = 0;    ///< units that are out from the start; see `adopt`
-  bool track_holders = false;          ///< keep a list of who holds what since when; every operation takes the lock
+  std::uint32_t bypass_max = 0;        ///< how many waiters may overtake a head that does not fit
+  std::uint32_t passed_over_max = 16;  ///< how often in a row higher priorities may overtake a lower one
+  std::uint32_t initially_held = 0;    ///< units held from the start; see `adopt`
+  bool track_holders = false;          ///< list holders with label and age; every operation then takes the lock
   const Executor* clock = nullptr;     ///< for the holders' ages; null: the steady clock
 };
 
@@ -219,7 +221,7 @@ class Semaphore {
   static constexpr std::uint32_t kCapacityMax = std::numeric_limits<std::uint32_t>::max();
   static constexpr std::uint32_t kUnlimited = kCapacityMax;
   static constexpr int kPriorityMin = -4, kPriorityMax = 3;
-  static constexpr int kBypassScanMax = 64;  // how far past the head a grant looks for one that fits
+  static constexpr int kBypassScanMax = 64;  // how far past the head a grant searches for one that fits
 
   using Options = SemaphoreOptions;
   struct Holder {
@@ -231,30 +233,30 @@ class Semaphore {
     std::string label;
     std::uint32_t units = 0;
     int priority = 0;
-    std::optional<TimePoint> since;  // known for labelled requests only
+    std::optional<TimePoint> since;  // set for labelled requests only
   };
 
-  /// Asserts that `capacity` is in 0 … kCapacityMax. 0 is a semaphore that is paused.
+  /// Asserts that `capacity` is in 0 … kCapacityMax. With 0 the semaphore starts paused.
   Semaphore(std::string name, std::int64_t capacity, const Options& options = Options());
   Semaphore(std::string name, std::floating_point auto capacity, const Options& options = Options()) = delete;
   ~Semaphore();
   Semaphore(const Semaphore&) = delete;
   Semaphore& operator=(const Semaphore&) = delete;
 
-  /// Fails with `invalid` if `units` is 0 or can never be had, with `closed` after close().
+  /// Fails with `invalid` if `units` is 0 or exceeds the capacity, with `closed` after close().
   [[nodiscard]] Acquire acquire(std::uint32_t units = 1) noexcept { return {*this, units}; }
   [[nodiscard]] TimedAcquire acquire_until(TimePoint deadline, std::uint32_t units = 1) noexcept {
     return {*this, units, deadline};
   }
-  /// `co_await semaphore.acquire_for(5s)`: `timed_out` after so long; what is free is had even if `limit` is not
-  /// positive.
+  /// `co_await semaphore.acquire_for(5s)`: fails with `timed_out` after `limit`; free units are granted even if `limit`
+  /// is not positive.
   [[nodiscard]] AcquireFor acquire_for(Duration limit, std::uint32_t units = 1) noexcept {
     return {*this, units, limit};
   }
   [[nodiscard]] LabelledAcquire acquire(const AcquireOptions& options, Deadline deadline = {}) noexcept {
     return {*this, options, deadline};
   }
-  /// Never barges: nothing while anybody waits.
+  /// Never barges: returns nothing while there are waiters.
   [[nodiscard]] std::optional<Permit> try_acquire(std::uint32_t units = 1) noexcept {
     if (units != 0 && take_fast(units)) return Permit(*this, units, 0);
     return try_slow(units, {});
@@ -262,18 +264,18 @@ class Semaphore {
   [[nodiscard]] std::optional<Permit> try_acquire(const AcquireOptions& options) noexcept {
     return try_slow(options.units, options.label);
   }
-  /// Takes over `units` that were held initially or detached. Asserts that so many are.
+  /// Makes a permit of units that were held initially or detached. Asserts that there are that many.
   [[nodiscard]] Permit adopt(std::uint32_t units) noexcept;
-  /// Gives back units that were held initially or detached. `Errc::invalid`, and nothing changes, if fewer are: what a
-  /// permit holds comes back with the permit only.
+  /// Returns units that were held initially or detached. `Errc::invalid`, and nothing changes, if there are fewer:
+  /// units held by a permit are returned only through that permit.
   Result<> release(std::uint32_t units);
 
-  /// Absolute; never blocks or preempts. Below what is held it makes a debt that returning permits repay first.
-  /// 0 pauses; otherwise waiters that ask for more than `capacity` fail with `invalid`.
-  /// `Errc::invalid` if `capacity` is out of range.
+  /// Sets an absolute capacity; never blocks or preempts. A capacity below the held units creates a debt that returning
+  /// permits repay first. 0 pauses the semaphore; with any other value, waiters that ask for more than `capacity` fail
+  /// with `invalid`. `Errc::invalid` if `capacity` is out of range.
   Result<> set_capacity(std::int64_t capacity);
   Result<> set_capacity(std::floating_point auto capacity) = delete;
-  /// Waiters and newcomers get `closed`; permits that are out stay good and can be given back. May be repeated.
+  /// Waiters and new requests fail with `closed`; held permits stay valid and can be returned. Idempotent.
   void close() noexcept;
 
   /// Free units; negative: debt.
@@ -282,7 +284,7 @@ class Semaphore {
   [[nodiscard]] bool closed() const noexcept;
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.load(std::memory_order_relaxed); }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  /// Highest priority first, in order of arrival within one; at most `limit`.
+  /// Highest priority first, by arrival within a priority; at most `limit` entries.
   [[nodiscard]] std::vector<Waiter> waiters(std::size_t limit = 1000) const;
   /// Empty unless `track_holders`.
   [[nodiscard]] std::vector<Holder> holders() const;
@@ -298,17 +300,18 @@ class Semaphore {
   friend class PermitSet;
   friend class detail::SemaphoreWait;
   using State = Acquire::State;
-  using Lock = std::unique_lock<detail::BriefMutex>;
+  using Lock = std::unique_lock<detail::SpinMutex>;
   static constexpr std::int64_t kSlow = 1;
-  // Two lines per priority: those who come back from a back-off stand before the others, as half a priority more.
+  // Two lines per priority: waiters that return from a back-off are ahead of the others, like half a priority more.
   static constexpr int kLines = 2 * (kPriorityMax - kPriorityMin + 1);
-  static constexpr std::size_t kPlainLine = 2 * (0 - kPriorityMin);  // of those who ask for nothing special
+  static constexpr std::size_t kPlainLine = 2 * (0 - kPriorityMin);  // default priority, not returning from a back-off
   static constexpr std::uint32_t kOccupied = (1U << kLines) - 1;
   static constexpr std::uint32_t kClosed = 1U << kLines, kBoosted = kClosed << 1, kBypassed = kBoosted << 1;
-  /// A waiter that goes before its line, because somebody important waits for what it holds. It keeps its place.
+  /// A waiter that goes ahead of its line, because a waiter of higher priority needs the mutex it holds. It keeps its
+  /// place.
   struct Boost : detail::Link<Boost> {
     Acquire* waiter = nullptr;
-    std::size_t line = 0;  // the one before which it goes
+    std::size_t line = 0;  // the line it goes ahead of
   };
 
   bool swap(std::int64_t& expected, std::int64_t wanted, std::memory_order order) noexcept {
@@ -328,7 +331,8 @@ class Semaphore {
     }
     return false;
   }
-  /// One try; small, so that destroying a `Result<Permit>` is inlined and the temporary needs no place in the frame.
+  /// A single CAS attempt; small enough that destroying a `Result<Permit>` is inlined and the temporary needs no space
+  /// in the frame.
   void give_back(std::uint32_t units, std::uint32_t holder) noexcept {
     std::int64_t word = word_.load(std::memory_order_relaxed);
     if ((word & kSlow) != 0 || !swap(word, word + 2 * std::int64_t{units}, std::memory_order_release)) {
@@ -356,22 +360,22 @@ class Semaphore {
   void decide(Acquire& waiter, State state, Wakes& wakes) noexcept;
   void queue(Acquire& waiter, Wakes& wakes) noexcept;
   void settle(Lock& lock, Wakes& wakes) noexcept;
-  std::uint32_t occupied() const noexcept { return shape_ & kOccupied; }
-  bool is_closed() const noexcept { return (shape_ & kClosed) != 0; }
-  bool is_boosted() const noexcept { return (shape_ & kBoosted) != 0; }
-  void note_boosts() noexcept { shape_ = boosts_.empty() ? shape_ & ~kBoosted : shape_ | kBoosted; }
-  /// Somebody waits, and nobody for anything special.
-  bool is_plain() const noexcept { return shape_ == 1U << kPlainLine; }
+  std::uint32_t occupied() const noexcept { return flags_ & kOccupied; }
+  bool is_closed() const noexcept { return (flags_ & kClosed) != 0; }
+  bool is_boosted() const noexcept { return (flags_ & kBoosted) != 0; }
+  void note_boosts() noexcept { flags_ = boosts_.empty() ? flags_ & ~kBoosted : flags_ | kBoosted; }
+  /// There are waiters, all in the plain line.
+  bool is_plain() const noexcept { return flags_ == 1U << kPlainLine; }
   bool hand_to_head(std::uint32_t units) noexcept;
   bool settle_plain(std::int64_t free, Wakes& wakes) noexcept;
   void fail_impossible(Lock& lock, Wakes& wakes) noexcept;
   void resize(Lock& lock, Wakes& wakes, std::uint32_t capacity, std::int64_t free_change) noexcept;
-  void breathe(Lock& lock, Wakes& wakes) noexcept;
+  void yield_lock(Lock& lock, Wakes& wakes) noexcept;
   bool impossible(std::uint32_t units) const noexcept;
   std::uint32_t add_holder(const Acquire* waiter, std::string_view label, std::uint32_t units) noexcept;
   void remove_holder(std::uint32_t holder) noexcept;
 
-  /// For `LimitSet`: a place in the order of arrival, and a wait that goes back to it.
+  /// For `LimitSet`: an arrival number, and a wait that returns to that position.
   std::uint64_t draw_turn() noexcept { return turns_.fetch_add(1, std::memory_order_relaxed) + 1; }
   [[nodiscard]] LabelledAcquire acquire_again(const AcquireOptions& options, Deadline deadline,
                                               std::uint64_t turn) noexcept {
@@ -379,7 +383,7 @@ class Semaphore {
     again.turn_ = turn;
     return again;
   }
-  /// Lets a waiter go before those of `priority`, or takes that away again.
+  /// Moves a waiter ahead of those of `priority`, or undoes that.
   void set_boost(Boost& boost, std::optional<int> priority, Wakes& wakes) noexcept;
   void give_back_slow(std::uint32_t units, std::uint32_t holder) noexcept;
   void give_back_locked(std::uint32_t units, std::uint32_t holder) noexcept;
@@ -394,20 +398,20 @@ class Semaphore {
   std::atomic<std::int64_t> word_;  // 2 × free units (may be negative) + kSlow
   std::atomic<std::uint32_t> capacity_;
   std::atomic<std::uint32_t> waiting_ = 0;
-  std::atomic<std::uint64_t> detached_;  // units that are out and that no permit holds
-  mutable detail::BriefMutex mutex_;
+  std::atomic<std::uint64_t> detached_;  // held units that no permit owns
+  mutable detail::SpinMutex mutex_;
   std::array<detail::List<Acquire>, kLines> lines_;  // by priority
   std::array<std::uint32_t, kLines> passed_over_{};  // grants to higher lines since the last to this one
-  std::uint32_t shape_ = 0;                          // one bit per line with somebody in it, and what else is special
-  std::array<std::uint32_t, kLines> bypassed_{};     // how many have overtaken its first, as the head of all
-  std::uint32_t settling_ = 0;                       // releasers between two batches: the destructor waits for them
+  std::uint32_t flags_ = 0;                          // one bit per non-empty line, and kClosed, kBoosted, kBypassed
+  std::array<std::uint32_t, kLines> bypassed_{};     // how many overtook the line's first waiter while it was the head
+  std::uint32_t settling_ = 0;                       // releasers between two batches; the destructor waits for them
   std::atomic<std::uint64_t> turns_ = 0;
   detail::List<Boost> boosts_;  // highest first
   const std::uint32_t bypass_max_;
   const std::uint32_t passed_over_max_;
   const bool tracks_;
   const Executor* const clock_;
-  std::vector<Holder> holders_;  // by holder number less one; units 0: free place
+  std::vector<Holder> holders_;  // by holder number - 1; units 0: unused entry
   std::vector<std::uint32_t> free_holders_;
   const std::string name_;
 };
@@ -419,7 +423,7 @@ inline void Permit::give_back() noexcept {
   std::exchange(semaphore_, nullptr)->give_back(std::exchange(units_, 0), holder_);
 }
 inline Permit& Permit::operator=(Permit&& other) noexcept {
-  Permit taken(std::move(other));  // first, so that who is assigned to itself keeps what it holds
+  Permit taken(std::move(other));  // moved first, so that self-assignment is safe
   std::swap(semaphore_, taken.semaphore_);
   std::swap(units_, taken.units_);
   std::swap(holder_, taken.holder_);
@@ -431,7 +435,7 @@ inline Acquire::Acquire(Acquire&& other) noexcept
   STINT_ASSERT(other.state_ == State::idle);
 }
 
-/// What is free is had without suspending, if nobody waits and nobody has cancelled.
+/// Takes free units without suspending, if there are no waiters and the chain is not cancelled.
 inline bool Acquire::await_ready() noexcept {
   if (token().cancelled()) {
     state_ = State::stopped;
@@ -449,7 +453,7 @@ inline bool Acquire::begin() noexcept {
   return false;
 }
 
-/// A priority out of range is refused also when units are free, or the mistake would show under load only.
+/// A priority out of range is refused even if units are free; otherwise the mistake would only show under load.
 inline bool LabelledAcquire::await_ready() noexcept {
   const bool in_range = priority_ >= Semaphore::kPriorityMin && priority_ <= Semaphore::kPriorityMax;
   return (in_range || token().cancelled()) && Acquire::await_ready();
@@ -464,7 +468,7 @@ inline Result<Permit> Acquire::await_resume() noexcept {
 }
 
 /// `co_await with_permit(semaphore, fn)`: runs `fn()`, a task, under a permit. Waits no longer than the deadline of the
-/// scope that the caller runs in; then the answer is `timed_out`, and `fn` was not started.
+/// caller's scope; after that it fails with `timed_out` and `fn` was not started.
 template <class Fn>
 auto with_permit(Semaphore& semaphore, Fn fn, std::uint32_t units = 1)
     -> Task<detail::Flat<typename std::invoke_result_t<Fn&>::value_type>> {

@@ -1,5 +1,5 @@
-/// How long the machine has been up. since_boot() goes on while it is asleep: for leases that others count.
-/// awake_since_boot() does not, as Clock does not.
+/// Uptime of the machine. since_boot() includes time asleep, for leases whose expiry other machines count.
+/// awake_since_boot() excludes it, as Clock does.
 #pragma once
 
 #include "stint/time.hpp"

@@ -1,9 +1,9 @@
-/// `Task<T>`: a lazy coroutine that runs when awaited and resumes its awaiter by symmetric transfer.
-/// Await it in the expression that makes it, or give it to a scope or a combinator. Owns its frame; move-only.
+/// `Task<T>`: a lazy coroutine that starts when awaited and resumes its awaiter by symmetric transfer. Await it in the
+/// expression that creates it, or pass it to a scope or a combinator. Owns its frame; move-only.
 ///
-/// A frame's promise has two words: its chain, and the `Task` object in the awaiting frame (which knows both frames).
-/// Exceptions pass through awaits; a stop does not: it destroys the frames (see `stint/cancel.hpp`), so code after an
-/// await may never run, and destructors are all that is sure to.
+/// A promise holds two words: a pointer to its chain, and a pointer to the `Task` object in the awaiting frame, which
+/// links both frames. Exceptions propagate through awaits. A stop does not: it destroys the frames (see
+/// `stint/cancel.hpp`), so code after an await may never run; only destructors are guaranteed to.
 #pragma once
 
 #include "stint/cancel.hpp"
@@ -23,7 +23,7 @@ namespace stint {
 template <class T = void>
 class Task;
 
-/// The awaiting side of a task; lives in the frame that awaits.
+/// Links a task's frame to the frame that awaits it; lives in the awaiting frame.
 struct TaskLink {
   std::coroutine_handle<> child;
   std::coroutine_handle<> parent;
@@ -31,8 +31,8 @@ struct TaskLink {
 
 struct CurrentToken {};
 
-/// Base of what is awaited for a value that is there at once: its `await_suspend` returns false, so no cancel can meet
-/// it while it waits.
+/// Base of awaitables that complete immediately: `await_suspend` returns false, so cancellation never meets one that
+/// waits.
 struct NeverSuspends {};
 
 namespace detail {
@@ -42,7 +42,7 @@ template <class T>
 inline constexpr bool kIsTask<Task<T>> = true;
 }  // namespace detail
 
-/// What a task may await: a task, a `Leaf` (which a cancel reaches), or what never suspends.
+/// What a task may await: another task, a `Leaf` (which cancellation reaches), or an awaitable that never suspends.
 template <class T>
 concept Awaitable = detail::kIsTask<std::remove_cvref_t<T>> || std::is_base_of_v<Leaf, std::remove_cvref_t<T>> ||
                     std::is_base_of_v<NeverSuspends, std::remove_cvref_t<T>>;
@@ -72,14 +72,14 @@ struct PromiseBase {
   Final final_suspend() const noexcept { return {}; }
   void unhandled_exception() noexcept {
     if (awaiter() == nullptr) return chain->threw(std::current_exception());
-    new (&thrown) std::exception_ptr(std::current_exception());  // a frame that ends needs its chain no more
+    new (&thrown) std::exception_ptr(std::current_exception());  // the frame is ending, so `chain` is no longer needed
     mark(kThrew);
   }
 
   template <class Awaited>
   decltype(auto) await_transform(Awaited&& awaited) noexcept {
     static_assert(Awaitable<Awaited>,
-                  "this awaitable is not one of the library's: no cancel would reach it, and it might resume the task "
+                  "unknown awaitable: cancellation would not reach it, and it might resume the task "
                   "on a foreign thread. Await an Asio operation with stint::use_task, a foreign coroutine through "
                   "asio::co_spawn(executor, coroutine, stint::use_task), blocking code with stint::offload; or derive "
                   "the awaitable from stint::Leaf");
@@ -96,7 +96,7 @@ struct PromiseBase {
     return Ready{chain->token()};
   }
 
-  // The low bits of the awaiter's address, which are free, say how the frame ended.
+  // The two low bits of the awaiter's address are unused by alignment; they record how the frame ended.
   static constexpr std::uintptr_t kThrew = 1, kValue = 2, kBits = 3;
   bool has(std::uintptr_t bit) const noexcept { return (awaiter_bits & bit) != 0; }
   void mark(std::uintptr_t bit) noexcept { awaiter_bits |= bit; }
@@ -112,7 +112,7 @@ struct PromiseBase {
   std::uintptr_t awaiter_bits = 0;  // no awaiter: the root of its chain
 };
 
-/// Every promise is a PromiseBase at the same place in its frame, so that a leaf need not know the type.
+/// Every promise has its PromiseBase at the same offset in its frame, so a leaf need not know the promise's type.
 inline PromiseBase& promise_of(std::coroutine_handle<> handle) noexcept {
   return std::coroutine_handle<PromiseBase>::from_address(handle.address()).promise();
 }
@@ -175,7 +175,7 @@ class [[nodiscard]] Task : private TaskLink {
   }
   [[nodiscard]] T await_resume() { return promise().take(); }
 
-  /// Gives up the frame to the chain that runs it as its root.
+  /// Transfers ownership of the frame to the chain that runs it as its root.
   std::coroutine_handle<promise_type> release() noexcept {
     assert_unused();
     return std::coroutine_handle<promise_type>::from_address(std::exchange(child, {}).address());
@@ -213,7 +213,7 @@ inline bool Leaf::park() noexcept {
 
 namespace detail {
 
-/// A task that keeps what makes it: `fn` lives in this frame.
+/// Calls `fn` and awaits the task it returns; `fn` lives in this frame, so its captures outlive the task.
 template <class Fn>
 std::invoke_result_t<Fn&> call(Fn fn) {
   co_return co_await fn();
@@ -224,27 +224,28 @@ std::invoke_result_t<Fn&> call(Fn fn) {
 /// `CancelToken& token = co_await current_token();` never suspends.
 [[nodiscard]] inline CurrentToken current_token() noexcept { return {}; }
 
-/// `co_await yield()`: goes to the back of the run queue.
+/// `co_await yield()`: moves the coroutine to the back of the run queue.
 class Yield final : public Leaf {
  public:
   void await_suspend(std::coroutine_handle<>) noexcept {
-    park_shielded();  // the run loop looks at the token
+    park_shielded();  // the run loop checks the token
     complete();
   }
   void await_resume() const noexcept {}
 
  private:
   bool ready() const noexcept override { return true; }
-  void cancel() noexcept override {}  // queued already
+  void cancel() noexcept override {}  // already queued
 };
 [[nodiscard]] inline Yield yield() noexcept { return {}; }
 
-/// `co_await sleep_until(when)`, `co_await sleep_for(duration)`: never early, at most a tick (1 ms) and a batch late.
+/// `co_await sleep_until(when)`, `co_await sleep_for(duration)`: never early; late by at most one tick (1 ms) and one
+/// batch.
 class Sleep final : public Leaf, private Timer {
  public:
   explicit Sleep(TimePoint when) noexcept : when_(when) {}
   explicit Sleep(Duration duration) noexcept : when_(duration), relative_(true) {}
-  Sleep(Sleep&& other) noexcept : when_(other.when_), relative_(other.relative_) {}  // before it is awaited only
+  Sleep(Sleep&& other) noexcept : when_(other.when_), relative_(other.relative_) {}  // only before it is awaited
   void await_suspend(std::coroutine_handle<>) noexcept {
     if (!park()) return;
     Executor& on = executor();
@@ -256,11 +257,11 @@ class Sleep final : public Leaf, private Timer {
   void fire() noexcept override { complete(); }
   bool ready() const noexcept override { return !linked() || when_ <= (relative_ ? TimePoint() : executor().now()); }
   void cancel() noexcept override {
-    if (!linked()) return;  // fired, and queued
+    if (!linked()) return;  // fired, and already queued
     executor().disarm(*this);
     complete();
   }
-  TimePoint when_;  // relative: counted from the moment it is awaited
+  TimePoint when_;  // relative: counted from the await
   bool relative_ = false;
 };
 [[nodiscard]] inline Sleep sleep_until(TimePoint when) noexcept { return Sleep(when); }

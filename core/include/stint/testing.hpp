@@ -1,6 +1,6 @@
-/// The simulator: an executor with a virtual clock, which runs what is ready in an order drawn from a seed.
-/// One thread. Time passes only when nothing is ready, and then jumps to the next timer; a test that waits an hour
-/// takes no time, and a failing seed is its own reproduction.
+/// The simulator: an executor with a virtual clock that runs ready work in an order drawn from a seed. One thread. Time
+/// advances only when nothing is ready, and then jumps to the next timer: a test that waits an hour takes no time, and
+/// a failing seed reproduces the failure.
 #pragma once
 
 #include "stint/executor.hpp"
@@ -13,7 +13,7 @@ namespace stint {
 
 class Simulator final : public Executor {
  public:
-  /// `Order::seeded` draws the next runnable at random; `Order::fifo` is that of the reactor.
+  /// `Order::seeded` draws the next runnable at random; `Order::fifo` uses the reactor's order.
   enum class Order : std::uint8_t { seeded, fifo };
 
   explicit Simulator(std::uint64_t seed = 0, Order order = Order::seeded) : random_(seed), order_(order) {
@@ -39,16 +39,16 @@ class Simulator final : public Executor {
     run_one();
     return true;
   }
-  /// Runs what is ready, and what that makes ready, without letting time pass.
+  /// Runs everything that is ready or becomes ready, without advancing time.
   void run_ready() {
     while (is_ready()) run_one();
   }
-  /// Runs everything, jumping the clock as needed, until nothing is left to do.
+  /// Runs everything, advancing the clock as needed, until nothing is left to do.
   void settle() {
     while (step()) {
     }
   }
-  /// Lets `duration` pass, and does what falls due on the way, in order.
+  /// Advances the clock by `duration`, running due work in order.
   void advance(Duration duration) {
     const TimePoint until = now_ + duration;
     run_ready();
@@ -59,7 +59,7 @@ class Simulator final : public Executor {
     advance_to(until);
     run_ready();
   }
-  /// False if the simulation came to rest before `done`: somebody waits for what never comes.
+  /// False if nothing is left to run before `done`: some wait can never complete.
   template <class Done>
   [[nodiscard]] bool run_until(Done done) {
     while (!done()) {
@@ -69,7 +69,7 @@ class Simulator final : public Executor {
   }
 
  private:
-  /// Own thread only: the simulator has no other.
+  /// Called on the simulator's own thread only.
   [[nodiscard]] bool post_elsewhere(Runnable& runnable) noexcept override {
     if (closing()) {
       runnable.dropped();

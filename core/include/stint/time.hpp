@@ -1,4 +1,4 @@
-/// The one clock of the library: `steady_clock`, which neither jumps nor goes back. Wall-clock dates are turned into
+/// The library's only clock: `steady_clock`, which never jumps or goes back. Wall-clock dates are converted to
 /// durations at the edge.
 #pragma once
 

@@ -1,5 +1,4 @@
-/// `WorkerPool<Job, Outcome>`: workers that carry jobs, one each at a time, from a bounded queue, first come first
-/// served.
+/// `WorkerPool<Job, Outcome>`: workers that run jobs from a bounded FIFO queue, one job each at a time.
 ///
 ///     Task<Result<Reply>> answer(Question question, JobContext& job);    // runs in a scope of its own
 ///
@@ -13,19 +12,20 @@
 ///     bool crowded = pool.health().utilization > 0.8;
 ///     auto report = co_await pool.drain(30s);                             // nothing is left behind
 ///
-/// A caller that goes away (a stopped coroutine, a destroyed ticket) cancels its job: queued, it is removed and costs
-/// nothing; running, its scope is cancelled and, if the caller waits, joined. The worker lives on. So it does when a
-/// job throws: that is a failure of the job only.
+/// A caller that goes away (a stopped coroutine, a destroyed ticket) cancels its job: a queued job is removed without
+/// cost; a running job's scope is cancelled and, if the caller waits, joined. The worker itself continues. It also
+/// continues when a job throws, which is a failure of that job only.
 ///
-/// Jobs start in the order in which they were accepted, and nobody barges: while submitters wait for room,
-/// `submit_nowait` answers `full`. Every accepted job ends once: completed, failed, cancelled or handed back.
+/// Jobs start in the order in which they were accepted, and no submitter barges: while submitters wait for room,
+/// `submit_nowait` fails with `full`. Every accepted job ends exactly once: completed, failed, cancelled or handed
+/// back.
 ///
-/// Thread-safe, but for `start` and `on_done`: `submit`, `enqueue` and `drain` are for coroutines of any executor, the
-/// rest for any thread. Jobs run on the pool's executor, and results are handed over to the caller's.
+/// Thread-safe, except for `start` and `on_done`: coroutines of any executor may await `submit`, `enqueue` and `drain`,
+/// and any thread may call the rest. Jobs run on the pool's executor; results are handed to the caller's.
 ///
-/// The workers are children of the scope, which is not idle while they live. The pool must outlive them: drain it, or
-/// cancel and join the scope, before it is destroyed; the destructor asserts that. In a coroutine it is declared
-/// outside `with_scope` and started within. What has not started when the scope is cancelled is handed back by a later
+/// The workers are children of the scope, which is not idle while they exist. The pool must outlive them: drain it, or
+/// cancel and join the scope, before it is destroyed; the destructor asserts that. In a coroutine, declare it outside
+/// `with_scope` and start it inside. Jobs that have not started when the scope is cancelled are handed back by a later
 /// `drain`.
 #pragma once
 
@@ -56,17 +56,17 @@ struct PoolResult : PoolJob {
 
 }  // namespace detail
 
-/// What a handler knows of the job that it carries. Lives as long as the handler's task.
+/// The job that a handler runs. Lives as long as the handler's task.
 class JobContext {
  public:
   explicit JobContext(detail::PoolWorker& worker) noexcept : worker_(worker) {}
 
-  /// The job's own: with its deadline and budget, cancelled with the job, joined before the job ends.
+  /// The job's own scope: has its deadline and budget, is cancelled with the job, and joined before the job ends.
   [[nodiscard]] Scope& scope() const noexcept { return *worker_.scope; }
   [[nodiscard]] JobId id() const noexcept { return worker_.job->id; }
   [[nodiscard]] std::string_view label() const noexcept { return worker_.job->label; }
   [[nodiscard]] WorkerId worker() const noexcept { return worker_.id; }
-  /// Shows life. Any thread. Needed only for work that goes long without an await that resumes: those count too.
+  /// Reports progress; any thread. Needed only by work that goes long without a resumed await, since those count too.
   void beat() const noexcept {
     worker_.beat_at.store(scope().executor().now().time_since_epoch().count(), std::memory_order_relaxed);
   }
@@ -76,7 +76,7 @@ class JobContext {
   friend class WorkerPool;
   void enter(Scope& scope) const noexcept {
     worker_.scope = &scope;
-    scope.watch_life(worker_.pulse);
+    scope.count_resumes(worker_.pulse);
   }
   detail::PoolWorker& worker_;
 };
@@ -89,7 +89,7 @@ class [[nodiscard]] JobResult final : public detail::JobWait {
   Result<Outcome> await_resume() { return static_cast<detail::PoolResult<Outcome>&>(*job_).take(); }
 };
 
-/// An accepted job whose result can be had later. Destroyed before the job has ended, it cancels it.
+/// An accepted job whose result can be awaited later. Destroyed before the job has ended, it cancels the job.
 template <class Outcome>
 class [[nodiscard]] Ticket {
  public:
@@ -97,13 +97,13 @@ class [[nodiscard]] Ticket {
 
   [[nodiscard]] JobId id() const noexcept { return job_->id; }
   [[nodiscard]] bool ended() const noexcept { return job_->ended(); }
-  /// `co_await ticket.result()`, once: the ticket is empty afterwards. Who is stopped meanwhile cancels the job.
+  /// `co_await ticket.result()`, once: the ticket is empty afterwards. Cancelling the wait cancels the job.
   [[nodiscard]] JobResult<Outcome> result() noexcept {
-    STINT_ASSERT(job_ && "the result of a job can be had once");
+    STINT_ASSERT(job_ && "the result of a job can be taken only once");
     return JobResult<Outcome>(std::move(job_));
   }
-  /// Lets the job go on without anybody; its result goes where those of `submit_nowait` go, unless it is there already:
-  /// then it is dropped. Empty afterwards.
+  /// Detaches the job from its caller. Its result goes to `on_done`, as with `submit_nowait`; if the job has already
+  /// ended, the result is dropped. The ticket is empty afterwards.
   JobId detach() noexcept { return detail::PoolCore::detach(std::move(job_)); }
 
  private:
@@ -131,11 +131,12 @@ class WorkerPool final : private detail::PoolCore {
     Job job;
   };
   struct DrainReport : detail::DrainCounts {
-    /// Never started, and nobody waited for them; who waited was told `closed`. Counted in `handed_back` like those.
+    /// Jobs that never started and had no waiting submitter. Waiting submitters got `closed`; `handed_back` counts
+    /// both.
     std::vector<HandedBack> jobs;
   };
 
-  /// `handler(Job, JobContext&)` or `handler(Job, Scope&)` gives a `Task<Result<Outcome>>`. It lives as long as the
+  /// `handler(Job, JobContext&)` or `handler(Job, Scope&)` returns a `Task<Result<Outcome>>`. It lives as long as the
   /// pool, so it may be a lambda with captures.
   template <class Handler>
   explicit WorkerPool(Handler handler, PoolOptions options = {})
@@ -147,14 +148,14 @@ class WorkerPool final : private detail::PoolCore {
     start(scope);
   }
 
-  /// Sets the workers going, as children of `scope`. Once, on its executor's thread. Jobs may be there already.
+  /// Starts the workers as children of `scope`. Once, on its executor's thread. Jobs may already be queued.
   using PoolCore::start;
-  /// Where results go that nobody waits for; without it they are counted and dropped. Called on the pool's thread, one
-  /// at a time and never from within a call to the pool; must not block. Set it before the first job.
+  /// Receives results that no caller waits for; without it they are counted and dropped. Called on the pool's thread,
+  /// one at a time and never from within a call to the pool; must not block. Set it before the first job.
   void on_done(OnDone callback) { on_done_ = std::move(callback); }
 
-  /// Waits for room, then for the result. The job draws on the caller's deadline and budget unless the options have
-  /// others. `closed` (it was not started, with a hint when to try again) while draining, `timed_out`, `cancelled`.
+  /// Waits for room, then for the result. The job uses the caller's deadline and budget unless the options set others.
+  /// Fails with `closed` while draining (not started, with a retry delay), `timed_out`, or `cancelled`.
   [[nodiscard]] JobResult<Outcome> submit(Job job, JobOptions options = {}) {
     return JobResult<Outcome>(make(std::move(job), std::move(options)));
   }
@@ -162,25 +163,25 @@ class WorkerPool final : private detail::PoolCore {
   [[nodiscard]] Enqueue<Outcome> enqueue(Job job, JobOptions options = {}) {
     return Enqueue<Outcome>(make(std::move(job), std::move(options)));
   }
-  /// Never waits: an id, or `full` or `closed` with a hint when to try again.
+  /// Never waits: an id, or `full` or `closed` with a retry delay.
   Result<JobId> submit_nowait(Job job, JobOptions options = {}) {
     return enter_now(std::make_unique<Typed>(core(), std::move(options), std::move(job)));
   }
-  /// False if there is no such job any more. Queued, it is removed; running, its scope is cancelled.
+  /// False if there is no such job any more. A queued job is removed; a running job's scope is cancelled.
   using PoolCore::cancel;
-  /// Any number, also 0: a pause. Idle workers stop at once, others after their job, and the longest idle first; until
-  /// they have, no new ones take their place. `closed` while draining.
+  /// Any number; 0 pauses. Idle workers stop at once, the longest idle first, busy ones after their job; until they
+  /// have stopped, no new ones replace them. `closed` while draining.
   using PoolCore::resize;
-  /// Between what the autoscaler stays; `invalid` if there is none.
+  /// Sets the autoscaler's bounds; `invalid` if there is no autoscaler.
   using PoolCore::set_bounds;
-  /// Jobs that could begin at once; 0 while draining. O(1).
+  /// Jobs that could start at once; 0 while draining. O(1).
   using PoolCore::free_workers;
-  /// A snapshot; O(workers). A look at the signs of life, too: who asks every second knows them to a second.
+  /// A snapshot; O(workers). Also samples the signs of life: called every second, it knows them to the second.
   using PoolCore::health;
 
-  /// Takes no more jobs, finishes what runs and what is queued, up to the timeout; then cancels what runs and hands
-  /// back (or cancels) the rest. Ends when no worker is left. A second call hurries the first. Who is stopped while he
-  /// waits leaves the drain going, without a timeout.
+  /// Accepts no more jobs and finishes running and queued ones, up to the timeout; then cancels what runs and hands
+  /// back (or cancels) the rest. Completes when no worker is left. A second call forces the first to its timeout. If
+  /// the waiting caller is cancelled, the drain continues without a timeout.
   [[nodiscard]] Task<DrainReport> drain(DrainOptions options = {}) {
     const detail::DrainCounts counts = co_await detail::DrainWait(*this, options);
     DrainReport report{counts, {}};
@@ -221,7 +222,7 @@ class WorkerPool final : private detail::PoolCore {
       return handler;
     } else {
       static_assert(std::is_invocable_r_v<Task<Result<Outcome>>, Handler&, Job, Scope&>,
-                    "a handler takes (Job, JobContext&) or (Job, Scope&) and gives a Task<Result<Outcome>>");
+                    "a handler takes (Job, JobContext&) or (Job, Scope&) and returns a Task<Result<Outcome>>");
       return [handler = std::move(handler)](Job job, JobContext& context) mutable {
         return handler(std::move(job), context.scope());
       };
@@ -230,13 +231,13 @@ class WorkerPool final : private detail::PoolCore {
   detail::JobHandle make(Job&& job, JobOptions&& options) {
     return detail::JobHandle(std::make_unique<Typed>(core(), std::move(options), std::move(job)).release());
   }
-  static detail::Verdict judge(const Result<Outcome>& result) noexcept {
-    if (result) return detail::Verdict::completed;
-    return result.error() == Errc::cancelled ? detail::Verdict::cancelled : detail::Verdict::failed;
+  static detail::JobEnd classify(const Result<Outcome>& result) noexcept {
+    if (result) return detail::JobEnd::completed;
+    return result.error() == Errc::cancelled ? detail::JobEnd::cancelled : detail::JobEnd::failed;
   }
 
-  Task<> carry(detail::WorkerSeat seat) override {
-    detail::PoolWorker& worker = seat.worker();
+  Task<> carry(detail::WorkerRegistration registration) override {
+    detail::PoolWorker& worker = registration.worker();
     JobContext context(worker);
     while (!worker.leaving) {
       detail::PoolJob* job = co_await detail::PoolTake(worker);
@@ -258,7 +259,7 @@ class WorkerPool final : private detail::PoolCore {
             typed.result.emplace(std::unexpected(detail::exception_error()));
           }
         }
-        job = finish(worker, judge(*typed.result));
+        job = finish(worker, classify(*typed.result));
       }
     }
   }

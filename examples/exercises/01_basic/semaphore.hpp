@@ -1,5 +1,5 @@
 /// Your counting semaphore, for threads. README.md beside this file has the steps.
-/// Fill in the bodies, and add what members you need. The signatures stay as they are.
+/// Fill in the bodies, and add the members you need. The signatures stay as they are.
 #pragma once
 
 #include <chrono>
@@ -19,12 +19,12 @@ class CountingSemaphore {
   /// How many threads wait.
   int waiting() const { return -1; }
 
-  /// Takes a unit if one is free and nobody waits for it.
+  /// Takes a unit if one is free and there are no waiters.
   bool try_acquire() { return false; }
   /// Waits for a unit, in order of arrival.
   void acquire() {}
-  /// The same, but no longer than `timeout`: then false, and it is as if it had never come.
+  /// The same for at most `timeout`; false on timeout, without any effect.
   bool acquire_for(std::chrono::milliseconds timeout) { return timeout.count() < 0; }
-  /// Gives a unit back. False, and nothing changes, if none is out.
+  /// Returns a unit. False, and nothing changes, if none is held.
   bool release() { return false; }
 };

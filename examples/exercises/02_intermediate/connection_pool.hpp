@@ -1,5 +1,5 @@
 /// Your connection pool. README.md beside this file has the steps.
-/// Fill in the bodies, and add what members you need. The signatures stay as they are.
+/// Fill in the bodies, and add the members you need. The signatures stay as they are.
 #pragma once
 
 #include "stint/combinators.hpp"
@@ -20,7 +20,7 @@ class ConnectionPool {
  public:
   using Connect = std::function<stint::Task<stint::Result<Connection>>()>;
 
-  /// A connection on loan. Goes back to the pool when it is destroyed. Must not outlive the pool.
+  /// A borrowed connection; returns to the pool when the lease is destroyed. Must not outlive the pool.
   class Lease {
    public:
     Lease() = default;
@@ -29,10 +29,10 @@ class ConnectionPool {
 
    private:
     Connection connection_;
-    stint::Permit permit_;  // its place; goes back when the lease is destroyed
+    stint::Permit permit_;  // its place; returned when the lease is destroyed
   };
 
-  /// At most `max` leases at a time; `connect` makes a connection.
+  /// At most `max` leases at a time; `connect` creates a connection.
   ConnectionPool(std::uint32_t max, Connect connect) : connect_(std::move(connect)) { (void)max; }
 
   /// Waits for a place, then for a connection: one that is idle, or else a new one. All of it before `deadline`.
@@ -40,9 +40,9 @@ class ConnectionPool {
     (void)deadline;
     co_return stint::fail(stint::Errc::failed, "ConnectionPool::borrow is not written yet");
   }
-  /// From here on nobody borrows; idle connections are gone.
+  /// From here on `borrow` fails; idle connections are destroyed.
   void close() {}
-  /// Connections that wait for a borrower.
+  /// Idle connections.
   std::size_t idle() const { return 999; }
 
  private:

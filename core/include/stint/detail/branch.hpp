@@ -1,4 +1,4 @@
-/// The chains that owners start: `Branch` beneath a combinator, `Child` beneath a scope.
+/// Chains started by an owner: `Branch` beneath a combinator; `Scope::Child` beneath a scope is in `stint/scope.hpp`.
 #pragma once
 
 #include "stint/error.hpp"
@@ -16,21 +16,21 @@ struct IsResult : std::false_type {};
 template <class T>
 struct IsResult<Result<T>> : std::true_type {};
 
-/// `Result<T>`, but a `Result` stays what it is.
+/// `Result<T>`; a `Result` is not wrapped again.
 template <class T>
 using Flat = std::conditional_t<IsResult<T>::value, T, Result<T>>;
 
-/// What takes the place of void in a tuple or variant.
+/// `T`, with void replaced by monostate, for tuples and variants.
 template <class T>
 using Regular = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
-/// Hears of the end of the branches that it owns.
+/// Receives the end of the branches that it owns.
 class BranchOwner {
  public:
   virtual void branch_ended(Chain& branch, End end) noexcept = 0;
-  /// May the frame that `branch` started with go on? Under an arbitrated token only.
+  /// True if the root frame of `branch` may continue. Called under an arbitrated token only.
   virtual bool may_resume(const Chain& /*branch*/) noexcept { return true; }
-  /// The chain that waits here, if it belongs to the executor of the branches.
+  /// The chain that waits for the branches, if it runs on the same executor.
   virtual Chain* waiting_chain() const noexcept { return nullptr; }
 
  protected:
@@ -42,7 +42,7 @@ class BranchOwner {
 template <class T>
 class Branch final : public Chain {
  public:
-  Branch(Task<T> task) noexcept : root_(task.release()) {}  // NOLINT: made in place inside tuples
+  Branch(Task<T> task) noexcept : root_(task.release()) {}  // NOLINT: constructed in place inside tuples
   ~Branch() {
     if (root_) destroy_frames(root_);
   }
@@ -54,17 +54,17 @@ class Branch final : public Chain {
     attach(token);
     executor().post(*this);
   }
-  /// The same, from the run loop: begins at once.
+  /// The same, but runs at once; only from the run loop.
   void start_now(BranchOwner& owner, CancelToken& token) noexcept {
     owner_ = &owner;
     attach(token);
     run();
   }
-  /// Its first frame awaits something that has completed.
+  /// Its root frame awaits an operation that has completed.
   bool ready() const noexcept { return parked != nullptr && is_awaited_by(*parked, root_) && parked->ready(); }
   bool finished() const noexcept { return finished_; }
   bool threw() const noexcept { return thrown_ != nullptr; }
-  /// Finished with a value that is a failure.
+  /// Finished with an error value.
   bool failed() const noexcept {
     if constexpr (IsResult<T>::value) {
       return finished_ && !thrown_ && !root_.promise().value.has_value();
@@ -115,8 +115,8 @@ class Branch final : public Chain {
   bool finished_ = false;
 };
 
-/// A leaf that waits for the branches beneath it. Cancels reach them through the token tree, so its own `cancel` has
-/// nothing to do; it completes when everything beneath it is gone.
+/// A leaf that waits for the branches beneath it. Cancellation reaches them through the token tree, so its own `cancel`
+/// does nothing; it completes when everything beneath it is destroyed.
 class Combinator : public Leaf, protected BranchOwner {
  protected:
   Combinator() = default;

@@ -1,4 +1,4 @@
-/// What the library needs of its compiler, and what it uses where the compiler has it. Every header includes this one.
+/// Compiler requirements of the library, and optional compiler features it uses. Every header includes this one.
 #pragma once
 
 #if defined(__clang__)
@@ -18,14 +18,14 @@ captures in an expression with co_await is a double free, silent without a sanit
 #error "stint needs C++23: -std=c++23"
 #endif
 
-/// Passed in registers although its destructor is not trivial.
+/// Passed in registers although the destructor is not trivial.
 #if defined(__has_cpp_attribute) && __has_cpp_attribute(clang::trivial_abi)
 #define STINT_TRIVIAL_ABI [[clang::trivial_abi]]
 #else
 #define STINT_TRIVIAL_ABI
 #endif
 
-/// The function keeps nearly all registers, so that its caller need not, on the path on which it is not called.
+/// The callee preserves nearly all registers, so that the caller need not save them on the path that does not call it.
 #if defined(__has_cpp_attribute) && __has_cpp_attribute(clang::preserve_most)
 #define STINT_PRESERVE_MOST [[clang::preserve_most]]
 #else
@@ -34,12 +34,12 @@ captures in an expression with co_await is a double free, silent without a sanit
 
 namespace stint::detail {
 
-/// In a spin loop: lets the other thread of the core run, and saves power.
+/// In a spin loop: frees the core's other hardware thread and saves power.
 inline void spin_pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
-  __asm__ volatile("isb");  // `yield` does nothing on most cores; this waits for about as long as `pause`
+  __asm__ volatile("isb");  // `yield` is a no-op on most cores; `isb` takes about as long as `pause`
 #endif
 }
 

@@ -1,17 +1,17 @@
-/// Circular, doubly linked, intrusive: what is linked owns its hook, so linking never allocates and unlinking is O(1).
+/// A circular, doubly linked, intrusive list: items embed their hook, so linking never allocates and unlinking is O(1).
 #pragma once
 
 #include "stint/detail/compiler.hpp"
 
 namespace stint::detail {
 
-/// False for what knows by itself whether it is linked, and is certainly out of its list when it goes: no hook of it
-/// points at itself, so `linked()` and a repeated `unlink()` are not for it.
+/// False for types that track by themselves whether they are linked and are always unlinked before they are destroyed:
+/// their hook never points at itself, so `linked()` and a repeated `unlink()` must not be used.
 template <class Tag>
 inline constexpr bool kUnlinksItself = true;
 
-/// A hook. Unlinked it points at itself, so that unlink() needs no test and may be repeated.
-/// One Tag per list that an object can be in.
+/// A hook. It points at itself while unlinked, so unlink() needs no branch and may be repeated. One Tag per list that
+/// an object can be in.
 template <class Tag>
 class Link {
  public:
@@ -57,7 +57,7 @@ class List {
   const Link<Tag>* end() const noexcept { return &head_; }
   void push_back(T& item) noexcept { head_.insert_before(static_cast<Link<Tag>&>(item)); }
   void push_front(T& item) noexcept { head_.next()->insert_before(static_cast<Link<Tag>&>(item)); }
-  /// Moves everything of `other` to the end of this one.
+  /// Moves all items of `other` to the end of this list.
   void splice_back(List& other) noexcept {
     if (other.empty()) return;
     Link<Tag>* const first = other.head_.next_;
@@ -68,7 +68,7 @@ class List {
     last->next_ = &head_;
     head_.prev_ = last;
   }
-  /// `visit` must not unlink anything but the item that it is given.
+  /// `visit` may unlink only the item it is given.
   template <class Visit>
   void for_each(Visit visit) const {
     for (Link<Tag>* link = head_.next(); link != &head_;) {

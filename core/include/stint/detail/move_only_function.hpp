@@ -1,4 +1,4 @@
-/// `std::move_only_function`, or its place holder where the standard library has none yet (libc++ 19).
+/// `std::move_only_function`, or a substitute where the standard library lacks it (libc++ 19).
 #pragma once
 
 #include "stint/detail/compiler.hpp"

@@ -1,5 +1,5 @@
-// The tests of exercise 01, in the order of its steps. Angle brackets, so that both your header and the solution can be
-// meant: the build decides.
+// The tests of exercise 01, in the order of its steps. Angle brackets: the build decides whether your
+// header or the solution is included.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Waits for another thread to get somewhere; false after five seconds.
+/// Waits for a condition that another thread makes true; false after five seconds.
 bool eventually(const std::function<bool()>& condition) {
   const auto end = std::chrono::steady_clock::now() + 5s;
   while (!condition()) {
@@ -24,7 +24,7 @@ bool eventually(const std::function<bool()>& condition) {
   return true;
 }
 
-/// A thread that blocks for ever can't be stopped: says which test it was, and ends the program.
+/// A thread that blocks forever can't be stopped: names the test and ends the program.
 class Watchdog {
  public:
   explicit Watchdog(std::chrono::seconds most = 20s) : thread_([this, most] { watch(most); }) {}
@@ -43,7 +43,8 @@ class Watchdog {
   void watch(std::chrono::seconds most) {
     std::unique_lock lock(mutex_);
     if (ended_.wait_for(lock, most, [this] { return done_; })) return;
-    std::cerr << "A thread is still blocked: a unit was lost, or given to nobody. The other tests were not run.\n";
+    std::cerr << "A thread is still blocked: a unit was lost, or handed to a waiter that had left. The other tests "
+                 "were not run.\n";
     std::_Exit(1);
   }
   std::mutex mutex_;
@@ -63,13 +64,13 @@ TEST(Step1Count, units_are_counted_down_and_up) {
   EXPECT_EQ(semaphore.available(), 1);
 }
 
-TEST(Step1Count, what_was_not_taken_cannot_be_given_back) {
+TEST(Step1Count, a_unit_that_was_not_taken_cannot_be_released) {
   CountingSemaphore semaphore(1);
   EXPECT_FALSE(semaphore.release());
-  EXPECT_EQ(semaphore.available(), 1) << "a semaphore that grows by a bug limits nothing any more";
+  EXPECT_EQ(semaphore.available(), 1) << "a semaphore that grows by a bug no longer limits anything";
 }
 
-TEST(Step2Wait, who_finds_none_waits_for_the_next_release) {
+TEST(Step2Wait, acquire_waits_for_the_next_release) {
   const Watchdog watchdog;
   CountingSemaphore semaphore(1);
   ASSERT_TRUE(semaphore.try_acquire());
@@ -78,7 +79,7 @@ TEST(Step2Wait, who_finds_none_waits_for_the_next_release) {
     semaphore.acquire();
     inside = true;
   });
-  EXPECT_TRUE(eventually([&] { return semaphore.waiting() == 1; })) << "nobody waits";
+  EXPECT_TRUE(eventually([&] { return semaphore.waiting() == 1; })) << "no thread waits";
   EXPECT_FALSE(inside);
   semaphore.release();
   EXPECT_TRUE(eventually([&] { return inside.load(); }));
@@ -109,7 +110,7 @@ TEST(Step3Order, first_come_first_served) {
     all_wait = all_wait && eventually([&] { return semaphore.waiting() == i + 1; });
     if (!all_wait) break;
   }
-  EXPECT_TRUE(all_wait) << "who finds none must wait";
+  EXPECT_TRUE(all_wait) << "acquire must wait if no unit is free";
   for (std::size_t i = 1; all_wait && i <= kWaiters; ++i) {
     semaphore.release();
     EXPECT_TRUE(eventually([&] { return entered() == i; }));
@@ -118,7 +119,7 @@ TEST(Step3Order, first_come_first_served) {
   if (all_wait) EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5}));
 }
 
-TEST(Step4NoBarging, try_acquire_does_not_overtake_who_waits) {
+TEST(Step4NoBarging, try_acquire_does_not_overtake_waiters) {
   const Watchdog watchdog;
   CountingSemaphore semaphore(1);
   for (int round = 0; round < 200; ++round) {
@@ -126,7 +127,7 @@ TEST(Step4NoBarging, try_acquire_does_not_overtake_who_waits) {
     std::thread waiter([&] { semaphore.acquire(); });
     const bool waits = eventually([&] { return semaphore.waiting() == 1; });
     semaphore.release();
-    const bool barged = semaphore.try_acquire();  // the waiter has not even woken up yet: it is its unit all the same
+    const bool barged = semaphore.try_acquire();  // the unit belongs to the waiter, even if it has not woken up yet
     waiter.join();
     ASSERT_TRUE(waits);
     ASSERT_FALSE(barged) << "round " << round;
@@ -134,18 +135,18 @@ TEST(Step4NoBarging, try_acquire_does_not_overtake_who_waits) {
   }
 }
 
-TEST(Step5GiveUp, a_wait_that_ends_without_a_unit_leaves_no_trace) {
+TEST(Step5TimeOut, a_wait_that_times_out_has_no_effect) {
   const Watchdog watchdog;
   CountingSemaphore semaphore(1);
   ASSERT_TRUE(semaphore.try_acquire());
   EXPECT_FALSE(semaphore.acquire_for(5ms));
   EXPECT_EQ(semaphore.waiting(), 0);
   EXPECT_TRUE(semaphore.release());
-  EXPECT_EQ(semaphore.available(), 1) << "the unit was handed to somebody who had left";
-  EXPECT_TRUE(semaphore.acquire_for(0ms)) << "what is free needs no time";
+  EXPECT_EQ(semaphore.available(), 1) << "the unit was handed to a waiter that had left";
+  EXPECT_TRUE(semaphore.acquire_for(0ms)) << "a free unit needs no time";
 }
 
-TEST(Step5GiveUp, a_unit_that_comes_with_the_timeout_is_not_lost) {
+TEST(Step5TimeOut, a_unit_handed_over_at_the_timeout_is_not_lost) {
   const Watchdog watchdog;
   CountingSemaphore semaphore(1);
   for (int round = 0; round < 300; ++round) {
@@ -158,11 +159,11 @@ TEST(Step5GiveUp, a_unit_that_comes_with_the_timeout_is_not_lost) {
     semaphore.release();
     waiter.join();
     if (granted) semaphore.release();
-    ASSERT_EQ(semaphore.available(), 1) << "round " << round << (granted ? ", granted" : ", given up");
+    ASSERT_EQ(semaphore.available(), 1) << "round " << round << (granted ? ", granted" : ", timed out");
   }
 }
 
-TEST(Step6Hold, never_more_than_the_capacity_inside_and_nothing_is_lost) {
+TEST(Step6Hold, never_more_holders_than_the_capacity_and_no_unit_is_lost) {
   const Watchdog watchdog;
   constexpr int kThreads = 8, kRounds = 2000, kCapacity = 3;
   CountingSemaphore semaphore(kCapacity);

@@ -1,5 +1,5 @@
-// The tests of exercise 02, in the order of its steps. Angle brackets, so that both your header and the solution can be
-// meant: the build decides.
+// The tests of exercise 02, in the order of its steps. Angle brackets: the build decides whether your
+// header or the solution is included.
 #include "stint/scope.hpp"
 #include "stint/testing.hpp"
 
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using Log = std::vector<std::string>;
 
 struct Pool : testing::Test {
-  /// A connect that takes 100 ms and counts, also those that never came to an end.
+  /// A connect that takes 100 ms and counts itself, even if it never completes.
   Task<Result<Connection>> connect() {
     struct Count {
       ~Count() { --count; }
@@ -28,15 +28,15 @@ struct Pool : testing::Test {
     co_return Connection{++made};
   }
 
-  /// Borrows, says so, keeps the lease for a while.
-  static Task<> use(Pool& test, ConnectionPool& pool, std::string who, Duration keep, Deadline deadline = {},
+  /// Borrows, logs it, keeps the lease for a while.
+  static Task<> use(Pool& test, ConnectionPool& pool, std::string caller, Duration keep, Deadline deadline = {},
                     bool breaks = false) {
     auto lease = co_await pool.borrow(deadline);
     if (!lease) {
-      test.log.push_back(who + ": " + std::string(to_string(lease.error().code())));
+      test.log.push_back(caller + ": " + std::string(to_string(lease.error().code())));
       co_return;
     }
-    test.log.push_back(who + " has " + std::to_string((*lease)->number));
+    test.log.push_back(caller + " has " + std::to_string((*lease)->number));
     co_await sleep_for(keep);
     (*lease)->broken = breaks;
   }
@@ -48,7 +48,7 @@ struct Pool : testing::Test {
   std::function<Task<Result<Connection>>()> connect_here = [this] { return connect(); };
 };
 
-TEST_F(Pool, step1_nothing_is_made_before_somebody_asks) {
+TEST_F(Pool, step1_nothing_is_created_before_the_first_borrow) {
   ConnectionPool pool(2, connect_here);
   RootScope scope(simulator);
   simulator.settle();
@@ -59,11 +59,11 @@ TEST_F(Pool, step1_nothing_is_made_before_somebody_asks) {
   EXPECT_EQ(made, 1);
 }
 
-TEST_F(Pool, step2_what_comes_back_is_used_again) {
+TEST_F(Pool, step2_returned_connections_are_reused) {
   ConnectionPool pool(2, connect_here);
   RootScope scope(simulator);
-  for (const char* const who : {"van", "cab", "jeep"}) {
-    scope.spawn(use(*this, pool, who, 10ms));
+  for (const char* const caller : {"van", "cab", "jeep"}) {
+    scope.spawn(use(*this, pool, caller, 10ms));
     simulator.settle();
     EXPECT_EQ(pool.idle(), 1u);
   }
@@ -71,7 +71,7 @@ TEST_F(Pool, step2_what_comes_back_is_used_again) {
   EXPECT_EQ(made, 1);
 }
 
-TEST_F(Pool, step2_a_lease_that_was_moved_puts_back_once) {
+TEST_F(Pool, step2_a_moved_lease_returns_its_connection_once) {
   ConnectionPool pool(2, connect_here);
   RootScope scope(simulator);
   auto moves = [&]() -> Task<> {
@@ -93,15 +93,16 @@ TEST_F(Pool, step3_never_more_than_max_at_a_time_and_first_come_first_served) {
   ConnectionPool pool(2, connect_here);
   RootScope scope(simulator);
   Duration keep = 1s;
-  for (const char* const who : {"van", "cab", "jeep", "bus", "ute"}) scope.spawn(use(*this, pool, who, keep += 10ms));
+  for (const char* const caller : {"van", "cab", "jeep", "bus", "ute"})
+    scope.spawn(use(*this, pool, caller, keep += 10ms));
   simulator.advance(500ms);
   EXPECT_EQ(log, (Log{"van has 1", "cab has 2"}));
   simulator.settle();
   EXPECT_EQ(log, (Log{"van has 1", "cab has 2", "jeep has 1", "bus has 2", "ute has 1"}));
-  EXPECT_EQ(made, 2) << "the next in line must find the connection that came back";
+  EXPECT_EQ(made, 2) << "the next waiter must find the returned connection";
 }
 
-TEST_F(Pool, step4_a_broken_connection_is_not_used_again) {
+TEST_F(Pool, step4_a_broken_connection_is_not_reused) {
   ConnectionPool pool(1, connect_here);
   RootScope scope(simulator);
   scope.spawn(use(*this, pool, "van", 10ms, {}, true));
@@ -112,7 +113,7 @@ TEST_F(Pool, step4_a_broken_connection_is_not_used_again) {
   EXPECT_EQ(log, (Log{"van has 1", "cab has 2"}));
 }
 
-TEST_F(Pool, step4_a_failed_connect_gives_its_place_back) {
+TEST_F(Pool, step4_a_failed_connect_frees_its_place) {
   failures = 1;
   ConnectionPool pool(1, connect_here);
   RootScope scope(simulator);
@@ -134,19 +135,19 @@ TEST_F(Pool, step5_the_deadline_covers_the_wait) {
   simulator.settle();
 }
 
-TEST_F(Pool, step5_the_deadline_covers_the_making_and_stops_it) {
+TEST_F(Pool, step5_the_deadline_covers_the_creation_and_stops_it) {
   ConnectionPool pool(1, connect_here);
   RootScope scope(simulator);
   scope.spawn(use(*this, pool, "van", 0ms, in(50ms)));
   simulator.advance(50ms);
   EXPECT_EQ(log, (Log{"van: timed out"}));
-  EXPECT_EQ(connecting, 0) << "nobody wants this connection any more";
+  EXPECT_EQ(connecting, 0) << "this connection is no longer needed";
   scope.spawn(use(*this, pool, "cab", 0ms));
   simulator.settle();
   EXPECT_EQ(log.back(), "cab has 1") << "the place must be free again";
 }
 
-TEST_F(Pool, step5_who_is_cancelled_leaves_no_trace) {
+TEST_F(Pool, step5_a_cancelled_borrow_leaves_nothing_behind) {
   ConnectionPool pool(1, connect_here);
   RootScope cancelled(simulator), scope(simulator);
   cancelled.spawn(use(*this, pool, "van", 0ms));
@@ -160,22 +161,22 @@ TEST_F(Pool, step5_who_is_cancelled_leaves_no_trace) {
   EXPECT_EQ(pool.idle(), 1u);
 }
 
-TEST_F(Pool, step6_after_close_nobody_borrows_and_nothing_is_kept) {
+TEST_F(Pool, step6_after_close_borrow_fails_and_nothing_is_kept) {
   ConnectionPool pool(2, connect_here);
   RootScope scope(simulator);
   scope.spawn(use(*this, pool, "van", 1s));
   scope.spawn(use(*this, pool, "cab", 10s));
-  simulator.advance(2s);  // van's connection is idle, cab's is out
+  simulator.advance(2s);  // van's connection is idle, cab's is lent
   EXPECT_EQ(pool.idle(), 1u);
   pool.close();
   EXPECT_EQ(pool.idle(), 0u);
   scope.spawn(use(*this, pool, "jeep", 0ms));
   simulator.settle();
   EXPECT_EQ(log, (Log{"van has 1", "cab has 2", "jeep: closed"}));
-  EXPECT_EQ(pool.idle(), 0u) << "cab's connection came back to a closed pool";
+  EXPECT_EQ(pool.idle(), 0u) << "cab's connection was returned to a closed pool";
 }
 
-TEST_F(Pool, step6_close_sends_those_home_who_wait) {
+TEST_F(Pool, step6_close_fails_waiting_borrowers) {
   ConnectionPool pool(1, connect_here);
   RootScope scope(simulator);
   scope.spawn(use(*this, pool, "van", 10s));

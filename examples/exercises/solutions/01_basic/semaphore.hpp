@@ -1,7 +1,7 @@
-/// A counting semaphore for threads: first come, first served, nobody barges.
+/// A counting semaphore for threads: FIFO, no barging.
 ///
-/// Units are handed over: `release` gives the unit to the first in line and only counts it as free if nobody waits. So
-/// `free_ > 0` means that nobody waits, and who takes a free unit overtakes nobody.
+/// Units are handed over: `release` hands the unit to the first waiter and counts it as free only if there is none. So
+/// `free_ > 0` means that there are no waiters, and taking a free unit overtakes no thread.
 #pragma once
 
 #include <chrono>
@@ -48,7 +48,7 @@ class CountingSemaphore {
     }
     Waiter me;
     const auto place = line_.insert(line_.end(), &me);
-    // The predicate has the last word: a grant that came with the timeout counts, and has left the line already.
+    // The predicate decides: a grant at the time of the timeout counts, and its waiter has already left the line.
     if (me.turn.wait_for(lock, timeout, [&] { return me.granted; })) return true;
     line_.erase(place);
     return false;
@@ -63,7 +63,7 @@ class CountingSemaphore {
     Waiter& first = *line_.front();
     line_.pop_front();
     first.granted = true;
-    first.turn.notify_one();  // under the lock: as soon as it is free, `first` may be gone
+    first.turn.notify_one();  // under the lock: as soon as it is released, `first` may be destroyed
     return true;
   }
 
@@ -76,5 +76,5 @@ class CountingSemaphore {
   mutable std::mutex mutex_;
   const int capacity_;
   int free_;
-  std::list<Waiter*> line_;  // in order of arrival; somebody in it: free_ is 0
+  std::list<Waiter*> line_;  // in order of arrival; if not empty, free_ is 0
 };

@@ -20,7 +20,7 @@ class ConnectionPool {
  public:
   using Connect = std::function<stint::Task<stint::Result<Connection>>()>;
 
-  /// A connection on loan, and its place in the pool.
+  /// A borrowed connection and its place in the pool.
   class Lease {
    public:
     Lease() = default;
@@ -36,8 +36,8 @@ class ConnectionPool {
       std::swap(permit_, other.permit_);
       return *this;
     }
-    /// The connection first; the permit follows when the members are destroyed. The other way round, the next in line
-    /// would find nothing idle and make a connection too many.
+    /// The connection first; the permit follows when the members are destroyed. In the opposite order, the next waiter
+    /// would find nothing idle and create one connection too many.
     ~Lease() {
       if (pool_ != nullptr) pool_->put_back(connection_);
     }
@@ -63,11 +63,11 @@ class ConnectionPool {
   std::size_t idle() const { return idle_.size(); }
 
  private:
-  /// A stop may come at each await; the permit is a local, and so comes home.
+  /// A stop may come at each await; the permit is a local variable, so it is returned.
   stint::Task<stint::Result<Lease>> borrow_in_time() {
     STINT_CO_TRY(stint::Permit permit, co_await places_.acquire());
     if (!idle_.empty()) {
-      const Connection connection = idle_.back();  // the last one back is the warmest
+      const Connection connection = idle_.back();  // LIFO: the most recently used
       idle_.pop_back();
       co_return Lease(*this, connection, std::move(permit));
     }

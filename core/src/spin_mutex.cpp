@@ -1,4 +1,4 @@
-#include "stint/detail/brief_mutex.hpp"
+#include "stint/detail/spin_mutex.hpp"
 
 #include <ctime>
 #include <thread>
@@ -6,13 +6,13 @@
 namespace stint::detail {
 namespace {
 
-constexpr int kSpins = 40;   // pauses of about 25 ns: longer than any section that is not interrupted
+constexpr int kSpins = 40;   // pauses of about 25 ns: longer than any critical section that is not preempted
 constexpr int kYields = 10;  // then the holder is probably not running
 constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 50'000};
 
 }  // namespace
 
-STINT_PRESERVE_MOST void BriefMutex::lock_contended() noexcept {
+STINT_PRESERVE_MOST void SpinMutex::lock_contended() noexcept {
   for (int tries = 0;; ++tries) {
     if (!taken_.load(std::memory_order_relaxed) && try_lock()) return;
     if (tries < kSpins) {

@@ -63,14 +63,14 @@ struct BudgetSpec {
   std::optional<Duration> time{};
   std::optional<std::int64_t> attempts{};
   std::optional<std::int64_t> tokens{};
-  std::optional<std::int64_t> money_micros{};
+  std::optional<std::int64_t> cost_micros{};
 
   /// What is absent here, from there.
   [[nodiscard]] BudgetSpec or_else(const BudgetSpec& other) const {
     return {.time = time ? time : other.time,
             .attempts = attempts ? attempts : other.attempts,
             .tokens = tokens ? tokens : other.tokens,
-            .money_micros = money_micros ? money_micros : other.money_micros};
+            .cost_micros = cost_micros ? cost_micros : other.cost_micros};
   }
   friend bool operator==(const BudgetSpec&, const BudgetSpec&) = default;
 };

@@ -13,12 +13,12 @@ bool names_cost(std::string_view driver) { return driver != "codex" && driver !=
 std::optional<std::string> why_not_held(const BudgetQuestion& question) {
   const std::string driver(question.driver);
   const bool priced = names_cost(question.driver) || question.has_price;
-  if (!holds_tokens(question.driver) && (question.budget.tokens || question.budget.money_micros)) {
+  if (!holds_tokens(question.driver) && (question.budget.tokens || question.budget.cost_micros)) {
     return "a budget of " + std::string(question.budget.tokens ? "tokens" : "cost") + " can't be held for " + driver +
            ", which tells what it used only when it has ended. Leave it out (time and attempts hold), or choose the "
            "driver claude or codex";
   }
-  if (question.budget.money_micros && !priced) {
+  if (question.budget.cost_micros && !priced) {
     return "a budget of cost can't be held for " + driver +
            ", which tells tokens only. Set models.NAME.price.input and .output for its model, or for models." + driver;
   }

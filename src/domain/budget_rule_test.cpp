@@ -14,7 +14,7 @@ TEST(BudgetRule, a_budget_that_can_not_be_held_is_named_with_the_way_out) {
     bool has_price, bounds_day;
     std::string_view part;  ///< of the reason; empty: it is held
   };
-  const BudgetSpec none, tokens{.tokens = 1000}, cost{.money_micros = 5};
+  const BudgetSpec none, tokens{.tokens = 1000}, cost{.cost_micros = 5};
   for (const Case& test : {
            Case{"claude", tokens, false, true, ""},
            Case{"claude", cost, false, true, ""},

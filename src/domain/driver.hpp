@@ -1,10 +1,18 @@
-/// The port behind which the work of an attempt is done, and that of the permits of this host which it needs first.
-/// `driver/` and `limit/` have the real ones; the simulator has made-up ones.
+/// The ports of an attempt: the planner that resolves it, the driver that does its work, the permits of this host that
+/// it needs first, and what lost attempts left alive. `driver/` and `limit/` implement them; the simulator has its own.
+///
+/// A driver need not start processes. What the ports know of processes is optional: an in-process driver ignores the
+/// last part of WorkOrder, reports `streams_closed` instead of `processes_ended`, and leaves no survivors. Permits that
+/// have no descriptors to pass on are held by the worker until Work::run has returned.
 #pragma once
 
 #include "domain/agent.hpp"
+#include "domain/attempt_spec.hpp"
 #include "domain/outcome.hpp"
+#include "domain/span.hpp"
+#include "domain/wait_reason.hpp"
 #include "stint/error.hpp"
+#include "stint/semaphore.hpp"
 #include "stint/task.hpp"
 
 #include <cstdint>
@@ -22,7 +30,7 @@ struct RunInput {
   /// The budget of a run above it, on which it draws as well.
   struct BudgetAbove {
     std::string run;
-    BudgetSpec budget;  ///< tokens and money
+    BudgetSpec budget;  ///< tokens and cost
   };
 
   ArgumentValues args;
@@ -58,62 +66,92 @@ struct WorkOrder {
   std::uint32_t attempt = 1;
   std::string agent;
   RunInput input;
-  std::string conversation;           ///< to go on with; empty: a new one
-  bool may_be_unknown = false;        ///< that conversation: its id was chosen, and perhaps it never began
-  std::string new_conversation;       ///< the id of the one to begin, which the store has; empty: the driver's choice
-  std::string interrupted;            ///< why the conversation has to be taken up again, for the agent
-  Usage usage_before;                 ///< of earlier attempts
-  BudgetSpec budget;                  ///< the run's whole one: what is left follows from usage_before
-  bool after_loss = false;            ///< an owner of the run died: something of its attempt may be alive
-  std::vector<int> descriptors;       ///< of permits, to be kept alive as long as the work
+  std::string conversation;      ///< to continue; empty: a new one
+  bool may_be_unknown = false;   ///< that conversation: its id was chosen, and perhaps it never began
+  std::string new_conversation;  ///< the id of the one to begin, which the store has; empty: the driver's choice
+  std::string interrupted;       ///< why the conversation is continued, for the agent
+  Usage usage_before;            ///< of earlier attempts
+  BudgetSpec budget;             ///< of the whole run: what is left follows from usage_before
+  AttemptSpec spec;              ///< made by the planner from all of the above
+
+  // For drivers that start processes; others ignore it.
+  bool after_loss = false;            ///< a node that owned the run died: processes of its attempt may be alive
+  std::vector<int> descriptors;       ///< of host permits, to be kept open as long as a process is alive
   std::optional<std::uint32_t> slot;  ///< of the agent's own limit
 
-  /// What its processes carry.
+  /// Names the attempt. Its processes carry it in their environment.
   [[nodiscard]] std::string mark() const { return run + ":" + std::to_string(fence); }
 };
 
 struct WorkReport {
   Outcome outcome;
   bool begun = true;         ///< false: nothing was started, and nothing has changed
-  bool starved = false;      ///< not begun for want of what will be there again: descriptors, processes, memory
+  bool starved = false;      ///< not begun for lack of descriptors, processes or memory: it can begin later
   bool tools_used = false;   ///< it began to do something: its effects are not known to be none
-  bool never_began = false;  ///< the conversation that it should go on with, whose id was only chosen, does not exist
+  bool never_began = false;  ///< the conversation to continue, whose id was only chosen, does not exist
+
+  // The receipt: what had to be ended.
   std::uint32_t processes_ended = 0;
   std::uint32_t streams_closed = 0;
-  Duration ending{};  ///< from the first word of the end until nothing was left
+  Duration ending{};  ///< from the first request to end until nothing was left
   bool left = false;  ///< some of it could not be ended: permits of this host stay taken until it is gone
 };
 
-/// What is told of an attempt while it runs.
+/// What an attempt tells while it runs.
 struct WorkNews {
-  enum class Kind : std::uint8_t { text, tool, note, conversation, usage, life };
+  static constexpr std::size_t kTextMax = 64 << 10;  // of one piece
+  enum class Kind : std::uint8_t { text, tool, note, conversation, usage, span, life };
   Kind kind = Kind::life;
   std::string text;
-  Usage usage;
+  Usage usage;                 ///< of kind usage: of the attempt so far; never less than what was told before
+  std::optional<Span> span{};  ///< of kind span
+};
+
+/// What an attempt may use of the worker that carries it. Outlives the work. Own thread only.
+class WorkContext {
+ public:
+  WorkContext() = default;
+  virtual ~WorkContext() = default;
+  WorkContext(const WorkContext&) = delete;
+  WorkContext& operator=(const WorkContext&) = delete;
+
+  /// Never waits: `Work::hold` is the back-pressure. Not after `Work::run` has returned.
+  virtual void tell(const WorkNews& news) = 0;
+  /// Before a call whose effects must not be repeated. Returns when the store knows that the effects of the attempt may
+  /// be unknown: if this node dies from here on, the run is put in doubt. Calls nest. Fails if the store could not be
+  /// told, or the run was stopped or has another owner: then the call must not be made.
+  virtual Task<Result<>> effects_unknown() = 0;
+  /// The outcome of that call is known. Fails if the store could not be told: a loss of this node then still puts the
+  /// run in doubt, and nothing else is wrong.
+  virtual Task<Result<>> effects_known() = 0;
+  /// Waits for a permit of a limit of this process, for one call of the attempt. Fails with Errc::invalid if there is
+  /// no such limit, or `weight` is above its capacity.
+  virtual Task<Result<Permit>> acquire(std::string limit, std::uint32_t weight) = 0;
 };
 
 class Work {
  public:
-  using Listener = std::function<void(const WorkNews&)>;
   Work() = default;
   virtual ~Work() = default;
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
-  /// Once; until nothing of it is alive. Fails only if nothing was begun. If its chain is stopped, the work is ended
-  /// all the same before the stop goes on. A pointer, never null: every frame that waits has room for what it gets.
+  /// Once; returns when nothing of the work is alive. Fails only if nothing was begun. If the awaiting chain is
+  /// stopped, the work is ended before the stop passes on. A pointer, never null: it keeps the frames of waiting
+  /// callers small.
   virtual Task<Result<std::unique_ptr<WorkReport>>> run() = 0;
-  /// Begins to end it; `kind` is what its outcome becomes unless it was done before. Called again it hurries.
+  /// Begins to end it; `kind` becomes its outcome unless it was done before. A second call hurries. No effect after
+  /// run() has returned.
   virtual void end(OutcomeKind kind, std::string why) = 0;
-  /// True: whoever hears what it says can't take more for now, so that it shall wait with it, if it can; false: again.
-  /// Several may ask for it, each in turn with both. It never holds up the end.
+  /// Back-pressure: true pauses the output if the work can, false resumes it; calls nest. Never delays the end.
   virtual void hold(bool /*held*/) {}
-  /// Its processes, or those of an attempt before it, are being ended.
+  /// It was told to end, or what an earlier attempt left alive is being ended.
   [[nodiscard]] virtual bool is_ending() const { return false; }
-  /// What it waits for before it begins, while it ends, or of the network, for people; empty: it is at work.
+  /// What it waits for: to begin, to end, or for the network. For people; empty: it is at work.
   [[nodiscard]] virtual std::string waits_for() const { return {}; }
 };
 
+/// Does the work of attempts. tests/conformance has the suite that every implementation passes.
 class Driver {
  public:
   Driver() = default;
@@ -121,14 +159,27 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  virtual Result<std::unique_ptr<Work>> begin(WorkOrder order, Work::Listener listener) = 0;
-  /// An id for the conversation that the order would begin: kept before anything starts, it lets another process take
-  /// the run up. Empty: this driver's agent chooses its own.
+  /// Makes the work and starts nothing: Work::run does. A work that is destroyed without it has no effect.
+  virtual Result<std::unique_ptr<Work>> begin(WorkOrder order, WorkContext& context) = 0;
+  /// An id for the conversation that the order would begin, the same for the same attempt. Stored before the work
+  /// begins, it lets another node continue the run. Empty: the agent chooses its own.
   [[nodiscard]] virtual std::string choose_conversation(const WorkOrder& /*order*/) { return {}; }
 };
 
-/// What is alive on this host of attempts whose owner died, and whoever watched over them. Only this host's: in a store
-/// that hosts share, each ends its own.
+/// Resolves an order into what its attempt does, from the project as it is now.
+class AttemptPlanner {
+ public:
+  AttemptPlanner() = default;
+  virtual ~AttemptPlanner() = default;
+  AttemptPlanner(const AttemptPlanner&) = delete;
+  AttemptPlanner& operator=(const AttemptPlanner&) = delete;
+
+  /// Fails if the attempt must not begin: its agent is gone or refused, its folder or program is not allowed.
+  virtual Result<AttemptSpec> plan(const WorkOrder& order) = 0;
+};
+
+/// Processes on this host of attempts whose node died together with the warden. Only this host's: hosts that share a
+/// store each end their own.
 class Survivors {
  public:
   /// What was found of an attempt.
@@ -137,27 +188,28 @@ class Survivors {
     orphaned,  ///< processes without a warden: nothing but this ends them
     empty,     ///< a cgroup without processes
   };
-  struct Attempt {
+  /// What is left of one attempt.
+  struct Leftover {
     std::string run;
     std::int64_t fence = 0;
     Trace trace = Trace::kept;
   };
   struct Ending {
     std::uint32_t processes = 0;  ///< that were found
-    std::string left;             ///< those that were still alive when the time was up, for people; empty: none
+    std::string left;             ///< those still alive when the time was up, for people; empty: none
   };
   Survivors() = default;
   virtual ~Survivors() = default;
   Survivors(const Survivors&) = delete;
   Survivors& operator=(const Survivors&) = delete;
 
-  /// Attempts of which something is here, whoever carries them. Not those that this process is a part of.
-  [[nodiscard]] virtual std::vector<Attempt> found() const = 0;
+  /// Of all attempts of which something is here, except those that this process is a part of.
+  [[nodiscard]] virtual std::vector<Leftover> found() const = 0;
   /// Ends what is alive here of these attempts, and of earlier ones of their runs, and removes their cgroups. Returns
-  /// when nothing is left, or when the time for it is up. When `hurry` comes to be true: without grace.
-  virtual Task<Ending> end(std::vector<Attempt> attempts, std::function<bool()> hurry) = 0;
-  /// Kills the same, once, and waits for nothing: for a command that only reads.
-  virtual void kill(const std::vector<Attempt>& attempts) = 0;
+  /// when nothing is left, or when the time for it is up. Once `hurry` returns true: without grace.
+  virtual Task<Ending> end(std::vector<Leftover> leftovers, std::function<bool()> hurry) = 0;
+  /// Kills the same, once, without waiting: for a command that only reads.
+  virtual void kill(const std::vector<Leftover>& leftovers) = 0;
 };
 
 /// Permits in hand. The destructor gives them back, unless work that keeps them may still be alive.
@@ -168,7 +220,7 @@ class HeldPermits {
   HeldPermits(const HeldPermits&) = delete;
   HeldPermits& operator=(const HeldPermits&) = delete;
 
-  /// Says whose they are from here on: before the work begins.
+  /// Records the attempt that holds them from here on: before the work begins.
   virtual Result<> assign(const std::string& mark, const std::string& label) = 0;
   [[nodiscard]] virtual std::vector<int> entrust() { return {}; }
   [[nodiscard]] virtual std::optional<std::uint32_t> slot_of(const std::string& /*limit*/) const { return {}; }
@@ -184,9 +236,10 @@ class Permits {
 
   /// Whether runs of this agent need permits of this host at all.
   [[nodiscard]] virtual bool needed(const std::string& agent) const = 0;
-  /// Waits in line for all of them. `waits` is told why, and nothing when it is over.
+  /// Waits in line for all of them. `waits` is called with the reason when a wait begins and when its reason changes,
+  /// and with null when it is over.
   virtual Task<Result<std::unique_ptr<HeldPermits>>> acquire(std::string agent,
-                                                             std::function<void(std::string)> waits) = 0;
+                                                             std::function<void(const WaitReason*)> waits) = 0;
 };
 
 }  // namespace stint::domain

@@ -1,7 +1,7 @@
 /// The name of a run.
 #pragma once
 
-#include "domain/ambient.hpp"
+#include "domain/system.hpp"
 
 #include <string>
 #include <string_view>
@@ -11,7 +11,7 @@ namespace stint::domain {
 inline constexpr std::size_t kRunIdLength = 12;
 
 /// Letters and digits, 60 bits of chance.
-[[nodiscard]] std::string new_run_id(const Ambient& ambient);
+[[nodiscard]] std::string new_run_id(const System& system);
 [[nodiscard]] bool is_run_id(std::string_view text) noexcept;
 
 }  // namespace stint::domain

@@ -22,7 +22,8 @@ constexpr std::array kTransitions = {
     Transition{"promoted", queued, queued},  // the head of its session has ended
     Transition{"woken", queued, queued},     // a delay or back-off is over
     Transition{"woken", parked, queued},     // its quota is there again
-    Transition{"resumed", parked, queued},
+    Transition{"answered", parked, queued},
+    Transition{"limit_resumed", parked, queued},
     Transition{"loaded", queued, queued},  // from another store, behind a session that is here already
     Transition{"claimed", queued, running},
     Transition{"unsafe", running, running},

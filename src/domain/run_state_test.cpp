@@ -102,9 +102,9 @@ TEST(Transitions, every_end_of_an_attempt_is_one) {
 
 TEST(Transitions, nothing_leaves_an_end) {
   const std::set<std::string_view> causes = {
-      "promoted",  "woken",   "resumed",       "claimed",        "unsafe",       "safe",
-      "cancelled", "expired", "resolved_done", "resolved_rerun", "cancel_asked", "succeeded",
-      "failed",    "retry",   "park",          "hand_back",      "lost",         "resolved_discard"};
+      "promoted",  "woken",   "answered",      "limit_resumed",  "claimed",         "unsafe",    "safe",
+      "cancelled", "expired", "resolved_done", "resolved_rerun", "cancel_asked",    "succeeded", "failed",
+      "retry",     "park",    "hand_back",     "lost",           "resolved_discard"};
   for (const RunState from : kRunStates) {
     if (!is_finished(from)) continue;
     for (const RunState to : kRunStates) {

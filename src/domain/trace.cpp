@@ -23,11 +23,11 @@ bool is_id(std::string_view text) {
 
 }  // namespace
 
-std::string new_trace_id(const Ambient& ambient) {
+std::string new_trace_id(const System& system) {
   std::string id;
   id.reserve(kTrace);
-  append_digits(id, ambient.random());
-  append_digits(id, ambient.random() | 1U);
+  append_digits(id, system.random());
+  append_digits(id, system.random() | 1U);
   return id;
 }
 

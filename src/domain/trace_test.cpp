@@ -23,8 +23,8 @@ TEST(Trace, is_not_taken_from_anything_else) {
 }
 
 TEST(Trace, goes_on_in_what_an_attempt_asks) {
-  const Ambient ambient{.wall_now = {}, .random = [] { return std::uint64_t{0}; }};
-  const std::string trace = new_trace_id(ambient);
+  const System system{.wall_now = {}, .random = [] { return std::uint64_t{0}; }};
+  const std::string trace = new_trace_id(system);
   EXPECT_EQ(trace_of(traceparent(trace, "run:1")), trace);
   EXPECT_NE(traceparent(trace, "run:1"), traceparent(trace, "run:2"));
   EXPECT_EQ(traceparent(trace, "run:1"), traceparent(trace, "run:1"));

@@ -11,9 +11,9 @@ struct Usage {
   std::int64_t cache_read = 0;
   std::int64_t cache_write = 0;
   std::int64_t out = 0;
-  std::int64_t reasoning = 0;     ///< of `out`
-  std::int64_t money_micros = 0;  ///< millionths; 0 if nobody said
-  bool estimated = false;         ///< put together from parts, since no total came
+  std::int64_t reasoning = 0;    ///< of `out`
+  std::int64_t cost_micros = 0;  ///< millionths; 0 if nobody said
+  bool estimated = false;        ///< put together from parts, since no total came
 
   [[nodiscard]] constexpr std::int64_t tokens() const noexcept { return fresh_in + cache_read + cache_write + out; }
   constexpr Usage& operator+=(const Usage& other) noexcept {
@@ -22,7 +22,7 @@ struct Usage {
     cache_write += other.cache_write;
     out += other.out;
     reasoning += other.reasoning;
-    money_micros += other.money_micros;
+    cost_micros += other.cost_micros;
     estimated = estimated || other.estimated;
     return *this;
   }

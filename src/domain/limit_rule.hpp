@@ -19,7 +19,7 @@ namespace stint::domain {
 inline constexpr Duration kTurn = std::chrono::seconds(2);  // renewed by asking again
 inline constexpr std::uint32_t kRampMax = 64;               // a ramp that comes so far is over
 
-struct Gate {
+struct LimitLoad {
   std::optional<std::uint32_t> capacity;  ///< none: it is there to be paused
   std::uint32_t weight = 1;               ///< of each run of the asking agent
   bool shared = false;                    ///< used by several agents
@@ -32,13 +32,13 @@ struct Gate {
   std::optional<std::int64_t> last_turn_of;  ///< not again before another agent was served
 };
 
-struct GateAnswer {
+struct LimitAnswer {
   std::optional<std::int64_t> free;     ///< runs that may start now; none: no limit
-  std::vector<std::size_t> take_turn;   ///< indices of gates
+  std::vector<std::size_t> take_turn;   ///< indices of limits
   std::vector<std::size_t> clear_turn;  ///< … on which the agent's turn ends, or another's last one is forgotten
 };
-/// `agent` asks for permits of all `gates` together.
-[[nodiscard]] GateAnswer ask_gates(std::int64_t agent, const std::vector<Gate>& gates);
+/// `agent` asks for permits of all `limits` together.
+[[nodiscard]] LimitAnswer ask_limits(std::int64_t agent, const std::vector<LimitLoad>& limits);
 
 /// An account that was paused is tried by one run first, and then by more: what was wrong may still be. What a person
 /// paused for another reason is not.

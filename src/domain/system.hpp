@@ -11,7 +11,7 @@
 
 namespace stint::domain {
 
-struct Ambient {
+struct System {
   std::function<WallTime()> wall_now;  ///< may jump either way
   std::function<std::uint64_t()> random;
   /// Clocks of this boot that never jump: `elapsed` goes on while the machine sleeps (CLOCK_BOOTTIME), `awake` does not

@@ -1,0 +1,52 @@
+/// What one attempt does, resolved from the agent's file, the settings and the checkout as they are when it begins:
+/// templates are rendered and trust is decided. Drivers take it as it is and read no files of the project.
+#pragma once
+
+#include "domain/agent.hpp"
+#include "domain/price.hpp"
+#include "domain/usage.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stint::domain {
+
+/// What the agent is told to do, with which model, tools and budget: the same for every driver.
+struct Invocation {
+  std::string prompt;
+  std::string system_prompt;             ///< added to the driver's own
+  std::string model;                     ///< empty: the driver's default
+  std::string program;                   ///< instead of the CLI's usual name
+  std::vector<std::string> driver_args;  ///< verbatim, before the driver's own
+  std::vector<std::string> command;      ///< of the driver `command`: an argv, rendered
+  Permissions permissions = Permissions::edit;
+  std::optional<std::vector<std::string>> tools;  ///< that it may use; absent: all that the permissions allow
+  std::vector<std::string> tools_denied;
+  /// False: settings, hooks, MCP servers and instructions of the folder that it works in are not read.
+  bool reads_checkout = false;
+  std::optional<int> turns_max;
+  std::optional<std::int64_t> tokens_max;  ///< what is left of the budget
+  std::optional<std::int64_t> cost_micros_max;
+  Price price;  ///< of the model, as the settings have it: for a driver that is told no cost
+
+  std::string conversation;      ///< to continue; empty: a new one
+  Usage usage_before;            ///< of that conversation: Codex counts it again
+  std::string new_conversation;  ///< the id of the conversation to begin; empty: the agent chooses
+};
+
+struct AttemptSpec {
+  std::string driver;  ///< by its registered name
+  Invocation invocation;
+  std::vector<std::string> secrets;  ///< of this run alone: masked in all that it says
+  std::string note;                  ///< recorded before the work begins; empty: none
+
+  // For drivers that start processes.
+  std::string directory;                 ///< empty: that of this process
+  std::vector<std::string> environment;  ///< changes to that of this process: `NAME=value`, or `NAME` to unset
+  std::optional<Duration> idle_timeout;  ///< without a sign of life for so long it counts as stalled
+  std::uint64_t memory_bytes_max = 0;    ///< of all its processes together; 0: not bounded
+};
+
+}  // namespace stint::domain

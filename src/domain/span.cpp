@@ -1,0 +1,20 @@
+#include "domain/span.hpp"
+
+namespace stint::domain {
+
+std::string_view to_string(SpanKind kind) noexcept {
+  switch (kind) {
+    case SpanKind::queue: return "queue";
+    case SpanKind::limit: return "limit";
+    case SpanKind::session: return "session";
+    case SpanKind::back_off: return "back_off";
+    case SpanKind::quota: return "quota";
+    case SpanKind::person: return "person";
+    case SpanKind::model_call: return "model_call";
+    case SpanKind::tool: return "tool";
+    case SpanKind::ending: return "ending";
+  }
+  return "model_call";
+}
+
+}  // namespace stint::domain

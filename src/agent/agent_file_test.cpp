@@ -76,7 +76,7 @@ TEST(AgentFile, reads_every_field) {
   EXPECT_EQ(agent.budget.time, 20min);
   EXPECT_EQ(agent.budget.attempts, 3);
   EXPECT_EQ(agent.budget.tokens, 400'000);
-  EXPECT_EQ(agent.budget.money_micros, 2'500'000);
+  EXPECT_EQ(agent.budget.cost_micros, 2'500'000);
   EXPECT_EQ(agent.retry.base, 500ms);
   EXPECT_EQ(agent.retry.cap, 8s);
   EXPECT_EQ(agent.idle_timeout, 15min);

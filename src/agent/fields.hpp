@@ -33,7 +33,7 @@ class Fields {
   [[nodiscard]] std::optional<Duration> duration(std::string_view key);   ///< more than 0
   [[nodiscard]] std::optional<std::int64_t> count(std::string_view key);  ///< at least 1
   [[nodiscard]] std::optional<std::int64_t> bytes(std::string_view key);  ///< at least 1M
-  [[nodiscard]] std::optional<std::int64_t> money(std::string_view key);  ///< more than 0
+  [[nodiscard]] std::optional<std::int64_t> cost(std::string_view key);   ///< more than 0
   /// A list of text.
   [[nodiscard]] std::optional<std::vector<std::string>> texts(std::string_view key);
   /// One of `words`; its index.

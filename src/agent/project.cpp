@@ -52,7 +52,7 @@ Result<Project> blocking_find_project(const fs::path& from) {
   return project;
 }
 
-Result<UserPlaces> user_places(const Environment& environment) {
+Result<UserPlaces> user_places(const EnvironmentVariables& environment) {
   const auto place = [&](const char* variable, const char* below_home) -> Result<fs::path> {
     // A relative path is to be ignored, says the specification: it would mean another place in every folder.
     const auto set = environment.find(variable);

@@ -12,7 +12,7 @@
 
 namespace stint::agent {
 
-using Environment = std::map<std::string, std::string, std::less<>>;
+using EnvironmentVariables = std::map<std::string, std::string, std::less<>>;
 
 struct Project {
   std::filesystem::path root;                       ///< the checkout; outside a repository the folder with .stint
@@ -35,6 +35,6 @@ struct UserPlaces {
   std::filesystem::path config;
   std::filesystem::path state;
 };
-[[nodiscard]] Result<UserPlaces> user_places(const Environment& environment);
+[[nodiscard]] Result<UserPlaces> user_places(const EnvironmentVariables& environment);
 
 }  // namespace stint::agent

@@ -118,7 +118,7 @@ Result<std::int64_t> parse_bytes(std::string_view text) {
   return *number * scale;
 }
 
-Result<std::int64_t> parse_money(std::string_view text) {
+Result<std::int64_t> parse_cost(std::string_view text) {
   constexpr std::int64_t kMicros = 1'000'000;
   std::string_view rest = text;
   if (rest.starts_with('$')) rest.remove_prefix(1);
@@ -154,7 +154,7 @@ std::string format_duration(Duration duration) {
   return out.empty() ? "0s" : out;
 }
 
-std::string format_money(std::int64_t micros) {
+std::string format_cost(std::int64_t micros) {
   std::string out = fmt::format("{}.{:06}", micros / 1'000'000, micros % 1'000'000);
   while (out.ends_with('0') && out[out.size() - 3] != '.') out.pop_back();
   return out;

@@ -23,12 +23,12 @@ inline constexpr std::int64_t kCountMax = std::int64_t{1} << 47;
 /// `512M`, `4G`, `4GiB`: bytes; M is 1024 · 1024, at least 1M.
 [[nodiscard]] Result<std::int64_t> parse_bytes(std::string_view text);
 /// `2.50`, `$2`, `0.000001`: millionths of the currency's unit. Not negative.
-[[nodiscard]] Result<std::int64_t> parse_money(std::string_view text);
+[[nodiscard]] Result<std::int64_t> parse_cost(std::string_view text);
 /// A whole number without sign, unit or fraction, between the bounds; says which it broke.
 [[nodiscard]] Result<std::int64_t> parse_integer(std::string_view text, std::int64_t least, std::int64_t most);
 
 /// The shortest way to write it: `1h30m`.
 [[nodiscard]] std::string format_duration(Duration duration);
-[[nodiscard]] std::string format_money(std::int64_t micros);
+[[nodiscard]] std::string format_cost(std::int64_t micros);
 
 }  // namespace stint::agent

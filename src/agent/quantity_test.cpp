@@ -35,15 +35,15 @@ TEST(Quantity, counts) {
   }
 }
 
-TEST(Quantity, money) {
-  EXPECT_EQ(parse_money("2.50").value(), 2'500'000);
-  EXPECT_EQ(parse_money("$2").value(), 2'000'000);
-  EXPECT_EQ(parse_money("0.000001").value(), 1);
-  EXPECT_EQ(parse_money("0.1").value(), 100'000);  // exact, not 0.1 of a double
-  EXPECT_EQ(parse_money("1.0000000").value(), 1'000'000);
+TEST(Quantity, cost) {
+  EXPECT_EQ(parse_cost("2.50").value(), 2'500'000);
+  EXPECT_EQ(parse_cost("$2").value(), 2'000'000);
+  EXPECT_EQ(parse_cost("0.000001").value(), 1);
+  EXPECT_EQ(parse_cost("0.1").value(), 100'000);  // exact, not 0.1 of a double
+  EXPECT_EQ(parse_cost("1.0000000").value(), 1'000'000);
   for (const char* const bad :
        {"", "$", "-2", "2,50", "0.0000001", "2.5e3", "999999999999999999", "1.", "0.00000001"}) {
-    EXPECT_FALSE(parse_money(bad)) << bad;
+    EXPECT_FALSE(parse_cost(bad)) << bad;
   }
 }
 
@@ -64,9 +64,9 @@ TEST(Quantity, what_is_printed_can_be_read_again) {
   }
   EXPECT_EQ(format_duration(90min), "1h30m");
   for (const std::int64_t micros : {1L, 100'000L, 2'500'000L, 50'000'000L}) {
-    EXPECT_EQ(parse_money(format_money(micros)).value(), micros) << format_money(micros);
+    EXPECT_EQ(parse_cost(format_cost(micros)).value(), micros) << format_cost(micros);
   }
-  EXPECT_EQ(format_money(50'000'000), "50.00");
+  EXPECT_EQ(format_cost(50'000'000), "50.00");
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ void read_budget(Fields& fields, Agent& agent) {
   agent.budget.time = inner.duration("time");
   agent.budget.attempts = inner.count("attempts");
   agent.budget.tokens = inner.count("tokens");
-  agent.budget.money_micros = inner.money("cost");
+  agent.budget.cost_micros = inner.cost("cost");
   inner.finish();
 }
 

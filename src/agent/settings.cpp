@@ -64,7 +64,7 @@ class Layers {
     for (Problem& problem : problems.take()) problems_.push_back(std::move(problem));
   }
 
-  void put_environment(const Environment& environment) {
+  void put_environment(const EnvironmentVariables& environment) {
     ProblemList problems("environment");
     std::vector<std::string> known(kOtherVariables.begin(), kOtherVariables.end());
     for (const SettingKey& key : setting_keys()) {
@@ -167,7 +167,7 @@ class Layers {
       case SettingType::capacity:
         return value.kind == Kind::integer || (value.kind == Kind::text && value.text == "auto");
       case SettingType::ratio: return value.kind == Kind::integer || value.kind == Kind::real;
-      case SettingType::money:
+      case SettingType::cost:
         return value.kind == Kind::integer || value.kind == Kind::real || value.kind == Kind::text;
       case SettingType::count: return value.kind == Kind::integer || value.kind == Kind::text;
       default: return value.kind == Kind::text;
@@ -254,8 +254,8 @@ class Assembly {
     if (out_.find("budget.time") != nullptr) out_.budget.time = duration("budget.time");
     out_.budget.attempts = optional("budget.attempts", parse_count);
     out_.budget.tokens = optional("budget.tokens", parse_count);
-    out_.budget.money_micros = optional("budget.cost", parse_money);
-    out_.money_micros_per_day = optional("budget.cost_per_day", parse_money);
+    out_.budget.cost_micros = optional("budget.cost", parse_cost);
+    out_.cost_micros_per_day = optional("budget.cost_per_day", parse_cost);
   }
 
   void put_named(const Setting& setting) {
@@ -278,7 +278,7 @@ class Assembly {
       ModelSetting& model = out_.models[name];
       if (last == "endpoint") model.endpoint = setting.text;
       if (last == "account") model.account = setting.text;
-      const std::int64_t price = parse_money(setting.text).value_or(0);
+      const std::int64_t price = parse_cost(setting.text).value_or(0);
       if (last == "input") model.price.input = price;
       if (last == "cache_read") model.price.cache_read = price;
       if (last == "cache_write") model.price.cache_write = price;
@@ -391,7 +391,7 @@ LoadedSettings read_settings(const SettingsSources& sources) {
   return out;
 }
 
-LoadedSettings blocking_load_settings(const std::filesystem::path& root, const Environment& environment,
+LoadedSettings blocking_load_settings(const std::filesystem::path& root, const EnvironmentVariables& environment,
                                       std::span<const FlagSetting> flags) {
   SettingsSources sources;
   sources.environment = environment;

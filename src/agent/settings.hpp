@@ -84,7 +84,7 @@ struct Settings {
   std::map<std::string, LimitSetting, std::less<>> limits;
   PoolSettings pool;
   domain::BudgetSpec budget;
-  std::optional<std::int64_t> money_micros_per_day;
+  std::optional<std::int64_t> cost_micros_per_day;
   std::map<std::string, AccountSetting, std::less<>> accounts;
   std::map<std::string, ModelSetting, std::less<>> models;
   std::vector<std::string> gate;
@@ -107,7 +107,7 @@ struct FlagSetting {
 };
 struct SettingsSources {
   std::vector<SettingsText> files;  ///< the project's, then the user's
-  Environment environment;
+  EnvironmentVariables environment;
   std::vector<FlagSetting> flags;
 };
 struct LoadedSettings {
@@ -117,7 +117,8 @@ struct LoadedSettings {
 [[nodiscard]] LoadedSettings read_settings(const SettingsSources& sources);
 
 /// Reads both files, where they exist, and then the rest.
-[[nodiscard]] LoadedSettings blocking_load_settings(const std::filesystem::path& root, const Environment& environment,
+[[nodiscard]] LoadedSettings blocking_load_settings(const std::filesystem::path& root,
+                                                    const EnvironmentVariables& environment,
                                                     std::span<const FlagSetting> flags = {});
 
 /// What `host = "auto"` stands for: one run for each GiB that is free, from 1 to 16.

@@ -38,16 +38,16 @@ constexpr std::array kKeys{
     SettingKey{"budget.time", duration, "1h"},
     SettingKey{"budget.attempts", count, "3"},
     SettingKey{"budget.tokens", count, ""},
-    SettingKey{"budget.cost", money, ""},
-    SettingKey{"budget.cost_per_day", money, ""},
+    SettingKey{"budget.cost", cost, ""},
+    SettingKey{"budget.cost_per_day", cost, ""},
     SettingKey{"accounts.*.key_env", text, ""},
     SettingKey{"accounts.*.key_file", text, ""},
     SettingKey{"models.*.endpoint", text, ""},
     SettingKey{"models.*.account", text, ""},
-    SettingKey{"models.*.price.input", money, ""},
-    SettingKey{"models.*.price.cache_read", money, ""},
-    SettingKey{"models.*.price.cache_write", money, ""},
-    SettingKey{"models.*.price.output", money, ""},
+    SettingKey{"models.*.price.input", cost, ""},
+    SettingKey{"models.*.price.cache_read", cost, ""},
+    SettingKey{"models.*.price.cache_write", cost, ""},
+    SettingKey{"models.*.price.output", cost, ""},
     SettingKey{"land.gate", command, ""},
     SettingKey{"retention.runs", duration, "30d"},
 };
@@ -142,7 +142,7 @@ std::string_view expectation(SettingType type) noexcept {
     case count: return "a whole number such as 3 or \"400k\"";
     case number: return "a whole number";
     case duration: return "a duration such as \"20m\"";
-    case money: return "an amount such as 2.50";
+    case cost: return "an amount such as 2.50";
     case ratio: return "a number from 0 to 1";
     case flag: return "true or false";
     case command: return "a list of program and arguments";
@@ -176,9 +176,9 @@ Result<std::string> check_setting(SettingType type, std::string_view given) {
       return std::to_string(value);
     }
     case duration: return check_duration(given);
-    case money: {
-      STINT_TRY(const std::int64_t value, parse_money(given));
-      return format_money(value);
+    case cost: {
+      STINT_TRY(const std::int64_t value, parse_cost(given));
+      return format_cost(value);
     }
     case ratio: return check_ratio(given);
     case flag:

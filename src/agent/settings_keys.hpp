@@ -22,7 +22,7 @@ enum class SettingType : std::uint8_t {
   count,
   number,
   duration,
-  money,
+  cost,
   ratio,
   flag,
   command

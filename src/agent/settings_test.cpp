@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-LoadedSettings project(std::string_view toml, const Environment& environment = {}) {
+LoadedSettings project(std::string_view toml, const EnvironmentVariables& environment = {}) {
   return read_settings({{{OriginKind::project, "stint.toml", std::string(toml)}}, environment, {}});
 }
 
@@ -58,7 +58,7 @@ TEST(Settings, without_any_file_there_are_defaults) {
   EXPECT_EQ(loaded.settings.pool.stale_after, 120s);
   EXPECT_EQ(loaded.settings.budget.time, 1h);
   EXPECT_EQ(loaded.settings.budget.attempts, 3);
-  EXPECT_EQ(loaded.settings.budget.money_micros, std::nullopt);
+  EXPECT_EQ(loaded.settings.budget.cost_micros, std::nullopt);
   EXPECT_EQ(loaded.settings.retention, 720h);
   EXPECT_TRUE(loaded.settings.limits.empty());
   EXPECT_EQ(describe(loaded.settings.find("store")->origin), "default");
@@ -79,7 +79,7 @@ TEST(Settings, the_whole_file_is_read) {
   EXPECT_EQ(settings.pool.up, 0.9);
   EXPECT_EQ(settings.budget.time, 2h);
   EXPECT_EQ(settings.budget.tokens, 400'000);
-  EXPECT_EQ(settings.money_micros_per_day, 50'000'000);
+  EXPECT_EQ(settings.cost_micros_per_day, 50'000'000);
   EXPECT_EQ(settings.accounts.at("anthropic").key_env, "ANTHROPIC_API_KEY");
   EXPECT_EQ(settings.models.at("anthropic/claude-sonnet").price.cache_write, 3'750'000);
   EXPECT_EQ(settings.gate, (std::vector<std::string>{"./dev", "check"}));
@@ -207,7 +207,7 @@ TEST(Settings, are_loaded_from_their_places) {
   const TestFolder folder;
   folder.write("p/stint.toml", "[pool]\nworkers = 1\nqueue = 1\n");
   folder.write("c/stint/config.toml", "[pool]\nqueue = 2\n");
-  const Environment environment{{"XDG_CONFIG_HOME", (folder / "c").string()}, {"HOME", "/nowhere"}};
+  const EnvironmentVariables environment{{"XDG_CONFIG_HOME", (folder / "c").string()}, {"HOME", "/nowhere"}};
   const LoadedSettings loaded = blocking_load_settings(folder / "p", environment);
   EXPECT_EQ(said(loaded), "");
   EXPECT_EQ(loaded.settings.pool.workers, 1U);

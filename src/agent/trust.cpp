@@ -108,7 +108,7 @@ bool holds(const Record& record) {
 }
 
 /// The users whose files may decide what this one runs: itself; for root also who became root by sudo.
-bool is_own(uid_t owner, const Environment& environment) {
+bool is_own(uid_t owner, const EnvironmentVariables& environment) {
   if (owner == ::geteuid()) return true;
   const auto sudo = environment.find("SUDO_UID");
   return ::geteuid() == 0 && sudo != environment.end() && sudo->second == fmt::to_string(owner);
@@ -167,7 +167,7 @@ Result<> blocking_trust(const fs::path& state, const Project& project) {
   return blocking_record(state / kFolder, project.root);
 }
 
-Result<> blocking_check_owner(const fs::path& state, const Project& project, const Environment& environment) {
+Result<> blocking_check_owner(const fs::path& state, const Project& project, const EnvironmentVariables& environment) {
   std::vector<fs::path> paths;
   if (project.is_repository()) {
     paths = {project.root, project.root / ".git", *project.git_dir, *project.common_dir};
@@ -189,7 +189,7 @@ Result<> blocking_check_owner(const fs::path& state, const Project& project, con
   return {};
 }
 
-bool blocking_is_own(const fs::path& path, const Environment& environment) {
+bool blocking_is_own(const fs::path& path, const EnvironmentVariables& environment) {
   struct stat status{};
   return ::lstat(path.c_str(), &status) == 0 && is_own(status.st_uid, environment);
 }
@@ -233,7 +233,7 @@ Result<> blocking_check_links(const fs::path& state, const Project& project) {
   std::vector<fs::path> paths{project.root / ".stint" / "semaphores"};
   if (project.is_repository()) {
     const fs::path folder = *project.common_dir / "stint";
-    paths = {folder, folder / "stint.db", folder / "semaphores", folder / "daemons", folder / "stint.db.workers"};
+    paths = {folder, folder / "stint.db", folder / "semaphores", folder / "daemons", folder / "stint.db.nodes"};
   }
   for (const fs::path& path : paths) {
     std::error_code error;

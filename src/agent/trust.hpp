@@ -27,10 +27,10 @@ inline constexpr std::size_t kFolderRecordsMax = 1'000;
 /// `Errc::denied` if a checkout, or a folder with settings, belongs to another user, as git refuses it: that user's
 /// files would decide what runs here. `stint trust` is a person's word that this is meant.
 [[nodiscard]] Result<> blocking_check_owner(const std::filesystem::path& state, const Project& project,
-                                            const Environment& environment);
+                                            const EnvironmentVariables& environment);
 
 /// Whether a file belongs to this user; for root also to the one who became root by sudo. False if it is not there.
-[[nodiscard]] bool blocking_is_own(const std::filesystem::path& path, const Environment& environment);
+[[nodiscard]] bool blocking_is_own(const std::filesystem::path& path, const EnvironmentVariables& environment);
 
 /// What a store says is data: a program that a run names is started only if a person named it on a command line of this
 /// user (`stint run --program`).

@@ -1,0 +1,249 @@
+#include "project/snapshot.hpp"
+
+#include "agent/trust.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stint::project {
+namespace {
+
+using domain::DriverKind;
+using domain::OnCrash;
+
+constexpr std::size_t kGoneMax = 1000;        // agents without a file; runs of more wait for theirs
+constexpr std::uint32_t kAttemptsMax = 1000;  // the engine counts them, by the run's own budget
+
+std::string account_of(DriverKind driver) {
+  switch (driver) {
+    case DriverKind::claude: return "account:anthropic";
+    case DriverKind::codex: return "account:openai";
+    case DriverKind::gemini: return "account:google";
+    case DriverKind::llm:
+    case DriverKind::command: break;
+  }
+  return {};
+}
+std::string account_of(const domain::Agent& agent, DriverKind driver, const agent::Settings& settings) {
+  const auto model = settings.models.find(agent.model);
+  if (model != settings.models.end() && !model->second.account.empty()) return "account:" + model->second.account;
+  return account_of(driver);
+}
+
+/// Which account a run uses whose driver or model is chosen for it, and how the store then sees it.
+void add_variants(AgentSpec& spec, const agent::Settings& settings) {
+  for (const DriverKind driver : {DriverKind::claude, DriverKind::codex, DriverKind::gemini, DriverKind::command}) {
+    spec.driver_accounts[std::string(to_string(driver))] =
+        driver == *spec.agent.driver ? spec.account : account_of(driver);
+  }
+  for (const auto& [name, model] : settings.models) {
+    if (!model.account.empty()) spec.model_accounts[name] = "account:" + model.account;
+  }
+  const auto add = [&spec](const std::string& account) {
+    if (account == spec.account) return;
+    AccountVariant variant{.entry = spec.entry, .account = account};
+    variant.entry.name = variant_name(spec.agent.name, account);
+    std::erase_if(variant.entry.limits, [&](const domain::LimitUse& use) { return use.limit == spec.account; });
+    const bool known =
+        std::ranges::find(variant.entry.limits, account, &domain::LimitUse::limit) != variant.entry.limits.end();
+    if (!account.empty() && !known) variant.entry.limits.push_back({account, 1});
+    spec.variants.emplace(variant.entry.name, std::move(variant));
+  };
+  for (const auto& [driver, account] : spec.driver_accounts) add(account);
+  for (const auto& [model, account] : spec.model_accounts) add(account);
+}
+
+/// Fills in one agent.
+class AgentReader {
+ public:
+  AgentReader(Snapshot& snapshot, const SnapshotPorts& ports, bool cluster)
+      : snapshot_(snapshot),
+        ports_(ports),
+        cluster_(cluster),
+        trusted_(snapshot.trusted),
+        git_things_(agent::blocking_find_git_things(snapshot.checkout.project)) {}
+
+  void read(const domain::Agent& agent, bool gone = false) {
+    AgentSpec spec;
+    spec.gone = gone;
+    const agent::Settings& settings = snapshot_.checkout.settings;
+    const DriverKind driver = agent.driver.value_or(settings.driver);
+    spec.agent = agent;
+    spec.agent.driver = driver;
+    spec.entry.name = agent.name;
+    spec.entry.queued_max = settings.pool.queue;
+    spec.entry.attempts_max = kAttemptsMax;
+    if (agent.retry.base) spec.entry.backoff_base = *agent.retry.base;
+    if (agent.retry.cap) spec.entry.backoff_cap = *agent.retry.cap;
+    spec.account = account_of(agent, driver, settings);
+    spec.budget = agent.budget.or_else(settings.budget);
+    for (const auto& [name, model] : settings.models) {
+      if (model.price.known()) spec.prices.emplace(name, model.price);
+    }
+    const bool talks = driver != DriverKind::command;
+    spec.on_crash = agent.on_crash.value_or(talks ? OnCrash::resume : OnCrash::doubt);
+    spec.refused = why_refused(spec.agent);
+    for (const DriverKind other : {DriverKind::claude, DriverKind::codex, DriverKind::gemini, DriverKind::command}) {
+      if (const Result<> kept = check_tools(spec.agent, other); !kept) {
+        spec.refused_drivers.emplace(to_string(other), kept.error());
+      }
+    }
+    for (const DriverKind other : {DriverKind::codex, DriverKind::gemini}) {
+      const auto things = agent::things_that_need_trust(spec.agent, other);
+      if (trusted_ || things.empty()) continue;
+      spec.refused_drivers.emplace(to_string(other), agent::untrusted(snapshot_.checkout.project, things.front()));
+    }
+    uses_.clear();
+    // Also without a number: so that an agent, or an account, can be paused.
+    add_to_store(spec, domain::agent_limit(agent.name), 1);
+    if (!spec.account.empty()) add_to_store(spec, spec.account, 1);
+    if (agent.max_concurrency) add(spec, domain::agent_limit(agent.name), 1, *agent.max_concurrency, cluster_);
+    for (const domain::LimitRequest& request : agent.limits) {
+      const auto capacity = configured_capacity(settings, request.name);
+      if (capacity) {
+        add(spec, request.name, request.weight, *capacity, counts_in_store(request.name));
+      } else if (!spec.refused) {
+        spec.refused =
+            Error(Errc::invalid,
+                  fmt::format("{}:{}: the limit '{}' is defined nowhere; give it a number in [limits] of stint.toml",
+                              agent.file, request.line, request.name));
+      }
+    }
+    if (const auto capacity = configured_capacity(settings, "host")) add(spec, "host", 1, *capacity, false);
+    if (!uses_.empty()) snapshot_.host_limits[agent.name] = uses_;
+    add_variants(spec, settings);
+    snapshot_.registry[agent.name] = std::move(spec);
+  }
+
+ private:
+  [[nodiscard]] bool counts_in_store(const std::string& name) const {
+    const auto found = snapshot_.checkout.settings.limits.find(name);
+    const auto reach = found == snapshot_.checkout.settings.limits.end() ? std::nullopt : found->second.reach;
+    return cluster_ && reach != agent::Reach::host && reach != agent::Reach::process;
+  }
+  [[nodiscard]] std::optional<Error> why_refused(const domain::Agent& agent) const {
+    if (*agent.driver == DriverKind::llm) {
+      return Error(Errc::invalid,
+                   agent.name + ": the driver 'llm' is not built yet; use claude, codex, gemini or command");
+    }
+    if (*agent.driver == DriverKind::command && agent.command.empty()) {
+      return Error(Errc::invalid, agent.name + ": the driver 'command' needs a command: in its file");
+    }
+    if (const Result<> kept = check_tools(agent, *agent.driver); !kept) return kept.error();
+    if (trusted_) return std::nullopt;
+    const auto things = agent::things_that_need_trust(agent, *agent.driver);
+    const auto& project = snapshot_.checkout.project;
+    if (!things.empty()) return agent::untrusted(project, things.front());
+    if (!git_things_.empty()) return agent::untrusted(project, git_things_.front());
+    return std::nullopt;
+  }
+  /// Fails if the driver can't enforce what the agent's file says about tools.
+  [[nodiscard]] Result<> check_tools(const domain::Agent& agent, DriverKind driver) const {
+    const Result<> kept = ports_.check_tools(driver, agent);
+    if (kept) return {};
+    return fail(Errc::invalid, agent.file + ": " + std::string(kept.error().what()));
+  }
+  static void add_to_store(AgentSpec& spec, const std::string& limit, std::uint32_t weight) {
+    const auto known = std::ranges::find(spec.entry.limits, limit, &domain::LimitUse::limit);
+    if (known == spec.entry.limits.end()) {
+      spec.entry.limits.push_back({limit, weight});
+    } else {
+      known->weight = std::max(known->weight, weight);
+    }
+  }
+  void add(AgentSpec& spec, const std::string& name, std::uint32_t weight, std::uint32_t capacity, bool in_store) {
+    if (in_store) {
+      add_to_store(spec, name, weight);
+      snapshot_.cluster_limits[name] = capacity;
+    }
+    HostLimitUse use{name, weight, capacity};
+    const Result<HostLimitState> limit = ports_.blocking_look_at_limit(snapshot_.limit_directories, use);
+    const std::uint32_t now = in_store || !limit ? capacity : limit->capacity;
+    if (!limit && !spec.refused) spec.refused = limit.error();
+    if (limit && !in_store && !spec.refused && limit->unusable) {
+      spec.refused = limit->unusable;
+      snapshot_.unusable.push_back(use);
+    }
+    if (weight > now && !spec.refused) {
+      spec.refused =
+          Error(Errc::invalid, fmt::format("{}: weight {} is more than its capacity, {}", name, weight, now));
+    }
+    if (in_store || !limit) return;
+    add_to_store(spec, name, weight);  // without a number, so that it can be paused
+    uses_.push_back(std::move(use));
+  }
+
+  Snapshot& snapshot_;
+  const SnapshotPorts& ports_;
+  const bool cluster_, trusted_;
+  const std::vector<agent::TrustedThing> git_things_;
+  std::vector<HostLimitUse> uses_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const Snapshot>> blocking_read_snapshot(const Location& location, const SnapshotPorts& ports,
+                                                               SnapshotOptions options) {
+  auto snapshot = std::make_shared<Snapshot>();
+  STINT_TRY(snapshot->checkout, blocking_read_checkout(location));
+  const agent::Project& project = snapshot->checkout.project;
+  STINT_TRY(snapshot->limit_directories,
+            blocking_find_limit_directories(project, snapshot->checkout.settings, location.variables));
+  snapshot->catalogue = agent::blocking_discover(project.root);
+  STINT_TRY(const agent::UserPlaces places, agent::user_places(location.variables));
+  STINT_TRY(snapshot->trusted, agent::blocking_is_trusted(places.state, project));
+  snapshot->state = places.state;
+  AgentReader reader(*snapshot, ports, options.cluster);
+  for (const domain::Agent& agent : snapshot->catalogue.agents) reader.read(agent);
+  domain::Agent prompt;  // of runs without a file
+  prompt.name = domain::kPromptAgent;
+  prompt.description = "A prompt without an agent's file";
+  reader.read(prompt);  // no file has its name
+  if (options.before == nullptr) return snapshot;
+  std::size_t gone = 0;
+  for (const auto& [name, spec] : options.before->registry) {
+    if (snapshot->registry.contains(name)) continue;
+    const bool broken = std::ranges::find(snapshot->catalogue.broken, name) != snapshot->catalogue.broken.end();
+    if (broken || ++gone <= kGoneMax) reader.read(spec.agent, !broken);
+  }
+  return snapshot;
+}
+
+DriverKind driver_of(const domain::Agent& agent, std::string_view chosen) {
+  for (const DriverKind kind :
+       {DriverKind::claude, DriverKind::codex, DriverKind::gemini, DriverKind::command, DriverKind::llm}) {
+    if (chosen == to_string(kind)) return kind;
+  }
+  return *agent.driver;
+}
+
+std::vector<std::string> names_in_store(const Snapshot& snapshot) {
+  std::vector<std::string> names;
+  for (const auto& [name, spec] : snapshot.registry) {
+    names.push_back(name);
+    for (const auto& [variant, entry] : spec.variants) names.push_back(variant);
+  }
+  return names;
+}
+
+std::vector<agent::Problem> problems_of(const std::string& agent, const agent::Catalogue& catalogue,
+                                        const std::vector<agent::Problem>& settings) {
+  std::vector<agent::Problem> out = settings;
+  const domain::Agent* const found = catalogue.find(agent);
+  const bool broken = std::ranges::find(catalogue.broken, agent) != catalogue.broken.end();
+  for (const agent::Problem& problem : catalogue.problems) {
+    const bool of_broken = broken && problem.file.ends_with("/" + agent + ".md");
+    if (of_broken || (found != nullptr && problem.file == found->file)) out.push_back(problem);
+  }
+  return out;
+}
+
+bool blocking_trust_changed(const Location& location, const Snapshot& snapshot) {
+  const auto places = agent::user_places(location.variables);
+  if (!places) return false;
+  const auto trusted = agent::blocking_is_trusted(places->state, snapshot.checkout.project);
+  return trusted && *trusted != snapshot.trusted;
+}
+
+}  // namespace stint::project

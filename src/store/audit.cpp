@@ -26,14 +26,14 @@ class Neighbours {
       Family& sum = families_[family.head];
       sum.said = family.used;
       sum.seen.tokens += record.run.tokens;
-      sum.seen.money_micros += record.run.money_micros;
+      sum.seen.cost_micros += record.run.cost_micros;
     }
   }
   /// What runs that were forgotten used is in the sum, and nowhere else: it may be more than what is seen.
   [[nodiscard]] std::vector<std::string> blame_families() const {
     std::vector<std::string> findings;
     for (const auto& [head, sum] : families_) {
-      if (sum.said.tokens < sum.seen.tokens || sum.said.money_micros < sum.seen.money_micros) {
+      if (sum.said.tokens < sum.seen.tokens || sum.said.cost_micros < sum.seen.cost_micros) {
         findings.push_back("run " + head + ": the sum of what draws on its budget is less than what its runs used");
       }
     }

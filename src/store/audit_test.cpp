@@ -23,22 +23,22 @@ class AuditTest : public testing::Test {
     ask(store_->define({agent}));
     std::vector<NewRun> runs(4);
     for (NewRun& run : runs) {
-      run.id = domain::new_run_id(ambient_);
+      run.id = domain::new_run_id(system_);
       run.agent = "a";
     }
     runs[0].key = "k";
     runs[1].session = runs[2].session = "s";
     ask(store_->enqueue(runs));
-    const WorkerNumber worker = ask(store_->enrol("test"));
-    std::vector<Claim> claims = ask(store_->claim(worker, "a", 1));
+    const NodeNumber node = ask(store_->enrol("test"));
+    std::vector<Claim> claims = ask(store_->claim(node, "a", 1));
     Settlement end;
     end.run = claims.at(0).run;
     end.fence = claims.at(0).fence;
     end.settle = domain::Settle::succeeded;
-    ask(store_->settle(worker, {end}));
+    ask(store_->settle(node, {end}));
   }
 
-  void open() { store_ = SqliteStore::blocking_open(path_, ambient_).value(); }
+  void open() { store_ = SqliteStore::blocking_open(path_, system_).value(); }
   template <class T>
   T ask(Task<Result<T>> task) {
     Result<T> result = os::blocking_run(reactor_, std::move(task));
@@ -67,7 +67,7 @@ class AuditTest : public testing::Test {
   const std::string path_ = folder_ / "stint.db";
   Reactor reactor_;
   std::uint64_t random_ = 1;
-  const domain::Ambient ambient_{
+  const domain::System system_{
       .wall_now = [] { return WallTime(std::chrono::milliseconds(1'800'000'000'000)); },
       .random = [this] { return random_ = random_ * 6364136223846793005U + 1442695040888963407U; }};
   std::unique_ptr<SqliteStore> store_;

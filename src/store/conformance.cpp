@@ -13,7 +13,7 @@ void StoreTest::define(std::string name, const std::function<void(AgentEntry&)>&
 }
 
 NewRun StoreTest::fresh(std::string agent) {
-  const domain::Ambient counter{.wall_now = {}, .random = [this] { return ids_++ * 0x9E3779B97F4A7C15U >> 7U; }};
+  const domain::System counter{.wall_now = {}, .random = [this] { return ids_++ * 0x9E3779B97F4A7C15U >> 7U; }};
   NewRun run;
   run.id = domain::new_run_id(counter);
   run.agent = std::move(agent);
@@ -39,8 +39,8 @@ std::string StoreTest::submit(std::string agent, const std::function<void(NewRun
   return accepted->id;
 }
 
-Claim StoreTest::claim_one(WorkerNumber worker, std::string agent) {
-  std::vector<Claim> claims = claim(worker, std::move(agent));
+Claim StoreTest::claim_one(NodeNumber node, std::string agent) {
+  std::vector<Claim> claims = claim(node, std::move(agent));
   if (claims.size() != 1) {
     ADD_FAILURE() << claims.size() << " claims";
     return {};
@@ -48,8 +48,8 @@ Claim StoreTest::claim_one(WorkerNumber worker, std::string agent) {
   return std::move(claims.front());
 }
 
-Claim StoreTest::claim_named(WorkerNumber worker, std::string id) {
-  std::vector<Claim> claims = claim(worker, "a", 1, id);
+Claim StoreTest::claim_named(NodeNumber node, std::string id) {
+  std::vector<Claim> claims = claim(node, "a", 1, id);
   if (claims.size() != 1) {
     ADD_FAILURE() << claims.size() << " claims of " << id;
     return {};
@@ -73,25 +73,25 @@ Use StoreTest::used(std::string head) {
   return sums.front().used;
 }
 
-std::optional<std::vector<FamilyUse>> StoreTest::report(WorkerNumber worker, const Claim& of, std::int64_t tokens,
-                                                        std::int64_t money_micros) {
-  return get(store().report(worker, of.run, of.fence, {.tokens = tokens, .money_micros = money_micros}));
+std::optional<std::vector<FamilyUse>> StoreTest::report(NodeNumber node, const Claim& of, std::int64_t tokens,
+                                                        std::int64_t cost_micros) {
+  return get(store().report(node, of.run, of.fence, {.tokens = tokens, .cost_micros = cost_micros}));
 }
 
-std::vector<std::string> StoreTest::claimed_ids(WorkerNumber worker, std::string agent, std::uint32_t most) {
+std::vector<std::string> StoreTest::claimed_ids(NodeNumber node, std::string agent, std::uint32_t most) {
   std::vector<std::string> ids;
-  for (Claim& one : claim(worker, std::move(agent), most)) ids.push_back(std::move(one.id));
+  for (Claim& one : claim(node, std::move(agent), most)) ids.push_back(std::move(one.id));
   return ids;
 }
 
-std::optional<domain::RunState> StoreTest::settle(WorkerNumber worker, const Claim& claim, domain::Settle settle,
+std::optional<domain::RunState> StoreTest::settle(NodeNumber node, const Claim& claim, domain::Settle settle,
                                                   const std::function<void(Settlement&)>& change) {
   Settlement settlement;
   settlement.run = claim.run;
   settlement.fence = claim.fence;
   settlement.settle = settle;
   if (change) change(settlement);
-  const auto states = get(store().settle(worker, {settlement}));
+  const auto states = get(store().settle(node, {settlement}));
   if (states.size() != 1) {
     ADD_FAILURE() << states.size() << " answers";
     return std::nullopt;
@@ -113,7 +113,7 @@ std::vector<std::string> StoreTest::causes(std::string id) {
 
 std::vector<std::string> StoreTest::reasons(std::string id) {
   std::vector<std::string> found;
-  for (const Why& why : get(store().why(std::move(id)))) found.push_back(why.reason);
+  for (const Why& why : get(store().why(std::move(id)))) found.emplace_back(to_string(why.reason));
   return found;
 }
 
@@ -135,32 +135,32 @@ void StoreTest::live() {
   submit("b", [](NewRun& run) { run.delay = 1h; });
   submit("b", [&](NewRun& run) { run.deadline = world().now() + 1h; });
   get(store().cancel(submit("b")));
-  const WorkerNumber worker = enrol();
+  const NodeNumber node = enrol();
   define("c");
   for (int i = 0; i < 7; ++i) submit("c", [](NewRun& run) { run.budget = 10min; });
-  const std::vector<Claim> claims = claim(worker, "c", 7);
+  const std::vector<Claim> claims = claim(node, "c", 7);
   ASSERT_EQ(claims.size(), 7U);
   submit("c", [&](NewRun& run) { run.parent = claims[0].id; });
-  get(store().append_output(worker, claims[0].run, claims[0].fence, std::string(kOutputHeadMax + 10, 'h')));
-  get(store().append_output(worker, claims[0].run, claims[0].fence, std::string(kOutputTailMax + 100, 't')));
-  get(store().append_output(worker, claims[1].run, claims[1].fence, std::string("\0\xFF\n\"\\", 5)));
-  get(store().note(worker, claims[0].run, claims[0].fence, "tool", "{\"name\":\"grep\"}"));
-  get(store().mark(worker, claims[2].run, claims[2].fence, true));
-  settle(worker, claims[0], Settle::succeeded, [](Settlement& end) {
+  get(store().append_output(node, claims[0].run, claims[0].fence, std::string(kOutputHeadMax + 10, 'h')));
+  get(store().append_output(node, claims[0].run, claims[0].fence, std::string(kOutputTailMax + 100, 't')));
+  get(store().append_output(node, claims[1].run, claims[1].fence, std::string("\0\xFF\n\"\\", 5)));
+  get(store().note(node, claims[0].run, claims[0].fence, "tool", "{\"name\":\"grep\"}"));
+  get(store().mark(node, claims[2].run, claims[2].fence, true));
+  settle(node, claims[0], Settle::succeeded, [](Settlement& end) {
     end.result = "{\"ok\":true}";
     end.tokens = 12'000;
-    end.money_micros = 340'000;
+    end.cost_micros = 340'000;
   });
-  settle(worker, claims[1], Settle::failed, [](Settlement& end) { end.error = "no \"luck\""; });
-  settle(worker, claims[2], Settle::retry, [](Settlement& end) { end.error = "lost the line"; });
-  settle(worker, claims[3], Settle::retry, [](Settlement& end) { end.retry_after = 1h; });
-  settle(worker, claims[4], Settle::park, [&](Settlement& end) {
+  settle(node, claims[1], Settle::failed, [](Settlement& end) { end.error = "no \"luck\""; });
+  settle(node, claims[2], Settle::retry, [](Settlement& end) { end.error = "lost the line"; });
+  settle(node, claims[3], Settle::retry, [](Settlement& end) { end.retry_after = 1h; });
+  settle(node, claims[4], Settle::park, [&](Settlement& end) {
     end.park_on = "account:x";
     end.park_for = 2h;
   });
-  settle(worker, claims[5], Settle::park);
-  settle(worker, claims[6], Settle::hand_back);
-  get(store().leave(worker));
+  settle(node, claims[5], Settle::park);
+  settle(node, claims[6], Settle::hand_back);
+  get(store().leave(node));
 }
 
 }  // namespace stint::store

@@ -32,7 +32,7 @@ class TestClocks {
   }
   /// The wall clock is set to another time; none passes.
   void jump(Duration by) { wall_ms_ += whole(by); }
-  [[nodiscard]] domain::Ambient ambient(std::function<std::uint64_t()> random) {
+  [[nodiscard]] domain::System system(std::function<std::uint64_t()> random) {
     return {.wall_now = [this] { return wall(); },
             .random = std::move(random),
             .elapsed = [this] { return elapsed(); },
@@ -48,7 +48,7 @@ class TestClocks {
   std::atomic<std::int64_t> wall_ms_ = 1'800'000'000'000, elapsed_ms_ = 5'000'000, awake_ms_ = 3'000'000;
 };
 
-/// A store under test, and what surrounds it: its time, and the deaths of its workers' processes.
+/// A store under test, and what surrounds it: its time, and the deaths of its nodes' processes.
 class World {
  public:
   World() = default;
@@ -58,7 +58,7 @@ class World {
 
   virtual Store& store() = 0;
   [[nodiscard]] WallTime now() const { return clocks_.wall(); }
-  /// Time goes on. Workers that do not beat meanwhile may die of it.
+  /// Time goes on. Nodes that do not beat meanwhile may die of it.
   void advance(Duration by) {
     clocks_.advance(by);
     tell_time();
@@ -71,9 +71,9 @@ class World {
   TestClocks& clocks() { return clocks_; }
   /// Whether the store is on the machine that sleeps.
   [[nodiscard]] virtual bool is_local() const { return true; }
-  /// The worker's process is gone, without a word, and for so long that the next tick() buries it. Time goes on as far
+  /// The node's process is gone, without a word, and for so long that the next tick() buries it. Time goes on as far
   /// as that takes.
-  virtual void kill(WorkerNumber worker) = 0;
+  virtual void kill(NodeNumber node) = 0;
 
   /// Runs a task of the store to its end.
   template <class T>
@@ -126,22 +126,22 @@ class StoreTest : public testing::TestWithParam<WorldMaker> {
   /// Submits one; its id.
   std::string submit(std::string agent, const std::function<void(NewRun&)>& change = {});
   Result<Accepted> try_submit(NewRun run);
-  WorkerNumber enrol() { return get(store().enrol("test")); }
-  std::vector<Claim> claim(WorkerNumber worker, std::string agent, std::uint32_t most = 1, std::string only = {}) {
-    return get(store().claim(worker, std::move(agent), most, std::move(only)));
+  NodeNumber enrol() { return get(store().enrol("test")); }
+  std::vector<Claim> claim(NodeNumber node, std::string agent, std::uint32_t most = 1, std::string only = {}) {
+    return get(store().claim(node, std::move(agent), most, std::move(only)));
   }
   /// Exactly one.
-  Claim claim_one(WorkerNumber worker, std::string agent);
+  Claim claim_one(NodeNumber node, std::string agent);
   /// The run with this id, of agent `a`.
-  Claim claim_named(WorkerNumber worker, std::string id);
+  Claim claim_named(NodeNumber node, std::string id);
   /// A run of agent `a` below another, which draws on the budgets of these.
   std::string submit_below(std::string parent, std::vector<std::string> draws_on);
   /// What the family of a run has used.
   Use used(std::string head);
-  std::optional<std::vector<FamilyUse>> report(WorkerNumber worker, const Claim& of, std::int64_t tokens,
-                                               std::int64_t money_micros = 0);
-  std::vector<std::string> claimed_ids(WorkerNumber worker, std::string agent, std::uint32_t most);
-  std::optional<domain::RunState> settle(WorkerNumber worker, const Claim& claim, domain::Settle settle,
+  std::optional<std::vector<FamilyUse>> report(NodeNumber node, const Claim& of, std::int64_t tokens,
+                                               std::int64_t cost_micros = 0);
+  std::vector<std::string> claimed_ids(NodeNumber node, std::string agent, std::uint32_t most);
+  std::optional<domain::RunState> settle(NodeNumber node, const Claim& claim, domain::Settle settle,
                                          const std::function<void(Settlement&)>& change = {});
   store::Run look(const std::string& id);  // GoogleTest has a Run of its own
   domain::RunState state(const std::string& id) { return look(id).state; }
@@ -167,7 +167,7 @@ class StoreTest : public testing::TestWithParam<WorldMaker> {
 /// Those of the suite that move the clocks.
 class ClockTest : public StoreTest {
  protected:
-  /// An agent `a` with two limits, and a worker.
+  /// An agent `a` with two limits, and a node.
   void prepare();
   /// In a world of its own for each way in which a clock may jump.
   template <class Body>
@@ -182,11 +182,11 @@ class ClockTest : public StoreTest {
   void advance(Duration by);
   /// A lease may be the database's: after a jump nothing is claimed before the next beat.
   void jump(Duration by);
-  bool is_claimable(const std::string& id) { return !claim(worker_, "a", 1, id).empty(); }
+  bool is_claimable(const std::string& id) { return !claim(node_, "a", 1, id).empty(); }
   /// A run that has begun and drawn four of the ten seconds of its budget, and was handed back.
   std::string begun();
 
-  WorkerNumber worker_ = 0;
+  NodeNumber node_ = 0;
 };
 
 inline std::string world_name(const testing::TestParamInfo<WorldMaker>& info) { return info.param.name; }

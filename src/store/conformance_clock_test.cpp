@@ -13,25 +13,25 @@ void ClockTest::prepare() {
     agent.limits = {{"account:x", 1}, {"gpu", 1}};
     agent.backoff_base = agent.backoff_cap = Duration::zero();
   });
-  worker_ = enrol();
+  node_ = enrol();
   tick();  // a process that has looked at its store knows when the clock jumps
 }
 
 void ClockTest::advance(Duration by) {
   world().advance(by);
-  EXPECT_TRUE(get(store().beat(worker_)).alive);
+  EXPECT_TRUE(get(store().beat(node_)).alive);
 }
 
 void ClockTest::jump(Duration by) {
   world().jump(by);
-  EXPECT_TRUE(get(store().beat(worker_)).alive);
+  EXPECT_TRUE(get(store().beat(node_)).alive);
 }
 
 std::string ClockTest::begun() {
   const std::string id = submit("a", [](NewRun& run) { run.budget = 10s; });
-  const Claim claim = claim_one(worker_, "a");
+  const Claim claim = claim_one(node_, "a");
   advance(4s);
-  EXPECT_EQ(settle(worker_, claim, Settle::hand_back), RunState::queued);
+  EXPECT_EQ(settle(node_, claim, Settle::hand_back), RunState::queued);
   return id;
 }
 
@@ -65,9 +65,9 @@ TEST_P(ClockTest, what_is_submitted_right_after_a_jump_waits_as_long_as_it_was_t
 TEST_P(ClockTest, a_jump_does_not_move_the_end_of_a_backoff) {
   with_jumps([&](Duration by) {
     const std::string id = submit("a", [](NewRun& run) { run.budget = 1h; });
-    const Claim claim = claim_one(worker_, "a");
+    const Claim claim = claim_one(node_, "a");
     jump(by);  // and the store is not looked at before the attempt ends
-    EXPECT_EQ(settle(worker_, claim, Settle::retry, [](Settlement& end) { end.retry_after = 10s; }), RunState::queued);
+    EXPECT_EQ(settle(node_, claim, Settle::retry, [](Settlement& end) { end.retry_after = 10s; }), RunState::queued);
     jump(-by);
     EXPECT_EQ(tick().woken, 0U);
     jump(by);
@@ -82,8 +82,8 @@ TEST_P(ClockTest, a_jump_does_not_move_the_end_of_a_backoff) {
 TEST_P(ClockTest, a_jump_does_not_move_the_end_of_a_park_and_of_its_pause) {
   with_jumps([&](Duration by) {
     const std::string id = submit("a", [](NewRun& run) { run.budget = 1min; }), next = submit("a");
-    const Claim claim = claim_one(worker_, "a");
-    EXPECT_EQ(settle(worker_, claim, Settle::park,
+    const Claim claim = claim_one(node_, "a");
+    EXPECT_EQ(settle(node_, claim, Settle::park,
                      [](Settlement& end) {
                        end.park_on = "account:x";
                        end.park_for = 10s;
@@ -124,14 +124,14 @@ TEST_P(ClockTest, a_jump_does_not_move_the_end_of_a_pause) {
 TEST_P(ClockTest, a_jump_takes_nothing_from_a_budget_and_adds_nothing) {
   with_jumps([&](Duration by) {
     const std::string id = submit("a", [](NewRun& run) { run.budget = 1min; });
-    const Claim first = claim_one(worker_, "a");
+    const Claim first = claim_one(node_, "a");
     advance(10s);
     jump(by);
-    EXPECT_EQ(get(store().owned(worker_)).at(0).left, Duration(50s));
+    EXPECT_EQ(get(store().owned(node_)).at(0).left, Duration(50s));
     EXPECT_EQ(tick().expired, 0U);
-    EXPECT_EQ(settle(worker_, first, Settle::hand_back), RunState::queued);
+    EXPECT_EQ(settle(node_, first, Settle::hand_back), RunState::queued);
     jump(by);
-    const Claim second = claim_one(worker_, "a");
+    const Claim second = claim_one(node_, "a");
     EXPECT_EQ(second.left, Duration(50s));
     EXPECT_EQ(second.expires_at, world().now() + 50s);
     advance(49'999ms);
@@ -145,7 +145,7 @@ TEST_P(ClockTest, a_jump_takes_nothing_from_a_budget_and_adds_nothing) {
 TEST_P(ClockTest, a_child_draws_on_the_time_of_its_parent_whatever_the_wall_clock_does) {
   with_jumps([&](Duration by) {
     submit("a", [](NewRun& run) { run.budget = 1min; });
-    const Claim parent = claim_one(worker_, "a");
+    const Claim parent = claim_one(node_, "a");
     advance(10s);
     const auto child = [&](std::optional<Duration> budget, Duration delay) {
       return submit("a", [&](NewRun& run) {
@@ -162,15 +162,15 @@ TEST_P(ClockTest, a_child_draws_on_the_time_of_its_parent_whatever_the_wall_cloc
     EXPECT_EQ(look(second).expires_at, world().now() + 50s);
     EXPECT_EQ(look(second).deadline, std::nullopt);
     advance(20s);
-    const Claim with_less = claim_one(worker_, "a");
+    const Claim with_less = claim_one(node_, "a");
     EXPECT_EQ(with_less.id, first);
     EXPECT_EQ(with_less.left, Duration(10s)) << "its own budget begins with its first start";
-    const Claim with_more = claim_one(worker_, "a");
+    const Claim with_more = claim_one(node_, "a");
     EXPECT_EQ(with_more.id, second);
     EXPECT_EQ(with_more.left, Duration(30s)) << "more than its parent has left is not to be had";
     advance(1s);
-    EXPECT_EQ(settle(worker_, with_less, Settle::hand_back), RunState::queued);
-    EXPECT_EQ(claim_one(worker_, "a").left, Duration(9s)) << "not anew";
+    EXPECT_EQ(settle(node_, with_less, Settle::hand_back), RunState::queued);
+    EXPECT_EQ(claim_one(node_, "a").left, Duration(9s)) << "not anew";
     advance(28'999ms);
     EXPECT_EQ(tick().expired, 1U) << "the first child";
     advance(1ms);
@@ -202,9 +202,9 @@ TEST_P(ClockTest, a_park_that_outlasts_the_deadline_expires_whatever_the_clock_d
     submit("a", [&](NewRun& run) { run.deadline_in = 48h; });
     jump(by);
     tick();
-    const Claim claim = claim_one(worker_, "a");
+    const Claim claim = claim_one(node_, "a");
     const bool fits = by < Duration::zero();
-    EXPECT_EQ(settle(worker_, claim, Settle::park, [](Settlement& end) { end.park_for = 36h; }),
+    EXPECT_EQ(settle(node_, claim, Settle::park, [](Settlement& end) { end.park_for = 36h; }),
               fits ? RunState::parked : RunState::expired);
   });
 }
@@ -212,7 +212,7 @@ TEST_P(ClockTest, a_park_that_outlasts_the_deadline_expires_whatever_the_clock_d
 TEST_P(ClockTest, what_ended_is_kept_for_as_long_as_was_said) {
   with_jumps([&](Duration by) {
     const std::string id = submit("a");
-    EXPECT_EQ(settle(worker_, claim_one(worker_, "a"), Settle::succeeded), RunState::succeeded);
+    EXPECT_EQ(settle(node_, claim_one(node_, "a"), Settle::succeeded), RunState::succeeded);
     jump(by);
     tick();
     EXPECT_EQ(look(id).finished_at, world().now());
@@ -229,7 +229,7 @@ TEST_P(ClockTest, who_came_first_goes_first_whatever_the_clock_did_in_between) {
     jump(by);
     advance(1s);
     const std::string second = submit("a");
-    EXPECT_EQ(claimed_ids(worker_, "a", 2), (std::vector<std::string>{first, second}));
+    EXPECT_EQ(claimed_ids(node_, "a", 2), (std::vector<std::string>{first, second}));
   });
 }
 
@@ -240,9 +240,9 @@ TEST_P(ClockTest, the_next_tick_is_due_when_something_is) {
     jump(by);
     EXPECT_EQ(tick().next, Duration(10s));
     const std::string id = submit("a", [](NewRun& run) { run.budget = 7s; });
-    const Claim claim = claim_one(worker_, "a");
+    const Claim claim = claim_one(node_, "a");
     EXPECT_EQ(tick().next, Duration(7s));
-    settle(worker_, claim, Settle::hand_back);
+    settle(node_, claim, Settle::hand_back);
     EXPECT_EQ(tick().next, Duration(7s));
     get(store().pause("gpu", 2s));
     EXPECT_EQ(tick().next, Duration(9s));
@@ -259,14 +259,14 @@ TEST_P(ClockTest, a_laptop_that_sleeps_uses_up_no_budget_and_its_delays_go_on) {
   prepare();
   if (!world().is_local()) GTEST_SKIP() << "the database does not sleep with this machine";
   submit("a", [](NewRun& run) { run.budget = 1min; });
-  const Claim claim = claim_one(worker_, "a");
+  const Claim claim = claim_one(node_, "a");
   submit("a", [](NewRun& run) { run.delay = 1h; });
   world().clocks().suspend(8h);
-  get(store().beat(worker_));
+  get(store().beat(node_));
   const Ticked ticked = tick();
   EXPECT_EQ(ticked.expired, 0U);
   EXPECT_EQ(ticked.woken, 1U);
-  EXPECT_EQ(get(store().owned(worker_)).at(0).left, Duration(1min));
+  EXPECT_EQ(get(store().owned(node_)).at(0).left, Duration(1min));
 }
 
 TEST_P(ClockTest, a_pause_that_ends_while_the_laptop_sleeps_is_not_charged_to_a_budget) {
@@ -276,9 +276,9 @@ TEST_P(ClockTest, a_pause_that_ends_while_the_laptop_sleeps_is_not_charged_to_a_
   get(store().pause("gpu", 1h));
   advance(30min);
   world().clocks().suspend(8h);
-  get(store().beat(worker_));
+  get(store().beat(node_));
   EXPECT_EQ(tick().expired, 0U);
-  EXPECT_EQ(claim_one(worker_, "a").left, Duration(6s));
+  EXPECT_EQ(claim_one(node_, "a").left, Duration(6s));
 }
 
 // ---- pauses --------------------------------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ TEST_P(ClockTest, a_budget_stands_still_while_the_account_is_paused) {
   advance(1min + 5s);
   EXPECT_EQ(tick().expired, 0U);
   EXPECT_EQ(look(id).expires_at, world().now() + 1s);
-  EXPECT_EQ(claim_one(worker_, "a").left, Duration(1s)) << "from the end of the pause on it draws again";
+  EXPECT_EQ(claim_one(node_, "a").left, Duration(1s)) << "from the end of the pause on it draws again";
 }
 
 TEST_P(ClockTest, a_budget_ends_as_much_later_as_it_stood_still) {
@@ -323,24 +323,24 @@ TEST_P(ClockTest, pauses_at_the_same_time_count_once) {
   advance(1s);
   get(store().resume("account:x"));
   advance(7s);  // the other one is over
-  EXPECT_EQ(claim_one(worker_, "a").left, Duration(6s));
+  EXPECT_EQ(claim_one(node_, "a").left, Duration(6s));
   (void)id;
 }
 
 TEST_P(ClockTest, what_becomes_ready_in_a_pause_stands_still_from_then_on) {
   prepare();
   const std::string id = submit("a", [](NewRun& run) { run.budget = 10s; });
-  const Claim claim = claim_one(worker_, "a");
+  const Claim claim = claim_one(node_, "a");
   advance(1s);
   get(store().pause("account:x", 20s));
   advance(1s);  // it runs, and draws
-  EXPECT_EQ(settle(worker_, claim, Settle::retry, [](Settlement& end) { end.retry_after = 2s; }), RunState::queued);
+  EXPECT_EQ(settle(node_, claim, Settle::retry, [](Settlement& end) { end.retry_after = 2s; }), RunState::queued);
   advance(2s);  // a back-off draws as well
   EXPECT_EQ(tick().woken, 1U);
   advance(10s);
   EXPECT_EQ(tick().expired, 0U);
   get(store().resume("account:x"));
-  EXPECT_EQ(claim_one(worker_, "a").left, Duration(6s));
+  EXPECT_EQ(claim_one(node_, "a").left, Duration(6s));
   EXPECT_EQ(look(id).state, RunState::running);
 }
 
@@ -350,7 +350,7 @@ TEST_P(ClockTest, a_deadline_does_not_stand_still_in_a_pause) {
     run.budget = 10s;
     run.deadline_in = 20s;
   });
-  EXPECT_EQ(settle(worker_, claim_one(worker_, "a"), Settle::hand_back), RunState::queued);
+  EXPECT_EQ(settle(node_, claim_one(node_, "a"), Settle::hand_back), RunState::queued);
   get(store().pause("account:x", 1h));
   EXPECT_EQ(look(id).expires_at, world().now() + 20s);
   advance(20s);
@@ -375,7 +375,7 @@ TEST_P(ClockTest, an_agent_whose_limits_change_is_held_by_the_pauses_that_it_the
   advance(10s);
   define("a");  // without a limit nothing is paused
   advance(2s);
-  EXPECT_EQ(claim_one(worker_, "a").left, Duration(4s));
+  EXPECT_EQ(claim_one(node_, "a").left, Duration(4s));
   (void)id;
 }
 

@@ -37,8 +37,8 @@ TEST_P(StoreTest, a_claim_says_what_its_carrier_has_to_know) {
     run.budget = 90s;
   });
   submit("b");
-  const WorkerNumber worker = enrol();
-  const Claim first = claim_one(worker, "a"), second = claim_one(worker, "b");
+  const NodeNumber node = enrol();
+  const Claim first = claim_one(node, "a"), second = claim_one(node, "b");
   EXPECT_EQ(first.agent, "a");
   EXPECT_EQ(first.session, "s");
   EXPECT_EQ(first.on_crash, OnCrash::resume);
@@ -50,8 +50,8 @@ TEST_P(StoreTest, a_claim_says_what_its_carrier_has_to_know) {
   EXPECT_FALSE(second.left);
 
   world().advance(10s);
-  get(store().mark(worker, first.run, first.fence, true));
-  const std::vector<Claim> owned = get(store().owned(worker));
+  get(store().mark(node, first.run, first.fence, true));
+  const std::vector<Claim> owned = get(store().owned(node));
   ASSERT_EQ(owned.size(), 2U);
   EXPECT_EQ(owned[0].agent, "a");
   EXPECT_EQ(owned[0].session, "s");
@@ -62,7 +62,7 @@ TEST_P(StoreTest, a_claim_says_what_its_carrier_has_to_know) {
   EXPECT_EQ(owned[1].agent, "b");
   EXPECT_FALSE(owned[1].unsafe);
   world().advance(100s);
-  EXPECT_EQ(get(store().owned(worker))[0].left, std::optional(Duration::zero())) << "never less";
+  EXPECT_EQ(get(store().owned(node))[0].left, std::optional(Duration::zero())) << "never less";
 }
 
 // ---- what is ready -------------------------------------------------------------------------------------------------
@@ -85,9 +85,9 @@ TEST_P(StoreTest, ready_names_agents_that_have_something_by_the_rank_of_their_fi
   EXPECT_EQ(ready[1].runs, 2U);
   EXPECT_EQ(ready[3].runs, 1U);
   for (const Ready& one : ready) EXPECT_FALSE(one.startable) << one.agent << " has no limit";
-  const WorkerNumber worker = enrol();
-  claim(worker, "c", 2);
-  claim(worker, "e");
+  const NodeNumber node = enrol();
+  claim(node, "c", 2);
+  claim(node, "e");
   EXPECT_EQ(names(get(store().ready())), (Ids{"b", "a"}));
 }
 
@@ -106,8 +106,8 @@ TEST_P(StoreTest, ready_counts_what_limits_would_let_start) {
   };
   EXPECT_EQ(startable("one"), 5U);
   EXPECT_EQ(startable("two"), 2U);
-  const WorkerNumber worker = enrol();
-  claim(worker, "one", 2);
+  const NodeNumber node = enrol();
+  claim(node, "one", 2);
   EXPECT_EQ(startable("one"), 3U);
   EXPECT_EQ(startable("two"), 1U);
   get(store().pause("account:x", 1s));
@@ -154,19 +154,19 @@ TEST_P(StoreTest, the_turn_of_one_that_has_nothing_left_to_start_does_not_count)
   for (int i = 0; i < 3; ++i) submit("light");
   world().advance(1ms);
   const std::string waits = submit("heavy");
-  const WorkerNumber worker = enrol();
-  claim_one(worker, "light");
-  EXPECT_TRUE(claim(worker, "heavy").empty()) << "it takes the turn";
+  const NodeNumber node = enrol();
+  claim_one(node, "light");
+  EXPECT_TRUE(claim(node, "heavy").empty()) << "it takes the turn";
   const auto of_light = [&] { return get(store().ready()).front(); };
   EXPECT_EQ(of_light().agent, "light");
   EXPECT_EQ(of_light().startable, 0U) << "which the light one respects";
-  EXPECT_TRUE(claim(worker, "light").empty());
+  EXPECT_TRUE(claim(node, "light").empty());
   get(store().cancel(waits));
   EXPECT_EQ(of_light().startable, 1U);
   Filter light;
   light.agent = "light";
   EXPECT_EQ(reasons(get(store().list(light)).front().id), Ids{"place"});
-  EXPECT_EQ(claim(worker, "light").size(), 1U) << "nobody needs it any more";
+  EXPECT_EQ(claim(node, "light").size(), 1U) << "nobody needs it any more";
 }
 
 TEST_P(StoreTest, ready_tells_that_a_claim_would_take_the_turn_although_nothing_fits) {
@@ -176,26 +176,26 @@ TEST_P(StoreTest, ready_tells_that_a_claim_would_take_the_turn_although_nothing_
   for (int i = 0; i < 3; ++i) submit("light");
   world().advance(1ms);
   submit("heavy");
-  const WorkerNumber worker = enrol();
+  const NodeNumber node = enrol();
   const auto takes_turn = [&](const std::string& agent) {
     const std::vector<Ready> all = get(store().ready());
     const auto found = std::ranges::find(all, agent, &Ready::agent);
     return found != all.end() && found->takes_turn;
   };
   EXPECT_FALSE(takes_turn("heavy")) << "it fits";
-  const Claim first = claim_one(worker, "light");
+  const Claim first = claim_one(node, "light");
   EXPECT_TRUE(takes_turn("heavy"));
   EXPECT_FALSE(takes_turn("light")) << "what weighs one needs no turn";
-  EXPECT_TRUE(claim(worker, "heavy").empty());
+  EXPECT_TRUE(claim(node, "heavy").empty());
   EXPECT_TRUE(takes_turn("heavy")) << "and keeps it by asking again";
   get(store().pause("gpu", std::nullopt));
   EXPECT_FALSE(takes_turn("heavy")) << "a pause holds up everybody";
   get(store().resume("gpu"));
-  settle(worker, first, domain::Settle::succeeded);
+  settle(node, first, domain::Settle::succeeded);
   EXPECT_FALSE(takes_turn("heavy")) << "it fits";
-  settle(worker, claim_one(worker, "heavy"), domain::Settle::succeeded);
+  settle(node, claim_one(node, "heavy"), domain::Settle::succeeded);
   submit("heavy");
-  claim_one(worker, "light");
+  claim_one(node, "light");
   EXPECT_TRUE(takes_turn("heavy")) << "another was served in between";
 }
 
@@ -244,36 +244,36 @@ TEST_P(StoreTest, a_configuration_takes_back_no_capacity_of_others) {
 TEST_P(StoreTest, an_answer_of_the_provider_widens_the_ramp_before_the_run_has_ended) {
   define("a", with({{"account:x", 1}}));
   for (int i = 0; i < 8; ++i) submit("a");
-  const WorkerNumber worker = enrol();
+  const NodeNumber node = enrol();
   get(store().pause("account:x", std::nullopt));
   get(store().resume("account:x"));
-  const Claim probe = claim_one(worker, "a");
-  EXPECT_TRUE(claim(worker, "a", 9).empty());
-  EXPECT_FALSE(get(store().answered(worker, probe.run, probe.fence + 1))) << "stale";
-  EXPECT_TRUE(claim(worker, "a", 9).empty());
-  EXPECT_TRUE(get(store().answered(worker, probe.run, probe.fence)));
-  EXPECT_EQ(claim(worker, "a", 9).size(), 1U) << "two at once";
+  const Claim probe = claim_one(node, "a");
+  EXPECT_TRUE(claim(node, "a", 9).empty());
+  EXPECT_FALSE(get(store().answered(node, probe.run, probe.fence + 1))) << "stale";
+  EXPECT_TRUE(claim(node, "a", 9).empty());
+  EXPECT_TRUE(get(store().answered(node, probe.run, probe.fence)));
+  EXPECT_EQ(claim(node, "a", 9).size(), 1U) << "two at once";
   EXPECT_EQ(state(probe.id), domain::RunState::running);
-  settle(worker, probe, domain::Settle::succeeded);
-  EXPECT_FALSE(get(store().answered(worker, probe.run, probe.fence)));
+  settle(node, probe, domain::Settle::succeeded);
+  EXPECT_FALSE(get(store().answered(node, probe.run, probe.fence)));
   define("steady");
   submit("steady");
-  const Claim other = claim_one(worker, "steady");
-  EXPECT_TRUE(get(store().answered(worker, other.run, other.fence))) << "nothing to widen";
+  const Claim other = claim_one(node, "steady");
+  EXPECT_TRUE(get(store().answered(node, other.run, other.fence))) << "nothing to widen";
 }
 
 TEST_P(StoreTest, one_run_can_be_claimed_by_its_name_and_no_other) {
   define("a", [](AgentEntry& entry) { entry.limits = {{"one", 1}}; });
   get(store().resize("one", 1));
   const std::string first = submit("a"), second = submit("a");
-  const WorkerNumber worker = enrol();
-  const std::vector<Claim> claims = get(store().claim(worker, "a", 5, second));
+  const NodeNumber node = enrol();
+  const std::vector<Claim> claims = get(store().claim(node, "a", 5, second));
   ASSERT_EQ(claims.size(), 1U);
   EXPECT_EQ(claims.front().id, second);
-  EXPECT_TRUE(get(store().claim(worker, "a", 1, second)).empty()) << "it is taken";
-  EXPECT_TRUE(get(store().claim(worker, "a", 1, first)).empty()) << "the limit is full";
-  settle(worker, claims.front(), domain::Settle::succeeded);
-  EXPECT_EQ(get(store().claim(worker, "a", 1, first)).size(), 1U);
+  EXPECT_TRUE(get(store().claim(node, "a", 1, second)).empty()) << "it is taken";
+  EXPECT_TRUE(get(store().claim(node, "a", 1, first)).empty()) << "the limit is full";
+  settle(node, claims.front(), domain::Settle::succeeded);
+  EXPECT_EQ(get(store().claim(node, "a", 1, first)).size(), 1U);
 }
 
 }  // namespace

@@ -11,10 +11,10 @@ using domain::RunState;
 using domain::Settle;
 using Sums = std::vector<FamilyUse>;
 
-std::function<void(Settlement&)> using_up(std::int64_t tokens, std::int64_t money_micros = 0) {
+std::function<void(Settlement&)> using_up(std::int64_t tokens, std::int64_t cost_micros = 0) {
   return [=](Settlement& end) {
     end.tokens = tokens;
-    end.money_micros = money_micros;
+    end.cost_micros = cost_micros;
   };
 }
 
@@ -22,63 +22,63 @@ std::function<void(Settlement&)> using_up(std::int64_t tokens, std::int64_t mone
 
 TEST_P(StoreTest, what_each_uses_is_added_to_every_budget_that_it_draws_on) {
   define("a");
-  const WorkerNumber worker = enrol();
+  const NodeNumber node = enrol();
   const std::string head = submit("a"), stranger = submit("a");
-  const Claim first = claim_named(worker, head);
+  const Claim first = claim_named(node, head);
   const std::string child = submit_below(head, {head});
-  const Claim second = claim_named(worker, child);
+  const Claim second = claim_named(node, child);
   const std::string grandchild = submit_below(child, {head, child});
-  settle(worker, claim_named(worker, grandchild), Settle::succeeded, using_up(5, 50));
-  settle(worker, claim_named(worker, stranger), Settle::succeeded, using_up(1000, 1000));
+  settle(node, claim_named(node, grandchild), Settle::succeeded, using_up(5, 50));
+  settle(node, claim_named(node, stranger), Settle::succeeded, using_up(1000, 1000));
   EXPECT_EQ(used(head), (Use{5, 50}));
   EXPECT_EQ(used(child), (Use{5, 50}));
-  settle(worker, second, Settle::failed, using_up(30, 300));
+  settle(node, second, Settle::failed, using_up(30, 300));
   EXPECT_EQ(used(child), (Use{35, 350}));
-  settle(worker, first, Settle::succeeded, using_up(100));
+  settle(node, first, Settle::succeeded, using_up(100));
   EXPECT_EQ(get(store().used({child, stranger, head, "zzzzzzzzzzzz"})),
             (Sums{{child, {35, 350}}, {stranger, {1000, 1000}}, {head, {135, 350}}, {"zzzzzzzzzzzz", {}}}));
 }
 
 TEST_P(StoreTest, what_the_head_used_before_it_had_children_counts) {
   define("a", [](AgentEntry& agent) { agent.backoff_cap = Duration::zero(); });
-  const WorkerNumber worker = enrol();
+  const NodeNumber node = enrol();
   const std::string head = submit("a");
-  settle(worker, claim_named(worker, head), Settle::hand_back, using_up(40));
-  const Claim again = claim_named(worker, head);
-  report(worker, again, 7);
-  settle(worker, claim_named(worker, submit_below(head, {head})), Settle::succeeded, using_up(2));
+  settle(node, claim_named(node, head), Settle::hand_back, using_up(40));
+  const Claim again = claim_named(node, head);
+  report(node, again, 7);
+  settle(node, claim_named(node, submit_below(head, {head})), Settle::succeeded, using_up(2));
   EXPECT_EQ(used(head).tokens, 49);
-  settle(worker, again, Settle::succeeded, using_up(10));
+  settle(node, again, Settle::succeeded, using_up(10));
   EXPECT_EQ(used(head).tokens, 52) << "of the ten, seven were counted before";
 }
 
 TEST_P(StoreTest, a_report_counts_at_once_and_the_settlement_has_the_last_word) {
   define("a");
-  const WorkerNumber worker = enrol();
+  const NodeNumber node = enrol();
   const std::string head = submit("a");
-  const Claim first = claim_named(worker, head);
-  EXPECT_EQ(report(worker, first, 3), (Sums{{head, {3, 0}}})) << "no other draws on it yet";
+  const Claim first = claim_named(node, head);
+  EXPECT_EQ(report(node, first, 3), (Sums{{head, {3, 0}}})) << "no other draws on it yet";
   const std::string child = submit_below(head, {head});
-  const Claim second = claim_named(worker, child);
-  EXPECT_EQ(report(worker, second, 10, 1), (Sums{{head, {13, 1}}, {child, {10, 1}}})) << "its own is there as well";
-  EXPECT_EQ(report(worker, second, 10, 1), (Sums{{head, {13, 1}}, {child, {10, 1}}})) << "said twice, counted once";
-  report(worker, second, 25, 2);
+  const Claim second = claim_named(node, child);
+  EXPECT_EQ(report(node, second, 10, 1), (Sums{{head, {13, 1}}, {child, {10, 1}}})) << "its own is there as well";
+  EXPECT_EQ(report(node, second, 10, 1), (Sums{{head, {13, 1}}, {child, {10, 1}}})) << "said twice, counted once";
+  report(node, second, 25, 2);
   EXPECT_EQ(used(head), (Use{28, 2}));
   EXPECT_EQ(look(child).tokens, 25) << "seen while it runs";
   const std::int64_t events = look(child).seq;
-  report(worker, second, 26, 2);
+  report(node, second, 26, 2);
   EXPECT_EQ(look(child).seq, events) << "a report is no event";
-  settle(worker, second, Settle::succeeded, using_up(20, 2));
+  settle(node, second, Settle::succeeded, using_up(20, 2));
   EXPECT_EQ(used(head), (Use{23, 2})) << "less than was reported";
   EXPECT_EQ(look(child).tokens, 20);
-  EXPECT_EQ(report(worker, second, 99), std::nullopt) << "stale";
-  EXPECT_EQ(settle(worker, second, Settle::succeeded, using_up(99)), std::nullopt);
+  EXPECT_EQ(report(node, second, 99), std::nullopt) << "stale";
+  EXPECT_EQ(settle(node, second, Settle::succeeded, using_up(99)), std::nullopt);
   EXPECT_EQ(used(head), (Use{23, 2}));
 }
 
 TEST_P(StoreTest, what_was_reported_before_the_owner_died_was_used) {
   define("a");
-  const WorkerNumber dies = enrol();
+  const NodeNumber dies = enrol();
   const std::string head = submit("a");
   const Claim first = claim_named(dies, head);
   const std::string child = submit_below(head, {head});
@@ -89,7 +89,7 @@ TEST_P(StoreTest, what_was_reported_before_the_owner_died_was_used) {
   EXPECT_EQ(used(head).tokens, 30);
   EXPECT_EQ(look(child).tokens, 30);
   EXPECT_EQ(report(dies, first, 5), std::nullopt);
-  const WorkerNumber lives = enrol();
+  const NodeNumber lives = enrol();
   const Claim again = claim_named(lives, child);
   report(lives, again, 4);
   EXPECT_EQ(used(head).tokens, 34);
@@ -99,36 +99,36 @@ TEST_P(StoreTest, what_was_reported_before_the_owner_died_was_used) {
 
 TEST_P(StoreTest, a_sum_outlives_those_who_used_it) {
   define("a", [](AgentEntry& agent) { agent.queued_max = 10'000; });
-  const WorkerNumber worker = enrol();
+  const NodeNumber node = enrol();
   const std::string head = submit("a");
-  const Claim first = claim_named(worker, head);
+  const Claim first = claim_named(node, head);
   for (int i = 0; i < 3; ++i) {
-    settle(worker, claim_named(worker, submit_below(head, {head})), Settle::succeeded, using_up(10, 1));
+    settle(node, claim_named(node, submit_below(head, {head})), Settle::succeeded, using_up(10, 1));
   }
   const std::string last = submit_below(head, {head});
   world().advance(10s);
-  get(store().beat(worker));
+  get(store().beat(node));
   EXPECT_EQ(get(store().prune(-1s, 100)), 3U);
   EXPECT_EQ(used(head), (Use{30, 3})) << "children that are forgotten still count";
-  settle(worker, first, Settle::succeeded);
+  settle(node, first, Settle::succeeded);
   world().advance(10s);
-  get(store().beat(worker));
+  get(store().beat(node));
   EXPECT_EQ(get(store().prune(-1s, 100)), 1U);
   EXPECT_FALSE(get(store().find(head)));
   EXPECT_EQ(used(head), (Use{30, 3})) << "one that draws on it is left";
-  settle(worker, claim_named(worker, last), Settle::succeeded, using_up(1));
+  settle(node, claim_named(node, last), Settle::succeeded, using_up(1));
   EXPECT_EQ(used(head), (Use{31, 3}));
   world().advance(10s);
-  get(store().beat(worker));
+  get(store().beat(node));
   EXPECT_EQ(get(store().prune(-1s, 100)), 1U);
   EXPECT_EQ(used(head), Use()) << "with the last of its runs the sum is gone";
 }
 
 TEST_P(StoreTest, many_settled_at_once_are_all_counted) {
   define("a", [](AgentEntry& agent) { agent.queued_max = 10'000; });
-  const WorkerNumber worker = enrol();
+  const NodeNumber node = enrol();
   const std::string head = submit("a");
-  claim_named(worker, head);
+  claim_named(node, head);
   std::vector<NewRun> children;
   for (int i = 0; i < 1200; ++i) {  // more than any page
     children.push_back(fresh("a"));
@@ -137,7 +137,7 @@ TEST_P(StoreTest, many_settled_at_once_are_all_counted) {
   }
   for (const auto& answer : get(store().enqueue(std::move(children)))) ASSERT_TRUE(answer);
   std::vector<Settlement> ends;
-  for (const Claim& each : claim(worker, "a", 1200)) {
+  for (const Claim& each : claim(node, "a", 1200)) {
     Settlement end;
     end.run = each.run;
     end.fence = each.fence;
@@ -146,22 +146,22 @@ TEST_P(StoreTest, many_settled_at_once_are_all_counted) {
     ends.push_back(end);
   }
   ASSERT_EQ(ends.size(), 1200U);
-  get(store().settle(worker, ends));
+  get(store().settle(node, ends));
   EXPECT_EQ(used(head).tokens, 3600);
 }
 
 TEST_P(StoreTest, sums_go_with_their_runs_to_another_store) {
   define("a");
-  const WorkerNumber worker = enrol();
+  const NodeNumber node = enrol();
   const std::string head = submit("a");
-  const Claim first = claim_named(worker, head);
-  settle(worker, claim_named(worker, submit_below(head, {head})), Settle::succeeded, using_up(10, 1));
+  const Claim first = claim_named(node, head);
+  settle(node, claim_named(node, submit_below(head, {head})), Settle::succeeded, using_up(10, 1));
   world().advance(10s);
-  get(store().beat(worker));
+  get(store().beat(node));
   EXPECT_EQ(get(store().prune(-1s, 100)), 1U);
   const std::string child = submit_below(head, {head}), grandchild = submit_below(head, {head, child});
-  report(worker, first, 5);
-  settle(worker, first, Settle::hand_back, using_up(5));
+  report(node, first, 5);
+  settle(node, first, Settle::hand_back, using_up(5));
   const std::vector<RunRecord> records = get(store().dump(0, 100));
   ASSERT_EQ(records.size(), 3U);
   EXPECT_EQ(records[0].families, (Sums{{head, {15, 1}}}));
@@ -174,7 +174,7 @@ TEST_P(StoreTest, sums_go_with_their_runs_to_another_store) {
   EXPECT_EQ(there(other->store().load(records)), 3U);
   EXPECT_EQ(there(other->store().load(records)), 0U) << "again";
   EXPECT_EQ(there(other->store().used({head})), (Sums{{head, {15, 1}}}));
-  const WorkerNumber carries = there(other->store().enrol("test"));
+  const NodeNumber carries = there(other->store().enrol("test"));
   const std::vector<Claim> claims = there(other->store().claim(carries, "a", 1, grandchild));
   ASSERT_EQ(claims.size(), 1U);
   const auto sums = there(other->store().report(carries, claims[0].run, claims[0].fence, {.tokens = 4}));
@@ -186,7 +186,7 @@ TEST_P(StoreTest, sums_go_with_their_runs_to_another_store) {
 
 TEST_P(StoreTest, no_run_is_accepted_into_the_session_of_any_run_above_it) {
   define("a");
-  const WorkerNumber worker = enrol();
+  const NodeNumber node = enrol();
   const auto in = [](std::string session, std::string parent = {}) {
     return [=](NewRun& run) {
       run.session = session;
@@ -202,22 +202,22 @@ TEST_P(StoreTest, no_run_is_accepted_into_the_session_of_any_run_above_it) {
            accepted.error().describe().find("session '" + session + "'") != std::string::npos;
   };
   const std::string root = submit("a", in("s"));
-  const Claim first = claim_named(worker, root);
+  const Claim first = claim_named(node, root);
   const std::string child = submit("a", in("t", root));
-  const Claim second = claim_named(worker, child);
+  const Claim second = claim_named(node, child);
   const std::string grandchild = submit("a", in("", child));
-  const Claim third = claim_named(worker, grandchild);
+  const Claim third = claim_named(node, grandchild);
   EXPECT_TRUE(refused("t", grandchild)) << "its grandparent's";
   EXPECT_TRUE(refused("s", grandchild)) << "that of the first of all";
   EXPECT_TRUE(refused("s", child));
   const std::string free = submit("a", in("u", grandchild));
-  settle(worker, first, Settle::park);
+  settle(node, first, Settle::park);
   EXPECT_TRUE(refused("s", grandchild)) << "one that is parked holds its session, and goes on one day";
-  EXPECT_EQ(claim_named(worker, free).session, "u");
+  EXPECT_EQ(claim_named(node, free).session, "u");
   get(store().cancel(submit("a", in("s"))));  // others may wait there
-  settle(worker, second, Settle::succeeded);
+  settle(node, second, Settle::succeeded);
   EXPECT_EQ(hold(submit("a", in("t", grandchild))), domain::Hold::none) << "one that has ended holds nothing";
-  settle(worker, third, Settle::succeeded);
+  settle(node, third, Settle::succeeded);
 }
 
 // ---- keys ----------------------------------------------------------------------------------------------------------
@@ -254,11 +254,11 @@ TEST_P(StoreTest, a_key_is_found_with_and_without_its_agent) {
 
 TEST_P(StoreTest, old_runs_are_forgotten_at_most_once_in_a_while_by_whoever_comes) {
   define("a");
-  const WorkerNumber worker = enrol();
+  const NodeNumber node = enrol();
   const auto end_some = [&](int count) {
     for (int i = 0; i < count; ++i) get(store().cancel(submit("a")));
     world().advance(10s);
-    get(store().beat(worker));
+    get(store().beat(node));
   };
   const auto prune = [&](std::uint32_t most) { return get(store().prune_if_due(5s, 1h, most)); };
   end_some(5);
@@ -269,7 +269,7 @@ TEST_P(StoreTest, old_runs_are_forgotten_at_most_once_in_a_while_by_whoever_come
   EXPECT_EQ(get(store().stats()).runs[RunState::cancelled], 2U);
   for (int i = 0; i < 6; ++i) {  // an hour, in steps that no lease ends in
     world().advance(10min);
-    get(store().beat(worker));
+    get(store().beat(node));
   }
   const std::string young = submit("a");
   get(store().cancel(young));

@@ -23,13 +23,13 @@ std::string describe(const store::Run& run) {
                      " stop " + std::string(to_string(run.stop));
   text += " attempt " + std::to_string(run.attempt) + " lost " + std::to_string(run.lost);
   text += " fence " + std::to_string(run.fence) + " seq " + std::to_string(run.seq);
-  text += " used " + std::to_string(run.tokens) + " " + std::to_string(run.money_micros);
+  text += " used " + std::to_string(run.tokens) + " " + std::to_string(run.cost_micros);
   text += run.unsafe ? " unsafe" : "";
   return text + " error '" + run.error + "'";
 }
 
 std::string describe(const FamilyUse& sum) {
-  return sum.head + " used " + std::to_string(sum.used.tokens) + " " + std::to_string(sum.used.money_micros);
+  return sum.head + " used " + std::to_string(sum.used.tokens) + " " + std::to_string(sum.used.cost_micros);
 }
 
 template <class T>
@@ -54,7 +54,7 @@ class Side {
     agents[2].limits = {{"gpu", 2}};
     EXPECT_TRUE(run(store_.define(agents)));
     EXPECT_TRUE(run(store_.resize("gpu", 3)));
-    for (WorkerNumber& worker : workers_) worker = run(store_.enrol("w")).value();
+    for (NodeNumber& node : nodes_) node = run(store_.enrol("w")).value();
   }
   template <class T>
   Result<T> run(Task<Result<T>> task) {
@@ -62,45 +62,45 @@ class Side {
   }
 
   std::string submit(NewRun fresh, std::optional<std::size_t> keeper) {
-    if (keeper) fresh.kept_for = workers_[*keeper];
+    if (keeper) fresh.kept_for = nodes_[*keeper];
     const auto answers = run(store_.enqueue({fresh}));
     if (!answers) return outcome(answers);
     const Result<Accepted>& answer = answers->front();
     return answer ? answer->id + (answer->created ? " new" : " known") : outcome(answer);
   }
-  std::string claim(std::size_t worker, const std::string& agent, std::uint32_t most, const std::string& only = {}) {
-    const auto claims = run(store_.claim(workers_[worker], agent, most, only));
+  std::string claim(std::size_t node, const std::string& agent, std::uint32_t most, const std::string& only = {}) {
+    const auto claims = run(store_.claim(nodes_[node], agent, most, only));
     std::string said = outcome(claims);
     for (const Claim& claim : claims.value_or(std::vector<Claim>())) {
       said += " " + claim.id + ":" + std::to_string(claim.fence) + ":" + std::to_string(claim.attempt);
-      held_.emplace_back(worker, claim);
+      held_.emplace_back(node, claim);
     }
     return said;
   }
   [[nodiscard]] std::size_t held() const { return held_.size(); }
   [[nodiscard]] std::string held_id(std::size_t which) const { return held_[which].second.id; }
   std::string settle(std::size_t which, Settlement settlement, bool forget) {
-    const auto [worker, claim] = held_[which];
+    const auto [node, claim] = held_[which];
     settlement.run = claim.run;
     settlement.fence = claim.fence;
     if (forget) held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(which));  // else it is said twice
-    const auto states = run(store_.settle(workers_[worker], {settlement}));
+    const auto states = run(store_.settle(nodes_[node], {settlement}));
     if (!states) return outcome(states);
     return states->front() ? std::string(to_string(*states->front())) : "stale";
   }
   std::string mark(std::size_t which, bool unsafe) {
-    const auto& [worker, claim] = held_[which];
-    const auto marked = run(store_.mark(workers_[worker], claim.run, claim.fence, unsafe));
+    const auto& [node, claim] = held_[which];
+    const auto marked = run(store_.mark(nodes_[node], claim.run, claim.fence, unsafe));
     return marked ? std::to_string(static_cast<int>(*marked)) : outcome(marked);
   }
   std::string answered(std::size_t which) {
-    const auto& [worker, claim] = held_[which];
-    const auto known = run(store_.answered(workers_[worker], claim.run, claim.fence));
+    const auto& [node, claim] = held_[which];
+    const auto known = run(store_.answered(nodes_[node], claim.run, claim.fence));
     return known ? std::to_string(static_cast<int>(*known)) : outcome(known);
   }
   std::string report(std::size_t which, Use so_far) {
-    const auto& [worker, claim] = held_[which];
-    const auto sums = run(store_.report(workers_[worker], claim.run, claim.fence, so_far));
+    const auto& [node, claim] = held_[which];
+    const auto sums = run(store_.report(nodes_[node], claim.run, claim.fence, so_far));
     if (!sums) return outcome(sums);
     if (!*sums) return "stale";
     std::set<std::string> said;
@@ -119,7 +119,7 @@ class Side {
     return said;
   }
   std::string tick() {
-    for (const WorkerNumber worker : workers_) EXPECT_TRUE(run(store_.beat(worker))->alive);
+    for (const NodeNumber node : nodes_) EXPECT_TRUE(run(store_.beat(node))->alive);
     const auto ticked = run(store_.tick());
     return ticked ? std::to_string(ticked->woken) + " " + std::to_string(ticked->expired) : outcome(ticked);
   }
@@ -135,7 +135,7 @@ class Side {
     for (const FamilyUse& sum : run(store_.used(heads)).value()) found.push_back(describe(sum));
     for (const Spent& one : run(store_.spent(WallTime())).value()) {
       found.push_back(one.day + " " + one.agent + " spent " + std::to_string(one.runs) + " " +
-                      std::to_string(one.tokens) + " " + std::to_string(one.money_micros));
+                      std::to_string(one.tokens) + " " + std::to_string(one.cost_micros));
     }
     for (const Ready& one : run(store_.ready()).value()) {
       found.push_back(one.agent + " has " + std::to_string(one.runs) + ", may start " +
@@ -153,7 +153,7 @@ class Side {
  private:
   World& world_;
   Store& store_;
-  std::array<WorkerNumber, 2> workers_{};
+  std::array<NodeNumber, 2> nodes_{};
   std::vector<std::pair<std::size_t, Claim>> held_;
 };
 
@@ -187,10 +187,10 @@ class Pair {
       case 4:
       case 5:
       case 6: {
-        const std::size_t worker = below(2);
+        const std::size_t node = below(2);
         const std::string agent = "a" + std::to_string(below(3));
         const auto most = static_cast<std::uint32_t>(1 + below(3));
-        both("claim " + agent, [&](Side& side) { return side.claim(worker, agent, most); });
+        both("claim " + agent, [&](Side& side) { return side.claim(node, agent, most); });
         break;
       }
       case 7:
@@ -218,8 +218,8 @@ class Pair {
       case 14: limits(both); break;
       case 15:
       case 16: {
-        const std::size_t worker = below(2);
-        both("claim " + last_.id, [&](Side& side) { return side.claim(worker, last_.agent, 1, last_.id); });
+        const std::size_t node = below(2);
+        both("claim " + last_.id, [&](Side& side) { return side.claim(node, last_.agent, 1, last_.id); });
         break;
       }
       case 17:
@@ -227,7 +227,7 @@ class Pair {
         if (real_.held() == 0) break;
         const std::size_t which = below(real_.held());
         const Use so_far{.tokens = static_cast<std::int64_t>(below(1000)),
-                         .money_micros = static_cast<std::int64_t>(below(1000))};
+                         .cost_micros = static_cast<std::int64_t>(below(1000))};
         both("report", [&](Side& side) { return side.report(which, so_far); });
         break;
       }
@@ -246,8 +246,8 @@ class Pair {
   std::size_t below(std::size_t end) { return random_() % end; }
 
   NewRun fresh() {
-    const domain::Ambient drawn{.wall_now = {},
-                                .random = [this] { return std::uint64_t{random_()} << 32U | random_(); }};
+    const domain::System drawn{.wall_now = {},
+                               .random = [this] { return std::uint64_t{random_()} << 32U | random_(); }};
     NewRun run;
     run.id = !ids_.empty() && below(12) == 0 ? ids_[below(ids_.size())] : domain::new_run_id(drawn);
     run.agent = "a" + std::to_string(below(3));
@@ -277,7 +277,7 @@ class Pair {
     Settlement settlement;
     settlement.settle = kHow[below(kHow.size())];
     settlement.tokens = static_cast<std::int64_t>(below(1000));
-    settlement.money_micros = static_cast<std::int64_t>(below(1000));
+    settlement.cost_micros = static_cast<std::int64_t>(below(1000));
     if (below(2) == 0) settlement.error = "e" + std::to_string(below(9));
     if (below(2) == 0) settlement.retry_after = 5s;
     if (settlement.settle == Settle::park && below(2) == 0) settlement.park_for = 5s;
@@ -362,8 +362,8 @@ TEST_P(StoreTest, does_what_the_model_does) {
   for (int seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     const auto fresh = GetParam().make();
-    const domain::Ambient ambient = fresh->clocks().ambient([] { return std::uint64_t{0}; });
-    MemoryStore model(ambient);
+    const domain::System system = fresh->clocks().system([] { return std::uint64_t{0}; });
+    MemoryStore model(system);
     Pair pair(*fresh, model, static_cast<std::uint32_t>(seed));
     for (int step = 0; step < kSteps && !HasFatalFailure(); ++step) pair.step(step);
     for (const std::string& id : pair.ids()) {

@@ -10,8 +10,8 @@ using domain::RunState;
 using domain::Settle;
 using Ids = std::vector<std::string>;
 
-std::function<void(NewRun&)> kept_for(WorkerNumber worker) {
-  return [worker](NewRun& run) { run.kept_for = worker; };
+std::function<void(NewRun&)> kept_for(NodeNumber node) {
+  return [node](NewRun& run) { run.kept_for = node; };
 }
 
 std::function<void(NewRun&)> below(const Claim& parent) {
@@ -27,9 +27,9 @@ Ready first(const std::vector<Ready>& all) { return all.empty() ? Ready() : all.
 
 // ---- kept runs -----------------------------------------------------------------------------------------------------
 
-TEST_P(StoreTest, a_kept_run_is_only_for_the_worker_that_keeps_it) {
+TEST_P(StoreTest, a_kept_run_is_only_for_the_node_that_keeps_it) {
   define("a");
-  const WorkerNumber keeper = enrol(), other = enrol();
+  const NodeNumber keeper = enrol(), other = enrol();
   const std::string id = submit("a", kept_for(keeper));
   EXPECT_TRUE(claim(other, "a", 9).empty());
   EXPECT_TRUE(claim(other, "a", 1, id).empty()) << "not by its name, either";
@@ -42,7 +42,7 @@ TEST_P(StoreTest, a_kept_run_is_only_for_the_worker_that_keeps_it) {
 
 TEST_P(StoreTest, others_pass_by_a_kept_run) {
   define("a");
-  const WorkerNumber keeper = enrol(), other = enrol();
+  const NodeNumber keeper = enrol(), other = enrol();
   std::vector<NewRun> batch = {fresh("a"), fresh("a"), fresh("a")};
   batch[0].kept_for = batch[2].kept_for = keeper;
   for (const auto& answer : get(store().enqueue(batch))) EXPECT_TRUE(answer && answer->created);
@@ -50,15 +50,15 @@ TEST_P(StoreTest, others_pass_by_a_kept_run) {
   EXPECT_TRUE(again[0] && !again[0]->created);
   EXPECT_EQ(first(get(store().ready())).runs, 1U);
   EXPECT_EQ(first(get(store().ready(1))).runs, 1U) << "what is kept does not use up the bound";
-  EXPECT_EQ(get(store().why(batch[1].id)).back().detail, "1") << "its place is not behind a kept one";
-  EXPECT_EQ(get(store().why(batch[2].id)).back().detail, "3") << "a kept one stands in one line with the others";
+  EXPECT_EQ(get(store().why(batch[1].id)).back().place, 1) << "its place is not behind a kept one";
+  EXPECT_EQ(get(store().why(batch[2].id)).back().place, 3) << "a kept one stands in one line with the others";
   EXPECT_EQ(claimed_ids(other, "a", 9), Ids{batch[1].id});
   EXPECT_EQ(claim(keeper, "a", 1, batch[2].id).size(), 1U);
 }
 
 TEST_P(StoreTest, a_run_whose_keeper_left_or_died_is_like_any_other) {
   define("a");
-  const WorkerNumber leaves = enrol(), dies = enrol(), other = enrol();
+  const NodeNumber leaves = enrol(), dies = enrol(), other = enrol();
   const std::string of_leaver = submit("a", kept_for(leaves)), of_dead = submit("a", kept_for(dies));
   const std::string of_nobody = submit("a", kept_for(4711));
   EXPECT_EQ(claimed_ids(other, "a", 9), Ids{of_nobody}) << "of a keeper that never was";
@@ -76,7 +76,7 @@ TEST_P(StoreTest, a_run_whose_keeper_left_or_died_is_like_any_other) {
 
 TEST_P(StoreTest, a_run_stays_kept_all_its_life) {
   define("a", [](AgentEntry& agent) { agent.backoff_base = agent.backoff_cap = Duration::zero(); });
-  const WorkerNumber keeper = enrol(), other = enrol();
+  const NodeNumber keeper = enrol(), other = enrol();
   const std::string id = submit("a", kept_for(keeper));
   const auto carry = [&](Settle how) {
     const std::vector<Claim> claims = claim(keeper, "a", 1, id);
@@ -100,7 +100,7 @@ TEST_P(StoreTest, who_has_only_what_another_keeps_takes_no_turn_and_a_keeper_doe
   define("heavy", with({{"gpu", 2}}));
   get(store().resize("gpu", 2));
   for (int i = 0; i < 3; ++i) submit("light");
-  const WorkerNumber keeper = enrol(), other = enrol();
+  const NodeNumber keeper = enrol(), other = enrol();
   const std::string id = submit("heavy", kept_for(keeper));
   const Claim one = claim_one(other, "light");
   EXPECT_TRUE(claim(other, "heavy").empty());
@@ -121,25 +121,25 @@ TEST_P(StoreTest, a_nested_run_does_not_wait_for_what_those_above_it_hold) {
   define("b", with({{"one", 3}}));
   get(store().resize("one", 1));
   submit("a");
-  const WorkerNumber worker = enrol();
-  const Claim parent = claim_one(worker, "a");
+  const NodeNumber node = enrol();
+  const Claim parent = claim_one(node, "a");
   const std::string child = submit("a", below(parent)), stranger = submit("a");
-  EXPECT_TRUE(claim(worker, "a", 1, stranger).empty()) << "it has no parent";
-  const std::vector<Claim> nested = claim(worker, "a", 1, child);
+  EXPECT_TRUE(claim(node, "a", 1, stranger).empty()) << "it has no parent";
+  const std::vector<Claim> nested = claim(node, "a", 1, child);
   ASSERT_EQ(nested.size(), 1U);
   const std::string grandchild = submit("b", below(nested[0]));
-  const std::vector<Claim> deeper = claim(worker, "b", 1, grandchild);
+  const std::vector<Claim> deeper = claim(node, "b", 1, grandchild);
   ASSERT_EQ(deeper.size(), 1U) << "what its grandparent holds, whatever the weight";
   const auto units = [&] { return get(store().limits())[0].units; };
   EXPECT_EQ(units(), 1) << "counted once";
   EXPECT_EQ(get(store().limits())[0].runs, 1);
-  EXPECT_TRUE(claim(worker, "a", 1, stranger).empty());
+  EXPECT_TRUE(claim(node, "a", 1, stranger).empty());
   for (const Claim& each : {deeper[0], nested[0]})
-    EXPECT_EQ(settle(worker, each, Settle::succeeded), RunState::succeeded);
+    EXPECT_EQ(settle(node, each, Settle::succeeded), RunState::succeeded);
   EXPECT_EQ(units(), 1);
-  settle(worker, parent, Settle::succeeded);
+  settle(node, parent, Settle::succeeded);
   EXPECT_EQ(units(), 0);
-  EXPECT_EQ(claim(worker, "a", 1, stranger).size(), 1U);
+  EXPECT_EQ(claim(node, "a", 1, stranger).size(), 1U);
   EXPECT_EQ(units(), 1);
 }
 
@@ -156,22 +156,25 @@ TEST_P(StoreTest, a_nested_run_waits_for_what_nobody_above_it_holds) {
   };
   submit("a");
   submit("b");
-  const WorkerNumber worker = enrol();
-  const Claim parent = claim_one(worker, "a"), other = claim_one(worker, "b");
+  const NodeNumber node = enrol();
+  const Claim parent = claim_one(node, "a"), other = claim_one(node, "b");
   const std::string child = submit("both", [&](NewRun& run) {
     run.parent = parent.id;
-    run.kept_for = worker;
+    run.kept_for = node;
   });
-  EXPECT_TRUE(claim(worker, "both", 1, child).empty()) << "the other limit is full";
+  EXPECT_TRUE(claim(node, "both", 1, child).empty()) << "the other limit is full";
   const std::vector<Why> why = get(store().why(child));
   ASSERT_EQ(why.size(), 2U) << "what its parent holds is no reason";
-  EXPECT_EQ(why[0].detail, "two: 2 of 3 held");
-  settle(worker, other, Settle::succeeded);
+  EXPECT_EQ(why[0].limit, "two");
+  EXPECT_EQ(why[0].held, 2);
+  EXPECT_EQ(why[0].capacity, 3U);
+  EXPECT_EQ(why[0].weight, 2U);
+  settle(node, other, Settle::succeeded);
   for (int i = 0; i < 3; ++i) {  // each time with the same set
-    const std::vector<Claim> claims = claim(worker, "both", 1, child);
+    const std::vector<Claim> claims = claim(node, "both", 1, child);
     ASSERT_EQ(claims.size(), 1U);
     EXPECT_EQ(units(), (std::vector<std::int64_t>{1, 2}));
-    settle(worker, claims[0], Settle::hand_back);
+    settle(node, claims[0], Settle::hand_back);
     EXPECT_EQ(units(), (std::vector<std::int64_t>{1, 0}));
   }
 }
@@ -181,38 +184,38 @@ TEST_P(StoreTest, a_pause_holds_up_a_nested_run_and_a_ramp_or_a_turn_of_what_is_
   define("heavy", with({{"account:one", 2}}));
   get(store().resize("account:one", 2));
   submit("a");
-  const WorkerNumber worker = enrol();
-  const Claim parent = claim_one(worker, "a");
+  const NodeNumber node = enrol();
+  const Claim parent = claim_one(node, "a");
   const std::string child = submit("a", below(parent));
   get(store().pause("account:one", 5s));
-  EXPECT_TRUE(claim(worker, "a", 1, child).empty());
+  EXPECT_TRUE(claim(node, "a", 1, child).empty());
   world().advance(6s);
-  get(store().beat(worker));
+  get(store().beat(node));
   const std::string heavy = submit("heavy");
-  const std::vector<Claim> claims = claim(worker, "a", 1, child);
+  const std::vector<Claim> claims = claim(node, "a", 1, child);
   ASSERT_EQ(claims.size(), 1U) << "the probe is its parent";
-  settle(worker, claims[0], Settle::hand_back);
-  EXPECT_TRUE(claim(worker, "heavy", 1, heavy).empty()) << "it takes the turn";
-  EXPECT_EQ(claim(worker, "a", 1, child).size(), 1U) << "else both would wait for each other";
+  settle(node, claims[0], Settle::hand_back);
+  EXPECT_TRUE(claim(node, "heavy", 1, heavy).empty()) << "it takes the turn";
+  EXPECT_EQ(claim(node, "a", 1, child).size(), 1U) << "else both would wait for each other";
 }
 
 TEST_P(StoreTest, after_its_parent_has_ended_a_run_asks_like_any_other) {
   define("a", with({{"one", 1}}));
   get(store().resize("one", 1));
   submit("a");
-  const WorkerNumber worker = enrol();
-  const Claim parent = claim_one(worker, "a");
+  const NodeNumber node = enrol();
+  const Claim parent = claim_one(node, "a");
   const std::string child = submit("a", below(parent));
-  const std::vector<Claim> nested = claim(worker, "a", 1, child);
+  const std::vector<Claim> nested = claim(node, "a", 1, child);
   ASSERT_EQ(nested.size(), 1U);
-  settle(worker, nested[0], Settle::hand_back);
-  settle(worker, parent, Settle::succeeded);
+  settle(node, nested[0], Settle::hand_back);
+  settle(node, parent, Settle::succeeded);
   const std::string other = submit("a");
-  const std::vector<Claim> others = claim(worker, "a", 1, other);
+  const std::vector<Claim> others = claim(node, "a", 1, other);
   ASSERT_EQ(others.size(), 1U);
-  EXPECT_TRUE(claim(worker, "a", 1, child).empty());
-  settle(worker, others[0], Settle::succeeded);
-  EXPECT_EQ(claim(worker, "a", 1, child).size(), 1U);
+  EXPECT_TRUE(claim(node, "a", 1, child).empty());
+  settle(node, others[0], Settle::succeeded);
+  EXPECT_EQ(claim(node, "a", 1, child).size(), 1U);
   EXPECT_EQ(get(store().limits())[0].units, 1);
 }
 
@@ -220,10 +223,10 @@ TEST_P(StoreTest, a_run_that_is_not_named_asks_for_all_its_limits) {
   define("a", with({{"one", 1}}));
   get(store().resize("one", 1));
   submit("a");
-  const WorkerNumber worker = enrol();
-  const Claim parent = claim_one(worker, "a");
+  const NodeNumber node = enrol();
+  const Claim parent = claim_one(node, "a");
   submit("a", below(parent));
-  EXPECT_TRUE(claim(worker, "a", 9).empty());
+  EXPECT_TRUE(claim(node, "a", 9).empty());
 }
 
 }  // namespace

@@ -119,14 +119,14 @@ TEST_P(StoreTest, a_child_needs_a_running_parent_and_a_session_of_its_own) {
   NewRun child = fresh("a");
   child.parent = parent;
   EXPECT_EQ(try_submit(child).error(), Errc::conflict) << "it does not run yet";
-  const WorkerNumber worker = enrol();
-  const Claim claim = claim_one(worker, "a");
+  const NodeNumber node = enrol();
+  const Claim claim = claim_one(node, "a");
   NewRun same_session = child;
   same_session.session = "s";
   EXPECT_EQ(try_submit(same_session).error(), Errc::invalid) << "it would wait for itself";
   EXPECT_TRUE(try_submit(child));
   EXPECT_EQ(look(child.id).parent, parent);
-  settle(worker, claim, Settle::succeeded);
+  settle(node, claim, Settle::succeeded);
   child.id = fresh("a").id;
   EXPECT_EQ(try_submit(child).error(), Errc::conflict);
 }
@@ -146,16 +146,16 @@ TEST_P(StoreTest, runs_are_claimed_in_order_with_priority_and_age) {
 TEST_P(StoreTest, a_claim_has_a_fence_and_what_the_run_was_given) {
   define("a");
   const std::string id = submit("a", [](NewRun& run) { run.input = R"({"p":1})"; });
-  const WorkerNumber worker = enrol();
-  const Claim first = claim_one(worker, "a");
+  const NodeNumber node = enrol();
+  const Claim first = claim_one(node, "a");
   EXPECT_EQ(first.id, id);
   EXPECT_EQ(first.input, R"({"p":1})");
   EXPECT_EQ(first.attempt, 1U);
   EXPECT_EQ(state(id), RunState::running);
-  EXPECT_EQ(look(id).worker, worker);
-  EXPECT_TRUE(claim(worker, "a").empty()) << "it is taken";
-  EXPECT_EQ(settle(worker, first, Settle::hand_back), RunState::queued);
-  const Claim second = claim_one(worker, "a");
+  EXPECT_EQ(look(id).node, node);
+  EXPECT_TRUE(claim(node, "a").empty()) << "it is taken";
+  EXPECT_EQ(settle(node, first, Settle::hand_back), RunState::queued);
+  const Claim second = claim_one(node, "a");
   EXPECT_GT(second.fence, first.fence);
   EXPECT_EQ(second.attempt, 1U) << "a hand-back uses none up";
 }
@@ -163,10 +163,10 @@ TEST_P(StoreTest, a_claim_has_a_fence_and_what_the_run_was_given) {
 TEST_P(StoreTest, a_delayed_run_waits_for_its_time) {
   define("a");
   const std::string id = submit("a", [](NewRun& run) { run.delay = 1min; });
-  const WorkerNumber worker = enrol();
+  const NodeNumber node = enrol();
   EXPECT_EQ(hold(id), Hold::delay);
   EXPECT_EQ(tick().woken, 0U);
-  EXPECT_TRUE(claim(worker, "a").empty());
+  EXPECT_TRUE(claim(node, "a").empty());
   world().advance(61s);
   EXPECT_EQ(tick().woken, 1U);
   EXPECT_EQ(hold(id), Hold::none);
@@ -177,29 +177,29 @@ TEST_P(StoreTest, owned_tells_what_a_lost_answer_took) {
   define("a");
   submit("a", [](NewRun& run) { run.input = "1"; });
   submit("a");
-  const WorkerNumber worker = enrol();
-  EXPECT_TRUE(get(store().owned(worker)).empty());
-  const auto claims = claim(worker, "a", 2);
-  const auto owned = get(store().owned(worker));
+  const NodeNumber node = enrol();
+  EXPECT_TRUE(get(store().owned(node)).empty());
+  const auto claims = claim(node, "a", 2);
+  const auto owned = get(store().owned(node));
   ASSERT_EQ(owned.size(), 2U);
   EXPECT_EQ(owned[0].run, claims[0].run);
   EXPECT_EQ(owned[0].fence, claims[0].fence);
   EXPECT_EQ(owned[0].input, "1");
 }
 
-TEST_P(StoreTest, a_draining_worker_gets_nothing_new_and_may_leave_with_empty_hands) {
+TEST_P(StoreTest, a_draining_node_gets_nothing_new_and_may_leave_with_empty_hands) {
   define("a");
   submit("a");
   submit("a");
-  const WorkerNumber worker = enrol();
-  const Claim claim = claim_one(worker, "a");
-  get(store().drain(worker));
-  EXPECT_TRUE(this->claim(worker, "a").empty());
-  EXPECT_TRUE(get(store().beat(worker)).alive);
-  EXPECT_EQ(error_of(store().leave(worker)), Errc::conflict);
-  EXPECT_EQ(settle(worker, claim, Settle::hand_back), RunState::queued);
-  get(store().leave(worker));
-  EXPECT_FALSE(get(store().beat(worker)).alive);
+  const NodeNumber node = enrol();
+  const Claim claim = claim_one(node, "a");
+  get(store().drain(node));
+  EXPECT_TRUE(this->claim(node, "a").empty());
+  EXPECT_TRUE(get(store().beat(node)).alive);
+  EXPECT_EQ(error_of(store().leave(node)), Errc::conflict);
+  EXPECT_EQ(settle(node, claim, Settle::hand_back), RunState::queued);
+  get(store().leave(node));
+  EXPECT_FALSE(get(store().beat(node)).alive);
 }
 
 // ---- the end of an attempt -----------------------------------------------------------------------------------------
@@ -219,15 +219,15 @@ TEST_P(StoreTest, each_end_of_an_attempt_follows_the_rule) {
         for (const std::uint32_t attempt : {1U, 2U}) {
           SCOPED_TRACE(testing::Message()
                        << to_string(how) << ' ' << to_string(stop) << " unsafe " << unsafe << " attempt " << attempt);
-          const WorkerNumber worker = enrol();
+          const NodeNumber node = enrol();
           const std::string id = submit("a");
-          Claim claim = claim_one(worker, "a");
+          Claim claim = claim_one(node, "a");
           if (attempt == 2) {
-            EXPECT_EQ(settle(worker, claim, Settle::retry), RunState::queued);
+            EXPECT_EQ(settle(node, claim, Settle::retry), RunState::queued);
             tick();
-            claim = claim_one(worker, "a");
+            claim = claim_one(node, "a");
           }
-          if (unsafe) EXPECT_TRUE(get(store().mark(worker, claim.run, claim.fence, true)));
+          if (unsafe) EXPECT_TRUE(get(store().mark(node, claim.run, claim.fence, true)));
           if (stop == Stop::cancelled) get(store().cancel(id));
           domain::SettleFacts facts;
           facts.settle = how;
@@ -238,7 +238,7 @@ TEST_P(StoreTest, each_end_of_an_attempt_follows_the_rule) {
           facts.attempts_max = 2;
           facts.lost_max = 2;
           const RunState wanted = domain::after_settle(facts);
-          EXPECT_EQ(settle(worker, claim, how), wanted);
+          EXPECT_EQ(settle(node, claim, how), wanted);
           EXPECT_EQ(state(id), wanted);
           EXPECT_EQ(look(id).finished_at.has_value(), domain::is_finished(wanted));
           if (wanted == RunState::queued || wanted == RunState::parked) get(store().cancel(id));
@@ -251,7 +251,7 @@ TEST_P(StoreTest, each_end_of_an_attempt_follows_the_rule) {
 TEST_P(StoreTest, a_former_owner_changes_nothing) {
   define("a");
   const std::string id = submit("a");
-  const WorkerNumber before = enrol(), after = enrol();
+  const NodeNumber before = enrol(), after = enrol();
   const Claim old = claim_one(before, "a");
   settle(before, old, Settle::hand_back);
   const Claim now = claim_one(after, "a");
@@ -272,8 +272,8 @@ TEST_P(StoreTest, some_of_a_batch_of_ends_may_be_stale) {
   define("a");
   submit("a");
   submit("a");
-  const WorkerNumber worker = enrol();
-  const auto claims = claim(worker, "a", 2);
+  const NodeNumber node = enrol();
+  const auto claims = claim(node, "a", 2);
   std::vector<Settlement> ends(3);
   for (std::size_t i = 0; i < 2; ++i) {
     ends[i].run = claims[i].run;
@@ -282,19 +282,19 @@ TEST_P(StoreTest, some_of_a_batch_of_ends_may_be_stale) {
   }
   ends[2].run = claims[0].run;
   ends[2].fence = claims[0].fence + 1;
-  const auto states = get(store().settle(worker, ends));
+  const auto states = get(store().settle(node, ends));
   EXPECT_EQ(states, (std::vector<std::optional<RunState>>{RunState::succeeded, RunState::failed, std::nullopt}));
 }
 
 TEST_P(StoreTest, result_and_error_are_kept) {
   define("a");
   const std::string id = submit("a");
-  const WorkerNumber worker = enrol();
-  settle(worker, claim_one(worker, "a"), Settle::retry, [](Settlement& end) { end.error = "first"; });
+  const NodeNumber node = enrol();
+  settle(node, claim_one(node, "a"), Settle::retry, [](Settlement& end) { end.error = "first"; });
   EXPECT_EQ(look(id).error, "first");
   world().advance(9s);
   tick();
-  settle(worker, claim_one(worker, "a"), Settle::succeeded, [](Settlement& end) { end.result = R"({"text":"ü"})"; });
+  settle(node, claim_one(node, "a"), Settle::succeeded, [](Settlement& end) { end.result = R"({"text":"ü"})"; });
   EXPECT_EQ(look(id).result, R"({"text":"ü"})");
   EXPECT_EQ(look(id).error, "") << "it succeeded; what failed before is in its events";
   const auto events = get(store().events(id, 0, 100));
@@ -308,19 +308,19 @@ TEST_P(StoreTest, between_attempts_a_run_waits_as_long_as_it_was_told) {
     agent.attempts_max = 9;
   });
   const std::string id = submit("a");
-  const WorkerNumber worker = enrol();
+  const NodeNumber node = enrol();
   for (int i = 0; i < 5; ++i) {
-    EXPECT_EQ(settle(worker, claim_one(worker, "a"), Settle::retry), RunState::queued);
+    EXPECT_EQ(settle(node, claim_one(node, "a"), Settle::retry), RunState::queued);
     const store::Run run = look(id);
     EXPECT_EQ(run.hold, Hold::backoff);
     ASSERT_TRUE(run.not_before);
     EXPECT_LE(*run.not_before, world().now() + 1001ms);
-    EXPECT_TRUE(claim(worker, "a").empty() || *run.not_before <= world().now());
+    EXPECT_TRUE(claim(node, "a").empty() || *run.not_before <= world().now());
     world().advance(1100ms);
     EXPECT_EQ(tick().woken, 1U);
   }
   const WallTime asked = world().now();
-  settle(worker, claim_one(worker, "a"), Settle::retry, [](Settlement& end) { end.retry_after = 5s; });
+  settle(node, claim_one(node, "a"), Settle::retry, [](Settlement& end) { end.retry_after = 5s; });
   EXPECT_GE(*look(id).not_before, asked + 5s);
   EXPECT_GE(*tick().next, 5s);
 }
@@ -328,283 +328,13 @@ TEST_P(StoreTest, between_attempts_a_run_waits_as_long_as_it_was_told) {
 TEST_P(StoreTest, what_can_not_be_tried_again_in_time_ends_with_its_last_error) {
   define("a");
   const std::string id = submit("a", [](NewRun& run) { run.budget = 10s; });
-  const WorkerNumber worker = enrol();
-  const auto end = settle(worker, claim_one(worker, "a"), Settle::retry, [](Settlement& settlement) {
+  const NodeNumber node = enrol();
+  const auto end = settle(node, claim_one(node, "a"), Settle::retry, [](Settlement& settlement) {
     settlement.retry_after = 11s;
     settlement.error = "overloaded";
   });
   EXPECT_EQ(end, RunState::expired);
   EXPECT_EQ(look(id).error, "overloaded");
-}
-
-// ---- deadline, budget, park ----------------------------------------------------------------------------------------
-
-TEST_P(StoreTest, a_deadline_covers_the_queue) {
-  define("a");
-  const std::string id = submit("a", [&](NewRun& run) { run.deadline = world().now() + 5s; });
-  world().advance(6s);
-  EXPECT_TRUE(claim(enrol(), "a").empty()) << "not even before anybody looked";
-  EXPECT_EQ(tick().expired, 1U);
-  EXPECT_EQ(state(id), RunState::expired);
-  EXPECT_EQ(tick().expired, 0U);
-}
-
-TEST_P(StoreTest, a_budget_begins_with_the_first_start_and_covers_all_attempts) {
-  define("a", [](AgentEntry& agent) { agent.attempts_max = 9; });
-  const std::string id = submit("a", [](NewRun& run) { run.budget = 10s; });
-  world().advance(1min);
-  const WorkerNumber worker = enrol();
-  Claim claim = claim_one(worker, "a");
-  const auto end = claim.expires_at;
-  EXPECT_EQ(end, look(id).expires_at);
-  ASSERT_TRUE(end);
-  EXPECT_LE(*end, world().now() + 10s);
-  EXPECT_EQ(settle(worker, claim, Settle::retry), RunState::queued);
-  world().advance(9s);
-  tick();
-  claim = claim_one(worker, "a");
-  EXPECT_EQ(claim.expires_at, end) << "the second attempt has what the first one left";
-  world().advance(2s);
-  EXPECT_EQ(tick().expired, 1U);
-  EXPECT_EQ(state(id), RunState::running) << "its owner is asked";
-  const auto stops = get(store().beat(worker)).stops;
-  ASSERT_EQ(stops.size(), 1U);
-  EXPECT_EQ(stops[0].run, claim.run);
-  EXPECT_EQ(stops[0].fence, claim.fence);
-  EXPECT_EQ(stops[0].stop, Stop::expired);
-  EXPECT_EQ(settle(worker, claim, Settle::cancelled), RunState::expired);
-}
-
-TEST_P(StoreTest, a_budget_stands_still_while_parked_and_a_deadline_does_not) {
-  define("a");
-  const std::string id = submit("a", [](NewRun& run) { run.budget = 10s; });
-  const WorkerNumber worker = enrol();
-  const Claim claim = claim_one(worker, "a");
-  world().advance(4s);
-  settle(worker, claim, Settle::park, [&](Settlement& end) { end.park_for = 8s; });
-  EXPECT_EQ(state(id), RunState::parked);
-  EXPECT_EQ(hold(id), Hold::quota);
-  EXPECT_EQ(look(id).attempt, 0U) << "no attempt is used";
-  world().advance(9s);
-  EXPECT_EQ(tick().woken, 1U);
-  EXPECT_EQ(state(id), RunState::queued);
-  const auto left = claim_one(worker, "a").expires_at;
-  ASSERT_TRUE(left);
-  EXPECT_GT(*left, world().now() + 4s);
-  EXPECT_LE(*left, world().now() + 7s);
-
-  submit("a", [&](NewRun& run) { run.deadline = world().now() + 5s; });
-  const auto end =
-      settle(worker, claim_one(worker, "a"), Settle::park, [&](Settlement& settlement) { settlement.park_for = 8s; });
-  EXPECT_EQ(end, RunState::expired) << "it could not go on before its deadline";
-}
-
-TEST_P(StoreTest, a_run_that_waits_for_a_person_waits_until_one_answers) {
-  define("a");
-  const std::string id = submit("a");
-  const WorkerNumber worker = enrol();
-  settle(worker, claim_one(worker, "a"), Settle::park);
-  EXPECT_EQ(hold(id), Hold::person);
-  EXPECT_EQ(tick().woken, 0U);
-  get(store().answer(id));
-  EXPECT_EQ(state(id), RunState::queued);
-  EXPECT_EQ(error_of(store().answer(id)), Errc::conflict);
-  EXPECT_EQ(error_of(store().answer("zzzzzzzzzzzz")), Errc::invalid);
-}
-
-TEST_P(StoreTest, a_person_wakes_one_run_whatever_it_is_parked_for) {
-  define("a", [](AgentEntry& agent) { agent.limits = {{"account", 1}}; });
-  const std::string id = submit("a", [](NewRun& run) { run.budget = 1min; }), other = submit("a");
-  const WorkerNumber worker = enrol();
-  for (const Claim& claim : claim(worker, "a", 2)) {
-    settle(worker, claim, Settle::park, [&](Settlement& end) {
-      end.park_on = "account";
-      end.park_for = 1h;
-    });
-  }
-  EXPECT_EQ(hold(id), Hold::quota);
-  get(store().answer(id));
-  EXPECT_EQ(state(id), RunState::queued);
-  EXPECT_EQ(hold(id), Hold::none);
-  EXPECT_EQ(look(id).not_before, std::nullopt);
-  EXPECT_EQ(look(id).expires_at, world().now() + 1h + 1min) << "its budget goes on when the account does";
-  EXPECT_EQ(causes(id).back(), "resumed");
-  EXPECT_EQ(reasons(id), (Ids{"paused", "place"})) << "the account itself is still paused";
-  EXPECT_EQ(state(other), RunState::parked);
-  EXPECT_EQ(error_of(store().answer(id)), Errc::conflict);
-  EXPECT_EQ(get(store().resume("account")), 1U);
-  EXPECT_EQ(claimed_ids(worker, "a", 1), Ids{id});
-}
-
-// ---- cancel and doubt ----------------------------------------------------------------------------------------------
-
-TEST_P(StoreTest, a_cancel_ends_what_waits_and_asks_who_runs) {
-  define("a");
-  const std::string running = submit("a"), waiting = submit("a"),
-                    delayed = submit("a", [](NewRun& run) { run.delay = 1h; });
-  const WorkerNumber worker = enrol();
-  const Claim claim = claim_one(worker, "a");
-  for (const std::string& id : {running, waiting, delayed}) EXPECT_EQ(get(store().cancel(id)).size(), 1U);
-  EXPECT_EQ(state(waiting), RunState::cancelled);
-  EXPECT_EQ(state(delayed), RunState::cancelled);
-  EXPECT_EQ(state(running), RunState::running);
-  EXPECT_EQ(look(running).stop, Stop::cancelled);
-  EXPECT_EQ(get(store().beat(worker)).stops.size(), 1U);
-  EXPECT_TRUE(get(store().cancel(running)).empty()) << "it was asked already";
-  EXPECT_EQ(settle(worker, claim, Settle::cancelled), RunState::cancelled);
-  EXPECT_TRUE(get(store().cancel(running)).empty()) << "it has ended";
-  EXPECT_EQ(error_of(store().cancel("zzzzzzzzzzzz")), Errc::invalid);
-  world().advance(2h);
-  EXPECT_EQ(tick().woken, 0U);
-}
-
-TEST_P(StoreTest, a_cancel_reaches_all_below_also_through_those_that_ended) {
-  define("a");
-  const auto below = [](const std::string& parent) { return [parent](NewRun& run) { run.parent = parent; }; };
-  const std::string root = submit("a");
-  const WorkerNumber worker = enrol();
-  claim_one(worker, "a");
-  const std::string child = submit("a", below(root));
-  const Claim claim = claim_one(worker, "a");
-  const std::string grandchild = submit("a", below(child)), stranger = submit("a");
-  settle(worker, claim, Settle::succeeded);
-  EXPECT_EQ(get(store().cancel(root)).size(), 2U);
-  EXPECT_EQ(state(grandchild), RunState::cancelled);
-  EXPECT_EQ(state(stranger), RunState::queued);
-  NewRun late = fresh("a");
-  late.parent = root;
-  EXPECT_EQ(try_submit(late).error(), Errc::conflict) << "a run that is being cancelled takes no more children";
-}
-
-TEST_P(StoreTest, an_unknown_outcome_is_put_in_doubt_and_resolved_once) {
-  define("a");
-  for (const domain::Resolution how : domain::kResolutions) {
-    const std::string id = submit("a", [](NewRun& run) { run.budget = 1min; });
-    const WorkerNumber worker = enrol();
-    const Claim claim = claim_one(worker, "a");
-    EXPECT_EQ(error_of(store().resolve(id, how)), Errc::conflict);
-    EXPECT_TRUE(get(store().mark(worker, claim.run, claim.fence, true)));
-    EXPECT_EQ(settle(worker, claim, Settle::retry), RunState::in_doubt);
-    EXPECT_TRUE(this->claim(worker, "a").empty());
-    EXPECT_TRUE(get(store().cancel(id)).empty()) << "only a person decides";
-    world().advance(2min);
-    EXPECT_EQ(tick().expired, 0U);
-    EXPECT_EQ(get(store().resolve(id, how)), domain::after_resolution(how));
-    EXPECT_EQ(error_of(store().resolve(id, how)), Errc::conflict);
-    if (how != domain::Resolution::rerun) continue;
-    const WorkerNumber next = enrol();
-    const Claim again = claim_one(next, "a");
-    EXPECT_EQ(again.id, id);
-    EXPECT_FALSE(look(id).unsafe);
-    EXPECT_GT(*again.expires_at, world().now()) << "with a budget anew";
-    settle(next, again, Settle::succeeded);
-  }
-}
-
-TEST_P(StoreTest, a_mark_that_is_taken_back_leaves_no_doubt) {
-  define("a");
-  const std::string id = submit("a");
-  const WorkerNumber worker = enrol();
-  const Claim claim = claim_one(worker, "a");
-  EXPECT_TRUE(get(store().mark(worker, claim.run, claim.fence, true)));
-  EXPECT_TRUE(look(id).unsafe);
-  EXPECT_TRUE(get(store().mark(worker, claim.run, claim.fence, false)));
-  EXPECT_EQ(settle(worker, claim, Settle::hand_back), RunState::queued);
-}
-
-// ---- sessions ------------------------------------------------------------------------------------------------------
-
-TEST_P(StoreTest, a_session_goes_one_after_the_other) {
-  define("a");
-  define("b");
-  const auto in_session = [](NewRun& run) { run.session = "s"; };
-  const std::string first = submit("a", in_session), second = submit("b", in_session), third = submit("a", in_session);
-  const std::string other = submit("a", [](NewRun& run) { run.session = "t"; });
-  EXPECT_EQ(hold(second), Hold::session);
-  const WorkerNumber worker = enrol();
-  EXPECT_EQ(claimed_ids(worker, "a", 9), (Ids{first, other}));
-  EXPECT_TRUE(claim(worker, "b").empty());
-  for (const Claim& claim : get(store().owned(worker))) settle(worker, claim, Settle::failed);
-  EXPECT_EQ(claimed_ids(worker, "b", 9), Ids{second});
-  EXPECT_EQ(hold(third), Hold::session);
-  get(store().cancel(third));
-  EXPECT_EQ(state(third), RunState::cancelled) << "also from the middle";
-}
-
-TEST_P(StoreTest, what_holds_a_session_and_what_lets_it_go_on) {
-  define("a", [](AgentEntry& agent) { agent.attempts_max = 9; });
-  const WorkerNumber worker = enrol();
-  int sessions = 0;
-  const auto pair = [&](const std::function<void(NewRun&)>& change = {}) {
-    const std::string session = "s" + std::to_string(++sessions);
-    const std::string head = submit("a", [&](NewRun& run) {
-      run.session = session;
-      if (change) change(run);
-    });
-    return std::pair(head, submit("a", [&](NewRun& run) { run.session = session; }));
-  };
-  {
-    const auto [head, next] = pair();
-    settle(worker, claim_one(worker, "a"), Settle::retry);
-    EXPECT_EQ(hold(next), Hold::session) << "a back-off keeps the head";
-    get(store().cancel(head));
-    EXPECT_EQ(hold(next), Hold::none) << "a cancelled head lets go";
-    get(store().cancel(next));
-  }
-  {
-    const auto [head, next] = pair();
-    settle(worker, claim_one(worker, "a"), Settle::park);
-    EXPECT_EQ(hold(next), Hold::session) << "parked";
-    get(store().cancel(head));
-    EXPECT_EQ(hold(next), Hold::none);
-    get(store().cancel(next));
-  }
-  {
-    const auto [head, next] = pair();
-    const Claim claim = claim_one(worker, "a");
-    get(store().mark(worker, claim.run, claim.fence, true));
-    settle(worker, claim, Settle::retry);
-    EXPECT_EQ(state(head), RunState::in_doubt);
-    EXPECT_EQ(hold(next), Hold::session) << "in doubt";
-    get(store().resolve(head, domain::Resolution::discard));
-    EXPECT_EQ(hold(next), Hold::none);
-    get(store().cancel(next));
-  }
-  {
-    const auto [head, next] = pair([&](NewRun& run) { run.deadline = world().now() + 1s; });
-    world().advance(2s);
-    tick();
-    EXPECT_EQ(state(head), RunState::expired);
-    EXPECT_EQ(hold(next), Hold::none) << "expired";
-  }
-}
-
-TEST_P(StoreTest, two_of_a_session_may_expire_at_once) {
-  define("a");
-  const auto brief = [&](NewRun& run) {
-    run.session = "s";
-    run.deadline = world().now() + 1s;
-  };
-  const std::string first = submit("a", brief), second = submit("a", brief);
-  world().advance(2s);
-  EXPECT_EQ(tick().expired, 2U);
-  EXPECT_EQ(causes(first), (Ids{"enqueued", "expired"}));
-  EXPECT_EQ(causes(second), (Ids{"enqueued", "expired"})) << "it was not even the head";
-}
-
-TEST_P(StoreTest, a_delay_in_a_session_counts_from_the_submit) {
-  define("a");
-  const std::string head = submit("a", [](NewRun& run) { run.session = "s"; });
-  const std::string next = submit("a", [](NewRun& run) {
-    run.session = "s";
-    run.delay = 10s;
-  });
-  const WorkerNumber worker = enrol();
-  settle(worker, claim_one(worker, "a"), Settle::succeeded);
-  EXPECT_EQ(hold(next), Hold::delay);
-  world().advance(11s);
-  tick();
-  EXPECT_EQ(claimed_ids(worker, "a", 9), Ids{next});
 }
 
 }  // namespace

@@ -11,10 +11,10 @@ using Lines = std::vector<std::string>;
 
 const std::string kFirst = "2027-01-15", kSecond = "2027-01-16";  // the clocks of all worlds begin on that morning
 
-std::function<void(Settlement&)> using_up(std::int64_t tokens, std::int64_t money_micros) {
+std::function<void(Settlement&)> using_up(std::int64_t tokens, std::int64_t cost_micros) {
   return [=](Settlement& end) {
     end.tokens = tokens;
-    end.money_micros = money_micros;
+    end.cost_micros = cost_micros;
   };
 }
 
@@ -22,7 +22,7 @@ Lines lines(const std::vector<Spent>& all) {
   Lines found;
   for (const Spent& one : all) {
     found.push_back(one.day + " " + one.agent + " " + std::to_string(one.runs) + " " + std::to_string(one.tokens) +
-                    " " + std::to_string(one.money_micros));
+                    " " + std::to_string(one.cost_micros));
   }
   return found;
 }
@@ -30,20 +30,20 @@ Lines lines(const std::vector<Spent>& all) {
 TEST_P(StoreTest, what_attempts_use_adds_up_in_their_run) {
   define("a", [](AgentEntry& agent) { agent.backoff_cap = Duration::zero(); });
   const std::string id = submit("a"), other = submit("a");
-  const WorkerNumber worker = enrol();
-  settle(worker, claim_one(worker, "a"), Settle::hand_back, using_up(100, 7));
+  const NodeNumber node = enrol();
+  settle(node, claim_one(node, "a"), Settle::hand_back, using_up(100, 7));
   EXPECT_EQ(look(id).tokens, 100);
-  const Claim second = claim_one(worker, "a");
+  const Claim second = claim_one(node, "a");
   EXPECT_EQ(second.id, id);
-  settle(worker, second, Settle::succeeded, using_up(20, 3));
-  EXPECT_EQ(settle(worker, second, Settle::succeeded, using_up(1000, 1000)), std::nullopt) << "stale";
+  settle(node, second, Settle::succeeded, using_up(20, 3));
+  EXPECT_EQ(settle(node, second, Settle::succeeded, using_up(1000, 1000)), std::nullopt) << "stale";
   EXPECT_EQ(look(id).tokens, 120);
-  EXPECT_EQ(look(id).money_micros, 10);
+  EXPECT_EQ(look(id).cost_micros, 10);
   EXPECT_EQ(look(other).tokens, 0);
   const std::vector<store::Run> listed = get(store().list({}));
   ASSERT_EQ(listed.size(), 2U);
   EXPECT_EQ(listed[1].tokens, 120);
-  EXPECT_EQ(listed[1].money_micros, 10);
+  EXPECT_EQ(listed[1].cost_micros, 10);
   EXPECT_EQ(lines(get(store().spent(WallTime()))), Lines{kFirst + " a 2 120 10"});
 }
 
@@ -52,21 +52,21 @@ TEST_P(StoreTest, what_was_spent_is_kept_by_day_and_agent) {
   define("b");
   EXPECT_TRUE(get(store().spent(WallTime())).empty());
   const auto carry = [&](const std::string& agent, int count, std::int64_t tokens) {
-    const WorkerNumber worker = enrol();
+    const NodeNumber node = enrol();
     for (int i = 0; i < count; ++i) submit(agent);
     std::vector<Settlement> ends;
-    for (const Claim& claim : claim(worker, agent, 9)) {
+    for (const Claim& claim : claim(node, agent, 9)) {
       Settlement end;
       end.run = claim.run;
       end.fence = claim.fence;
       end.settle = Settle::failed;
       end.tokens = tokens;
-      end.money_micros = 10 * tokens;
+      end.cost_micros = 10 * tokens;
       ends.push_back(end);
       if (ends.size() == 1) ends.push_back(end);  // said twice: the second is stale
     }
-    get(store().settle(worker, ends));
-    get(store().leave(worker));
+    get(store().settle(node, ends));
+    get(store().leave(node));
   };
   const WallTime first = world().now();
   carry("b", 1, 5);
@@ -85,15 +85,15 @@ TEST_P(StoreTest, what_was_spent_is_kept_by_day_and_agent) {
       << "runs are forgotten, and what they cost is not";
 }
 
-TEST_P(StoreTest, a_worker_that_died_said_nothing_of_what_it_used) {
+TEST_P(StoreTest, a_node_that_died_said_nothing_of_what_it_used) {
   define("a");
   const std::string id = submit("a");
-  const WorkerNumber worker = enrol();
-  const Claim claim = claim_one(worker, "a");
-  world().kill(worker);
+  const NodeNumber node = enrol();
+  const Claim claim = claim_one(node, "a");
+  world().kill(node);
   tick();
   EXPECT_EQ(state(id), RunState::queued);
-  EXPECT_EQ(settle(worker, claim, Settle::succeeded, using_up(9, 9)), std::nullopt);
+  EXPECT_EQ(settle(node, claim, Settle::succeeded, using_up(9, 9)), std::nullopt);
   EXPECT_EQ(look(id).tokens, 0);
   EXPECT_TRUE(get(store().spent(WallTime())).empty());
 }

@@ -25,11 +25,11 @@ std::string describe(const RunRecord& record) {
   std::string out = fmt::format(
       "{} {} session={} parent={} key={} {} {} {} error={} input={} result={} attempt={} lost={} fence={} seq={} "
       "used={}:{} "
-      "unsafe={} {} worker={} created={} not_before={} deadline={} expires={} started={} finished={} rank={} budget={} "
+      "unsafe={} {} node={} created={} not_before={} deadline={} expires={} started={} finished={} rank={} budget={} "
       "left={} until={} parked_on={} output={}:{}:{}\n",
       run.id, run.agent, run.session, run.parent, run.key, to_string(run.state), to_string(run.hold),
       to_string(run.stop), run.error, run.input, run.result, run.attempt, run.lost, run.fence, run.seq, run.tokens,
-      run.money_micros, run.unsafe, to_string(run.on_crash), run.worker.has_value(), text(run.created_at),
+      run.cost_micros, run.unsafe, to_string(run.on_crash), run.node.has_value(), text(run.created_at),
       text(run.not_before), text(run.deadline), text(run.expires_at), text(run.started_at), text(run.finished_at),
       record.rank, text(record.budget), text(record.budget_left), text(record.budget_until), record.parked_on,
       record.output.bytes, record.output.head, record.output.tail);
@@ -61,8 +61,8 @@ struct Moves {
 };
 /// By way of a store in memory: each of the two has a reactor of its own.
 Moves move(World& from, World& into) {
-  const domain::Ambient ambient = from.clocks().ambient([] { return std::uint64_t{1}; });
-  MemoryStore between(ambient);
+  const domain::System system = from.clocks().system([] { return std::uint64_t{1}; });
+  MemoryStore between(system);
   StoreSink first(between), second(into.store());
   Moves moves;
   moves.poured = get_of(from, pour(from.store(), first));
@@ -105,8 +105,8 @@ TEST_P(StoreTest, what_came_is_carried_on_as_if_nothing_had_been) {
   move(world(), *other);
   for (const char* const agent : {"a", "b", "c"}) {
     Ids here = claimed_ids(enrol(), agent, 9), there;
-    const WorkerNumber worker = get_of(*other, other->store().enrol("test"));
-    for (const Claim& claim : get_of(*other, other->store().claim(worker, agent, 9))) there.push_back(claim.id);
+    const NodeNumber node = get_of(*other, other->store().enrol("test"));
+    for (const Claim& claim : get_of(*other, other->store().claim(node, agent, 9))) there.push_back(claim.id);
     EXPECT_EQ(here, there) << agent;
   }
   expect_sound(*other);
@@ -135,10 +135,10 @@ TEST_P(StoreTest, a_record_that_comes_twice_is_there_once) {
 TEST_P(StoreTest, a_store_in_use_is_not_poured) {
   define("a");
   submit("a");
-  const WorkerNumber worker = enrol();
-  claim_one(worker, "a");
-  const domain::Ambient ambient = world().clocks().ambient([] { return std::uint64_t{1}; });
-  MemoryStore other(ambient);
+  const NodeNumber node = enrol();
+  claim_one(node, "a");
+  const domain::System system = world().clocks().system([] { return std::uint64_t{1}; });
+  MemoryStore other(system);
   StoreSink sink(other);
   EXPECT_EQ(error_of(pour(store(), sink)), Errc::conflict);
   const auto third = GetParam().make();
@@ -146,8 +146,8 @@ TEST_P(StoreTest, a_store_in_use_is_not_poured) {
   const auto refused = third->run(third->store().load(records(world())));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Errc::conflict) << "an owner is nowhere but there";
-  world().kill(worker);
-  EXPECT_EQ(get(pour(store(), sink)).runs, 1U) << "of a dead worker it is taken back first";
+  world().kill(node);
+  EXPECT_EQ(get(pour(store(), sink)).runs, 1U) << "of a dead node it is taken back first";
 }
 
 TEST_P(StoreTest, what_contradicts_itself_is_refused) {
@@ -167,7 +167,7 @@ TEST_P(StoreTest, what_contradicts_itself_is_refused) {
   EXPECT_TRUE(refused([](RunRecord& record) { record.events[0].fence = 1; }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.run.state = RunState::parked; }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.run.finished_at = record.run.created_at; }));
-  EXPECT_TRUE(refused([](RunRecord& record) { record.run.worker = 1; }));
+  EXPECT_TRUE(refused([](RunRecord& record) { record.run.node = 1; }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.run.id = "no"; }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.run.agent = "nobody"; }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.output.head = "x"; }));
@@ -209,16 +209,16 @@ TEST_P(StoreTest, who_comes_to_a_session_that_is_there_waits_behind_it) {
   get_of(*other, other->store().enqueue({head}));
   move(world(), *other);
   expect_sound(*other);
-  const WorkerNumber worker = get_of(*other, other->store().enrol("test"));
+  const NodeNumber node = get_of(*other, other->store().enrol("test"));
   for (const std::string& expected : {head.id, first, second}) {
-    const auto claims = get_of(*other, other->store().claim(worker, "a", 9));
+    const auto claims = get_of(*other, other->store().claim(node, "a", 9));
     ASSERT_EQ(claims.size(), 1U);
     EXPECT_EQ(claims[0].id, expected);
     Settlement end;
     end.run = claims[0].run;
     end.fence = claims[0].fence;
     end.settle = Settle::succeeded;
-    get_of(*other, other->store().settle(worker, {end}));
+    get_of(*other, other->store().settle(node, {end}));
   }
 }
 

@@ -12,22 +12,22 @@ class Ledger {
  public:
   static constexpr std::size_t kBatchMax = 1000;  // runs woken, expired or lost in one step
 
-  Ledger(Rows& rows, const domain::Ambient& ambient) : Ledger(rows, ambient, StoreClock(ambient)) {}
-  Ledger(Rows& rows, const domain::Ambient& ambient, StoreClock clock)
-      : rows_(rows), ambient_(ambient), clock_(std::move(clock)) {}
+  Ledger(Rows& rows, const domain::System& system) : Ledger(rows, system, StoreClock(system)) {}
+  Ledger(Rows& rows, const domain::System& system, StoreClock clock)
+      : rows_(rows), system_(system), clock_(std::move(clock)) {}
 
   Result<> define(const AgentEntry& entry);
   Result<> resize(const std::string& limit, std::optional<std::uint32_t> capacity);
   Result<> configure(const std::map<std::string, std::uint32_t>& capacities, const std::vector<std::string>& agents);
   Result<> pause(const std::string& limit, std::optional<Duration> length);
   Result<std::uint64_t> resume(const std::string& limit);
-  Result<std::vector<LimitState>> limits();
+  Result<std::vector<LimitState>> limits(std::uint32_t listed);
 
-  Result<WorkerNumber> enrol(const std::string& label);
-  Result<Beat> beat(WorkerNumber worker);
-  Result<> drain(WorkerNumber worker);
-  Result<> leave(WorkerNumber worker);
-  Result<std::vector<WorkerState>> workers() { return rows_.worker_states(beat_time()); }
+  Result<NodeNumber> enrol(const std::string& label);
+  Result<Beat> beat(NodeNumber node);
+  Result<> drain(NodeNumber node);
+  Result<> leave(NodeNumber node);
+  Result<std::vector<NodeState>> nodes() { return rows_.node_states(beat_time()); }
 
   /// Takes its texts, and settle() those of the settlement.
   Result<Accepted> enqueue(NewRun&& fresh);
@@ -36,19 +36,20 @@ class Ledger {
   Result<> answer(const std::string& id);
 
   Result<std::vector<Ready>> ready(std::uint32_t most);
-  Result<std::vector<Claim>> claim(WorkerNumber worker, const std::string& agent, std::uint32_t most,
+  Result<std::vector<Claim>> claim(NodeNumber node, const std::string& agent, std::uint32_t most,
                                    const std::string& only);
-  Result<std::vector<Claim>> owned(WorkerNumber worker);
-  Result<std::optional<domain::RunState>> settle(WorkerNumber worker, Settlement&& settlement);
-  Result<bool> mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe);
-  Result<bool> note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause, std::string data);
-  Result<bool> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string_view text);
-  Result<bool> answered(WorkerNumber worker, RunNumber run, std::int64_t fence);
-  Result<std::optional<std::vector<FamilyUse>>> report(WorkerNumber worker, RunNumber run, std::int64_t fence,
+  Result<std::vector<Claim>> owned(NodeNumber node);
+  Result<std::optional<domain::RunState>> settle(NodeNumber node, Settlement&& settlement);
+  Result<bool> mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe);
+  Result<bool> note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause, std::string data);
+  Result<bool> append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string_view text);
+  Result<bool> answered(NodeNumber node, RunNumber run, std::int64_t fence);
+  Result<std::optional<std::vector<FamilyUse>>> report(NodeNumber node, RunNumber run, std::int64_t fence,
                                                        const Use& so_far);
   Result<std::vector<FamilyUse>> used(const std::vector<std::string>& heads);
 
   Result<Ticked> tick();
+  /// `place`: of a ready run, in the queue of its agent.
   Result<std::vector<Why>> why(const std::string& id, std::optional<std::int64_t> place);
   Result<std::uint64_t> prune(Duration older_than, std::uint32_t most);
   /// No process has forgotten all that is old within `every`.
@@ -69,14 +70,14 @@ class Ledger {
 
  private:
   [[nodiscard]] WallTime now() const { return clock_.now(); }
-  /// A worker that sleeps with the store misses no beat.
+  /// A node that sleeps with the store misses no beat.
   [[nodiscard]] WallTime beat_time() const { return clock_.beat_time(); }
   /// How long budgets of the agent's ready runs have stood still so far.
   [[nodiscard]] Duration stood_still(const AgentRow& agent) const;
   [[nodiscard]] AwakeTime agents_clock(const AgentRow& agent) const;
   /// After a limit of the agent was paused or resumed, or the agent has other limits.
   Result<> note_pauses(const AgentRow& agent);
-  Result<> note_pauses(GateNumber gate);
+  Result<> note_pauses(LimitNumber limit);
   /// Of pauses that are over, or in which the machine slept: while a pause is open across a sleep, its end is vague.
   Result<> note_ends_of_pauses();
   /// By the clock that a run in its state draws on its budget.
@@ -84,33 +85,38 @@ class Ledger {
   Result<std::optional<Duration>> budget_left(const RunRow& row);
   /// The less of budget and deadline. None: it has neither.
   Result<std::optional<Duration>> time_left(const RunRow& row);
-  Result<std::vector<Loan<RunRow>>> expiring();
+  Result<std::vector<RunRow>> expiring();
   Result<std::optional<Duration>> next_due();
-  Result<Loan<RunRow>> must_find(const std::string& id);
-  Result<Loan<RunRow>> find_owned(WorkerNumber worker, RunNumber run, std::int64_t fence);
+  Result<RunRow> must_find(const std::string& id);
+  Result<std::optional<RunRow>> find_owned(NodeNumber node, RunNumber run, std::int64_t fence);
   /// Writes the row, and the event of its change. `owner`: who had it before.
-  Result<> save(RunRow& row, std::string cause, std::optional<WorkerNumber> owner = {}, std::string data = {});
+  Result<> save(RunRow& row, std::string cause, std::optional<NodeNumber> owner = {}, std::string data = {});
   Result<> promote(const std::string& session);
   Result<> wake(RunRow& row, std::string cause);
   Result<> stop(RunRow& row, domain::Stop stop);
   Result<domain::RunState> settle_row(RunRow& row, Settlement&& settlement);
   Result<> widen(SetNumber set);
-  Result<> resize(GateRow& gate, std::optional<std::uint32_t> capacity);
+  Result<> resize(LimitRow& limit, std::optional<std::uint32_t> capacity);
   Result<> pause(const std::string& limit, std::optional<Duration> length, bool probed);
   /// As the agent sees it. The turn of one that has nothing to start is over. Of what is held above the run in question
   /// only a pause is seen.
-  Result<domain::Gate> view(const GateUse& use, AgentNumber agent, const std::set<GateNumber>& held_above);
-  Result<std::int64_t> permits(const AgentRow& agent, std::uint32_t most, const std::set<GateNumber>& held_above);
-  /// Another living worker keeps it.
-  Result<bool> is_kept(const RunRow& row, WorkerNumber from);
-  /// Gates that running runs above it hold.
-  Result<std::set<GateNumber>> held_above(const RunRow& row);
-  Result<SetNumber> set_without(SetNumber set, const std::set<GateNumber>& gates);
-  /// What the worker may start now, each with the set that it will hold.
-  Result<std::vector<Loan<RunRow>>> first_ones(WorkerNumber worker, const AgentRow& agent, std::uint32_t most);
-  Result<std::vector<Loan<RunRow>>> named_one(WorkerNumber worker, const AgentRow& agent, const std::string& id);
+  Result<domain::LimitLoad> view(const LimitMember& use, AgentNumber agent, const std::set<LimitNumber>& held_above);
+  Result<std::int64_t> permits(const AgentRow& agent, std::uint32_t most, const std::set<LimitNumber>& held_above);
+  /// Another living node keeps it.
+  Result<bool> is_kept(const RunRow& row, NodeNumber from);
+  /// Limits that running runs above it hold.
+  Result<std::set<LimitNumber>> held_above(const RunRow& row);
+  Result<SetNumber> set_without(SetNumber set, const std::set<LimitNumber>& limits);
+  /// What the node may start now, each with the set that it will hold.
+  Result<std::vector<RunRow>> first_ones(NodeNumber node, const AgentRow& agent, std::uint32_t most);
+  Result<std::vector<RunRow>> named_one(NodeNumber node, const AgentRow& agent, const std::string& id);
+  Result<Why> why_held(const RunRow& row);
+  /// None: this limit does not hold the run up.
+  Result<std::optional<Why>> why_limited(const RunRow& row, const LimitMember& member,
+                                         const std::set<LimitNumber>& held_above);
+  Result<std::vector<LimitHolder>> holders(LimitNumber limit, std::uint32_t most);
   Result<> add_claim(const RunRow& row, std::vector<Claim>& claims);
-  Result<> check(const NewRun& fresh, const AgentRow& agent, Loan<const RunRow>& parent);
+  Result<> check(const NewRun& fresh, const AgentRow& agent, std::optional<RunRow>& parent);
   /// Fails if a run above it holds the session, so that each would wait for the other.
   Result<> check_session(const std::string& session, const RunRow& parent);
   Result<> join_family(const std::string& head, RunNumber run);
@@ -119,7 +125,7 @@ class Ledger {
   Result<> count_use(RunRow& row, const Use& so_far);
 
   Rows& rows_;
-  const domain::Ambient& ambient_;
+  const domain::System& system_;
   StoreClock clock_;
 };
 

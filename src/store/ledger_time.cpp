@@ -46,37 +46,37 @@ Result<> Ledger::note_pauses(const AgentRow& agent) {
   next.since = now();
   next.since_awake = clock_.awake();
   bool for_good = false;
-  STINT_TRY(const std::vector<GateUse> uses, rows_.gates_of(agent.set));
-  for (const GateUse& use : uses) {
-    const GateRow& gate = use.gate;
-    if (!gate.paused || (gate.paused_until && *gate.paused_until <= next.since)) continue;
+  STINT_TRY(const std::vector<LimitMember> uses, rows_.limits_of(agent.set));
+  for (const LimitMember& use : uses) {
+    const LimitRow& limit = use.limit;
+    if (!limit.paused || (limit.paused_until && *limit.paused_until <= next.since)) continue;
     next.paused = true;
-    if (!gate.paused_until) for_good = true;
-    if (gate.paused_until) next.until = std::max(next.until.value_or(*gate.paused_until), *gate.paused_until);
+    if (!limit.paused_until) for_good = true;
+    if (limit.paused_until) next.until = std::max(next.until.value_or(*limit.paused_until), *limit.paused_until);
   }
   if (for_good) next.until.reset();
   if (!next.paused && !agent.standstill.paused) return {};
   return rows_.put(agent.number, next);
 }
 
-Result<> Ledger::note_pauses(GateNumber gate) {
-  STINT_TRY(const std::vector<Loan<const AgentRow>> agents, rows_.agents());
-  for (const Loan<const AgentRow>& agent : agents) {
-    STINT_TRY(const Members members, rows_.members(agent->set));
-    if (std::ranges::find(members, gate, &Members::value_type::first) == members.end()) continue;
-    STINT_CHECK(note_pauses(*agent));
+Result<> Ledger::note_pauses(LimitNumber limit) {
+  STINT_TRY(const std::vector<AgentRow> agents, rows_.agents());
+  for (const AgentRow& agent : agents) {
+    STINT_TRY(const Members members, rows_.members(agent.set));
+    if (std::ranges::find(members, limit, &Members::value_type::first) == members.end()) continue;
+    STINT_CHECK(note_pauses(agent));
   }
   return {};
 }
 
 Result<> Ledger::note_ends_of_pauses() {
-  STINT_TRY(const std::vector<Loan<const AgentRow>> agents, rows_.agents());
-  for (const Loan<const AgentRow>& agent : agents) {
-    const Standstill& still = agent->standstill;
+  STINT_TRY(const std::vector<AgentRow> agents, rows_.agents());
+  for (const AgentRow& agent : agents) {
+    const Standstill& still = agent.standstill;
     if (!still.paused) continue;
     const bool over = still.until && *still.until <= now();
     const bool slept = (now() - still.since) - (clock_.awake() - still.since_awake) > StoreClock::kJump;
-    if (over || slept) STINT_CHECK(note_pauses(*agent));
+    if (over || slept) STINT_CHECK(note_pauses(agent));
   }
   return {};
 }
@@ -84,7 +84,7 @@ Result<> Ledger::note_ends_of_pauses() {
 Result<> Ledger::choose_clock(RunRow& row) {
   const bool ready = is_ready(row.run);
   if (std::exchange(row.by_agents_clock, ready) == ready || !row.budget_until) return {};
-  STINT_TRY(const Loan<const AgentRow> agent, rows_.agent(row.agent));
+  STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(row.agent));
   if (!agent) return fail(Errc::failed, "the agent of run '" + row.run.id + "' is not there");
   const milliseconds stood = up(stood_still(*agent));
   *row.budget_until += ready ? -stood : stood;
@@ -94,7 +94,7 @@ Result<> Ledger::choose_clock(RunRow& row) {
 Result<std::optional<Duration>> Ledger::budget_left(const RunRow& row) {
   if (!row.budget_until) return std::nullopt;
   if (!row.by_agents_clock) return *row.budget_until - clock_.awake();
-  STINT_TRY(const Loan<const AgentRow> agent, rows_.agent(row.agent));
+  STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(row.agent));
   if (!agent) return fail(Errc::failed, "the agent of run '" + row.run.id + "' is not there");
   return *row.budget_until - agents_clock(*agent);
 }
@@ -105,22 +105,22 @@ Result<std::optional<Duration>> Ledger::time_left(const RunRow& row) {
   return less(budget, *row.run.deadline - clock_.wall());
 }
 
-Result<std::vector<Loan<RunRow>>> Ledger::expiring() {
-  STINT_TRY(std::vector<Loan<RunRow>> found, rows_.past_deadline(clock_.wall(), kBatchMax));
+Result<std::vector<RunRow>> Ledger::expiring() {
+  STINT_TRY(std::vector<RunRow> found, rows_.past_deadline(clock_.wall(), kBatchMax));
   std::set<RunNumber> seen;
-  for (const Loan<RunRow>& row : found) seen.insert(row->run.number);
-  const auto add = [&](std::vector<Loan<RunRow>> more) {
-    for (Loan<RunRow>& row : more) {
-      if (seen.insert(row->run.number).second) found.push_back(std::move(row));
+  for (const RunRow& row : found) seen.insert(row.run.number);
+  const auto add = [&](std::vector<RunRow> more) {
+    for (RunRow& row : more) {
+      if (seen.insert(row.run.number).second) found.push_back(std::move(row));
     }
   };
-  STINT_TRY(std::vector<Loan<RunRow>> spent, rows_.past_budget(clock_.awake(), kBatchMax));
+  STINT_TRY(std::vector<RunRow> spent, rows_.past_budget(clock_.awake(), kBatchMax));
   add(std::move(spent));
   STINT_TRY(const auto waiting, rows_.ready_budgets());
   for (const auto& [number, first] : waiting) {
-    STINT_TRY(const Loan<const AgentRow> agent, rows_.agent(number));
+    STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(number));
     if (!agent || first > agents_clock(*agent)) continue;
-    STINT_TRY(std::vector<Loan<RunRow>> ready, rows_.ready_past_budget(number, agents_clock(*agent), kBatchMax));
+    STINT_TRY(std::vector<RunRow> ready, rows_.ready_past_budget(number, agents_clock(*agent), kBatchMax));
     add(std::move(ready));
   }
   return found;
@@ -134,7 +134,7 @@ Result<std::optional<Duration>> Ledger::next_due() {
   if (due.budget) next = less(next, *due.budget - clock_.awake());
   STINT_TRY(const auto waiting, rows_.ready_budgets());
   for (const auto& [number, first] : waiting) {
-    STINT_TRY(const Loan<const AgentRow> agent, rows_.agent(number));
+    STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(number));
     if (!agent) continue;
     const Standstill& still = agent->standstill;
     Duration left = first - agents_clock(*agent);
@@ -150,7 +150,7 @@ Result<std::optional<Duration>> Ledger::next_due() {
 Result<Run> Ledger::shown(RunRow row) {
   STINT_TRY(std::optional<Duration> left, budget_left(row));
   if (left && row.by_agents_clock) {
-    STINT_TRY(const Loan<const AgentRow> agent, rows_.agent(row.agent));
+    STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(row.agent));
     const Standstill& still = agent->standstill;
     if (still.paused && still.until) *left += std::max<Duration>(*still.until - now(), Duration::zero());
     if (still.paused && !still.until) left.reset();

@@ -1,7 +1,7 @@
 // Those members of Ledger that hand runs to another store, or take them from one.
+#include "store/errors.hpp"
 #include "store/ledger.hpp"
 #include "store/record.hpp"
-#include "store/words.hpp"
 
 #include <algorithm>
 
@@ -19,7 +19,7 @@ EventRow row_of(const Event& event, RunNumber run, WallTime at) {
           .cause = event.cause,
           .state = event.state,
           .hold = event.hold,
-          .worker = event.worker,
+          .node = event.node,
           .error = event.error,
           .data = event.data,
           .at = at};
@@ -28,62 +28,62 @@ EventRow row_of(const Event& event, RunNumber run, WallTime at) {
 }  // namespace
 
 Result<std::vector<AgentEntry>> Ledger::agents() {
-  STINT_TRY(const std::vector<Loan<const AgentRow>> rows, rows_.agents());
+  STINT_TRY(const std::vector<AgentRow> rows, rows_.agents());
   std::vector<AgentEntry> entries;
-  for (const Loan<const AgentRow>& row : rows) {
-    STINT_TRY(const std::vector<GateUse> uses, rows_.gates_of(row->set));
-    AgentEntry& entry = entries.emplace_back(row->entry);
+  for (const AgentRow& row : rows) {
+    STINT_TRY(const std::vector<LimitMember> uses, rows_.limits_of(row.set));
+    AgentEntry& entry = entries.emplace_back(row.entry);
     entry.limits.clear();
-    for (const GateUse& use : uses) entry.limits.push_back({use.gate.name, use.weight});
+    for (const LimitMember& use : uses) entry.limits.push_back({use.limit.name, use.weight});
     std::ranges::sort(entry.limits, {}, &LimitUse::limit);
   }
   return entries;
 }
 
 Result<bool> Ledger::load(const RunRecord& record) {
-  STINT_TRY(const Loan<const RunRow> known, rows_.run(record.run.id));
+  STINT_TRY(const std::optional<RunRow> known, rows_.run(record.run.id));
   if (known) return false;
   STINT_CHECK(check_record(record));
-  STINT_TRY(const Loan<const AgentRow> agent, rows_.agent(record.run.agent));
+  STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(record.run.agent));
   if (!agent) return fail(no_such_agent(record.run.agent));
   if (!record.run.key.empty()) {
-    STINT_TRY(const Loan<const RunRow> twin, rows_.run_of_key(agent->number, record.run.key));
+    STINT_TRY(const std::optional<RunRow> twin, rows_.run_of_key(agent->number, record.run.key));
     if (twin) return fail(key_is_taken(record.run, twin->run.id));
   }
-  RunRow fresh;
-  fresh.run = record.run;
-  fresh.run.input.clear();
-  fresh.run.result.clear();
-  fresh.run.expires_at.reset();
-  fresh.agent = agent->number;
-  fresh.run.created_at = clock_.kept(record.run.created_at);
-  fresh.run.not_before = clock_.kept(record.run.not_before);
-  fresh.run.started_at = clock_.kept(record.run.started_at);
-  fresh.run.finished_at = clock_.kept(record.run.finished_at);
-  fresh.rank = domain::to_unix_ms(clock_.kept(WallTime(milliseconds(record.rank))));
-  fresh.budget = record.budget;
-  fresh.budget_left = record.budget_left;
-  fresh.parked_on = record.parked_on;
+  RunRow row;
+  row.run = record.run;
+  row.run.input.clear();
+  row.run.result.clear();
+  row.run.expires_at.reset();
+  row.agent = agent->number;
+  row.run.created_at = clock_.kept(record.run.created_at);
+  row.run.not_before = clock_.kept(record.run.not_before);
+  row.run.started_at = clock_.kept(record.run.started_at);
+  row.run.finished_at = clock_.kept(record.run.finished_at);
+  row.rank = domain::to_unix_ms(clock_.kept(WallTime(milliseconds(record.rank))));
+  row.budget = record.budget;
+  row.budget_left = record.budget_left;
+  row.parked_on = record.parked_on;
   if (!record.run.parent.empty()) {
-    STINT_TRY(const Loan<const RunRow> parent, rows_.run(record.run.parent));
-    if (parent) fresh.parent = parent->run.number;
+    STINT_TRY(const std::optional<RunRow> parent, rows_.run(record.run.parent));
+    if (parent) row.parent = parent->run.number;
   }
   bool behind = false;
   if (!record.run.session.empty()) {
-    STINT_TRY(const Loan<const RunRow> head, rows_.head_of(record.run.session));
-    behind = head != nullptr;
+    STINT_TRY(const std::optional<RunRow> head, rows_.head_of(record.run.session));
+    behind = head.has_value();
   }
-  fresh.run.state = RunState::queued;  // the rest is written over it: a run comes into being queued
-  fresh.run.hold = Hold::none;
-  fresh.run.seq = 1;
-  STINT_TRY(const Loan<RunRow> row, rows_.add(std::move(fresh), record.run.input));
-  Run& run = row->run;
+  row.run.state = RunState::queued;  // the rest is written over it: a run comes into being queued
+  row.run.hold = Hold::none;
+  row.run.seq = 1;
+  STINT_TRY(row.run.number, rows_.add(row, record.run.input));
+  Run& run = row.run;
   run.state = record.run.state;
   run.hold = record.run.hold;
   run.seq = record.run.seq;
-  if (record.budget_until) row->budget_until = clock_.awake() + (*record.budget_until - clock_.shown(now()));
-  STINT_CHECK(choose_clock(*row));
-  STINT_CHECK(rows_.put(*row));
+  if (record.budget_until) row.budget_until = clock_.awake() + (*record.budget_until - clock_.shown(now()));
+  STINT_CHECK(choose_clock(row));
+  STINT_CHECK(rows_.put(row));
   if (!record.run.result.empty()) STINT_CHECK(rows_.put_result(run.number, record.run.result));
   STINT_CHECK(load_families(record.families, run.number));
   for (const Event& event : record.events)
@@ -92,7 +92,7 @@ Result<bool> Ledger::load(const RunRecord& record) {
   const bool ready = run.state == RunState::queued && run.hold != Hold::session;
   if (behind && ready) {
     run.hold = Hold::session;
-    STINT_CHECK(save(*row, "loaded"));
+    STINT_CHECK(save(row, "loaded"));
   } else if (!behind) {
     STINT_CHECK(promote(run.session));
   }

@@ -1,30 +1,16 @@
 // Those members of Ledger that see to families, and that forget what is old.
 #include "store/ledger.hpp"
-#include "store/words.hpp"
 
 #include <algorithm>
 
 namespace stint::store {
 
-/// An ancestor that has ended holds nothing, and waits for nothing that is below it: the search ends there. One that is
-/// parked, in doubt or queued again still holds its session, and may go on and wait.
-Result<> Ledger::check_session(const std::string& session, const RunRow& parent) {
-  if (session == parent.run.session) return fail(waits_for_itself(session, parent.run.id));
-  for (RunNumber above = parent.parent; above != 0;) {  // ends: a parent was there before its child
-    STINT_TRY(const Loan<const RunRow> row, rows_.run(above));
-    if (!row || domain::is_finished(row->run.state)) break;
-    if (session == row->run.session) return fail(waits_for_itself(session, row->run.id));
-    above = row->parent;
-  }
-  return {};
-}
-
 Result<> Ledger::join_family(const std::string& head, RunNumber run) {
   STINT_TRY(std::optional<FamilyRow> family, rows_.family(head));
   if (!family) {
-    STINT_TRY(const Loan<const RunRow> first, rows_.run(head));
+    STINT_TRY(const std::optional<RunRow> first, rows_.run(head));
     if (!first) return {};
-    const Use used{.tokens = first->run.tokens, .money_micros = first->run.money_micros};
+    const Use used{.tokens = first->run.tokens, .cost_micros = first->run.cost_micros};
     STINT_TRY(family, rows_.make_family({.head = head, .used = used}));
     STINT_CHECK(rows_.join(family->number, first->run.number));
   }
@@ -45,19 +31,19 @@ Result<> Ledger::load_families(const std::vector<FamilyUse>& sums, RunNumber run
 
 Result<> Ledger::count_use(RunRow& row, const Use& so_far) {
   const Use more{.tokens = so_far.tokens - row.reported.tokens,
-                 .money_micros = so_far.money_micros - row.reported.money_micros};
+                 .cost_micros = so_far.cost_micros - row.reported.cost_micros};
   if (more == Use()) return {};
   row.reported = so_far;
   row.run.tokens += more.tokens;
-  row.run.money_micros += more.money_micros;
+  row.run.cost_micros += more.cost_micros;
   STINT_TRY(const std::vector<FamilyRow> families, rows_.families_of(row.run.number));
   for (const FamilyRow& family : families) STINT_CHECK(rows_.add_use(family.number, more));
   return {};
 }
 
-Result<std::optional<std::vector<FamilyUse>>> Ledger::report(WorkerNumber worker, RunNumber run, std::int64_t fence,
+Result<std::optional<std::vector<FamilyUse>>> Ledger::report(NodeNumber node, RunNumber run, std::int64_t fence,
                                                              const Use& so_far) {
-  STINT_TRY(const Loan<RunRow> row, find_owned(worker, run, fence));
+  STINT_TRY(std::optional<RunRow> row, find_owned(node, run, fence));
   if (!row) return std::nullopt;
   if (so_far != row->reported) {
     STINT_CHECK(count_use(*row, so_far));
@@ -68,7 +54,7 @@ Result<std::optional<std::vector<FamilyUse>>> Ledger::report(WorkerNumber worker
   for (const FamilyRow& family : families) sums.push_back(family.sum);
   const std::string& id = row->run.id;
   if (std::ranges::find(sums, id, &FamilyUse::head) == sums.end()) {
-    sums.push_back({.head = id, .used = {.tokens = row->run.tokens, .money_micros = row->run.money_micros}});
+    sums.push_back({.head = id, .used = {.tokens = row->run.tokens, .cost_micros = row->run.cost_micros}});
   }
   return sums;
 }
@@ -82,8 +68,8 @@ Result<std::vector<FamilyUse>> Ledger::used(const std::vector<std::string>& head
       sum.used = family->sum.used;
       continue;
     }
-    STINT_TRY(const Loan<const RunRow> alone, rows_.run(head));
-    if (alone) sum.used = {.tokens = alone->run.tokens, .money_micros = alone->run.money_micros};
+    STINT_TRY(const std::optional<RunRow> alone, rows_.run(head));
+    if (alone) sum.used = {.tokens = alone->run.tokens, .cost_micros = alone->run.cost_micros};
   }
   return sums;
 }
@@ -105,7 +91,7 @@ Result<std::uint64_t> Ledger::prune_if_due(Duration keep, Duration every, std::u
   if (!due) return 0;
   STINT_TRY(const std::uint64_t forgotten, prune(keep, most));
   if (forgotten == most) return forgotten;  // there may be more: it stays due
-  STINT_CHECK(rows_.sweep_workers());
+  STINT_CHECK(rows_.sweep_nodes());
   STINT_CHECK(rows_.put_pruned_at(now()));
   return forgotten;
 }

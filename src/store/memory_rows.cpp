@@ -1,12 +1,9 @@
-// Invariants
-// 1. A run is in each index that its row said when it was put, and in no other: its entry keeps that as its listing.
-//    The row itself is lent out, and changed in place.
-// 2. A row's number, id, agent, session, parent, key, rank and keeper never change.
 #include "store/memory_rows.hpp"
 
 #include "stint/assert.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace stint::store {
 namespace {
@@ -15,360 +12,350 @@ using domain::Hold;
 using domain::RunState;
 using domain::Stop;
 
+constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
+
+bool is_ready(const Run& run) { return run.state == RunState::queued && run.hold == Hold::none; }
 bool can_expire(const Run& run) {
   return run.stop == Stop::none && !domain::is_finished(run.state) && run.state != RunState::in_doubt;
 }
-
 bool is_asleep(const Run& run) { return run.not_before && run.hold != Hold::session && run.hold != Hold::none; }
-
-/// What comes is mostly the last.
-template <class Sorted>
-void add_to(Sorted& sorted, const typename Sorted::value_type& item) {
-  const bool last = sorted.empty() || sorted.back() < item;
-  sorted.insert(last ? sorted.end() : std::ranges::upper_bound(sorted, item), item);
-}
-template <class Sorted>
-void take_from(Sorted& sorted, const typename Sorted::value_type& item) {
-  const auto found = std::ranges::lower_bound(sorted, item);
-  STINT_ASSERT(found != sorted.end() && *found == item);
-  sorted.erase(found);
-}
-
-template <class Due, class Time>
-void move_in(Due& due, std::optional<Time> from, std::optional<Time> to, RunNumber run) {
-  if (from == to) return;
-  if (from) due.erase(due.find({*from, run}));
-  if (to) due.emplace_hint(due.end(), *to, run);  // times mostly rise
-}
 
 }  // namespace
 
-// ---- agents, limits, workers ---------------------------------------------------------------------------------------
+// ---- agents and limits ---------------------------------------------------------------------------------------------
 
-Result<Loan<const AgentRow>> MemoryRows::agent(std::string_view name) {
+Result<std::optional<AgentRow>> MemoryRows::agent(std::string_view name) {
   const auto found = agent_names_.find(name);
-  return found == agent_names_.end() ? Loan<const AgentRow>() : lend(agents_.at(found->second).row);
+  return found == agent_names_.end() ? std::nullopt : std::optional(agents_.at(found->second));
 }
 
-Result<Loan<const AgentRow>> MemoryRows::agent(AgentNumber number) {
+Result<std::optional<AgentRow>> MemoryRows::agent(AgentNumber number) {
   const auto found = agents_.find(number);
-  return found == agents_.end() ? Loan<const AgentRow>() : lend(found->second.row);
+  return found == agents_.end() ? std::nullopt : std::optional(found->second);
 }
 
-Result<std::vector<Loan<const AgentRow>>> MemoryRows::agents() {
-  std::vector<Loan<const AgentRow>> found;
-  found.reserve(agents_.size());
-  for (const auto& [name, number] : agent_names_) found.push_back(lend(agents_.at(number).row));
+Result<std::vector<AgentRow>> MemoryRows::agents() {
+  std::vector<AgentRow> found;
+  for (const auto& [name, number] : agent_names_) found.push_back(agents_.at(number));
   return found;
 }
 
 Result<> MemoryRows::put(AgentRow& agent) {
   if (agent.number == 0) agent.number = std::ssize(agents_) + 1;
   agent_names_[agent.entry.name] = agent.number;
-  agents_[agent.number].row = agent;
+  agents_[agent.number] = agent;
   return {};
 }
 
 Result<> MemoryRows::put(AgentNumber agent, const Standstill& standstill) {
-  agents_.at(agent).row.standstill = standstill;
+  agents_.at(agent).standstill = standstill;
   return {};
 }
 
 Result<SetNumber> MemoryRows::make_set(const Members& members) {
-  sets_.push_back(members);
-  return std::ssize(sets_);
+  const SetNumber set = std::ssize(sets_) + 1;
+  sets_.emplace(set, members);
+  return set;
 }
 
-Result<std::vector<SetNumber>> MemoryRows::sets_with(GateNumber gate) {
+Result<std::vector<SetNumber>> MemoryRows::sets_with(LimitNumber limit) {
   std::vector<SetNumber> found;
-  for (SetNumber set = 1; set <= std::ssize(sets_); ++set) {
-    const Members& members = members_of(set);
-    if (std::ranges::find(members, gate, &Members::value_type::first) != members.end()) found.push_back(set);
+  for (const auto& [set, members] : sets_) {
+    if (weight_in(set, limit)) found.push_back(set);
   }
   return found;
 }
 
-Result<GateRow> MemoryRows::gate(std::string_view name) {
-  const auto found = gate_names_.find(name);
-  if (found != gate_names_.end()) return gates_.at(found->second).row;
-  GateRow fresh;
-  fresh.number = std::ssize(gates_) + 1;
+Result<LimitRow> MemoryRows::limit(std::string_view name) {
+  const auto found = limit_names_.find(name);
+  if (found != limit_names_.end()) return limits_.at(found->second);
+  LimitRow fresh;
+  fresh.number = std::ssize(limits_) + 1;
   fresh.name = name;
-  gate_names_.emplace(fresh.name, fresh.number);
-  gates_[fresh.number].row = fresh;
+  limit_names_.emplace(fresh.name, fresh.number);
+  limits_.emplace(fresh.number, fresh);
   return fresh;
 }
 
-GateUse MemoryRows::use_of(const Gate& gate, std::uint32_t weight) const {
-  GateUse use;
-  use.gate = gate.row;
-  use.weight = weight;
-  use.units = gate.units;
-  use.runs = gate.runs;
-  const auto uses_it = [&](const auto& agent) {
-    const Members& members = members_of(agent.second.row.set);
-    return std::ranges::find(members, gate.row.number, &Members::value_type::first) != members.end();
-  };
-  use.shared = std::ranges::count_if(agents_, uses_it) > 1;
-  return use;
+const Members& MemoryRows::members_of(SetNumber set) const {
+  static const Members kNone;
+  return set == 0 ? kNone : sets_.at(set);
 }
 
-Result<std::vector<GateUse>> MemoryRows::gates_of(SetNumber set) {
-  std::vector<GateUse> uses;
-  for (const auto& [number, weight] : members_of(set)) {
-    uses.push_back(use_of(gates_.at(number), weight));
+std::optional<std::uint32_t> MemoryRows::weight_in(SetNumber set, LimitNumber limit) const {
+  const Members& members = members_of(set);
+  const auto found = std::ranges::find(members, limit, &Members::value_type::first);
+  return found == members.end() ? std::nullopt : std::optional(found->second);
+}
+
+LimitMember MemoryRows::member_of(const LimitRow& limit, std::uint32_t weight) const {
+  LimitMember member{.limit = limit, .weight = weight};
+  for (const auto& [set, runs] : holding_) {
+    const std::int64_t each = weight_in(set, limit.number).value_or(0);
+    if (each == 0) continue;
+    member.units += each * std::ssize(runs);
+    member.runs += std::ssize(runs);
   }
-  return uses;
+  const auto uses_it = [&](const auto& agent) { return weight_in(agent.second.set, limit.number).has_value(); };
+  member.shared = std::ranges::count_if(agents_, uses_it) > 1;
+  return member;
 }
 
-Result<std::vector<GateRow>> MemoryRows::ramping(SetNumber set) {
-  std::vector<GateRow> found;
+Result<std::vector<LimitMember>> MemoryRows::limits_of(SetNumber set) {
+  std::vector<LimitMember> found;
+  for (const auto& [number, weight] : members_of(set)) found.push_back(member_of(limits_.at(number), weight));
+  return found;
+}
+
+Result<std::vector<LimitRow>> MemoryRows::ramping(SetNumber set) {
+  std::vector<LimitRow> found;
   for (const auto& [number, weight] : members_of(set)) {
-    const GateRow& row = gates_.at(number).row;
-    if (row.ramp) found.push_back(row);
+    if (limits_.at(number).ramp) found.push_back(limits_.at(number));
   }
   return found;
 }
 
-Result<std::vector<GateUse>> MemoryRows::gates() {
-  std::vector<GateUse> uses;
-  for (const auto& [name, number] : gate_names_) uses.push_back(use_of(gates_.at(number), 1));
-  return uses;
+Result<std::vector<LimitMember>> MemoryRows::limits() {
+  std::vector<LimitMember> found;
+  for (const auto& [name, number] : limit_names_) found.push_back(member_of(limits_.at(number), 1));
+  return found;
 }
 
 Result<Members> MemoryRows::members(SetNumber set) { return members_of(set); }
 
-const Members& MemoryRows::members_of(SetNumber set) const {
-  static const Members kNone;
-  return set == 0 ? kNone : sets_.at(static_cast<std::size_t>(set - 1));
-}
-
-Result<> MemoryRows::put(const GateRow& gate) {
-  gates_.at(gate.number).row = gate;
+Result<> MemoryRows::put(const LimitRow& limit) {
+  limits_.at(limit.number) = limit;
   return {};
 }
 
-Result<WorkerNumber> MemoryRows::add_worker(const std::string& label, WallTime now) {
-  const WorkerNumber number = next_worker_++;
-  Worker& worker = workers_[number];
-  worker.row.number = number;
-  worker.row.label = label;
+Result<std::vector<LimitHolder>> MemoryRows::holders(LimitNumber limit, std::size_t most) {
+  std::vector<std::pair<RunNumber, LimitHolder>> found;
+  for (const auto& [set, runs] : holding_) {
+    const std::optional<std::uint32_t> weight = weight_in(set, limit);
+    if (!weight) continue;
+    for (const RunNumber number : runs) {
+      const Run& run = runs_.at(number).row.run;
+      found.push_back({number, {run.id, run.agent, *weight, run.started_at.value_or(run.created_at)}});
+    }
+  }
+  std::ranges::sort(found, {}, [](const auto& each) { return std::pair(each.second.since, each.first); });
+  std::vector<LimitHolder> holders;
+  for (auto& [number, holder] : found) {
+    if (holders.size() < most) holders.push_back(std::move(holder));
+  }
+  return holders;
+}
+
+Result<std::vector<LimitWaiter>> MemoryRows::waiters(LimitNumber limit, std::size_t most) {
+  std::vector<std::tuple<std::int64_t, RunNumber, std::uint32_t>> found;  // rank, run, weight
+  for (const auto& [number, agent] : agents_) {
+    const std::optional<std::uint32_t> weight = weight_in(agent.set, limit);
+    if (!weight) continue;
+    std::size_t count = 0;
+    for (auto at = ready_.lower_bound({number, kLowest, 0}); at != ready_.end() && count < most; ++at, ++count) {
+      const auto& [of, rank, run] = at->first;
+      if (of != number) break;
+      found.emplace_back(rank, run, *weight);
+    }
+  }
+  std::ranges::sort(found);
+  std::vector<LimitWaiter> line;
+  for (const auto& [rank, number, weight] : found) {
+    const Run& run = runs_.at(number).row.run;
+    if (line.size() < most) line.push_back({run.id, run.agent, weight});
+  }
+  return line;
+}
+
+// ---- nodes ---------------------------------------------------------------------------------------------------------
+
+Result<NodeNumber> MemoryRows::add_node(const std::string& label, WallTime now) {
+  const NodeNumber number = ++last_node_;
+  nodes_[number].row = {.number = number, .label = label};
   STINT_CHECK(renew(number, now));
   return number;
 }
 
-Result<Loan<const WorkerRow>> MemoryRows::worker(WorkerNumber number) {
-  const auto found = workers_.find(number);
-  return found == workers_.end() ? Loan<const WorkerRow>() : lend(found->second.row);
+Result<std::optional<NodeRow>> MemoryRows::node(NodeNumber number) {
+  const auto found = nodes_.find(number);
+  return found == nodes_.end() ? std::nullopt : std::optional(found->second.row);
 }
 
-Result<> MemoryRows::put(const WorkerRow& worker) {
-  if (worker.state == WorkerRow::State::dead) {
-    workers_.erase(worker.number);
+Result<> MemoryRows::put(const NodeRow& node) {
+  if (node.state == NodeRow::State::dead) {
+    nodes_.erase(node.number);
   } else {
-    workers_.at(worker.number).row = worker;
+    nodes_.at(node.number).row = node;
   }
   return {};
 }
 
-Result<> MemoryRows::renew(WorkerNumber number, WallTime now) {
-  Worker& worker = workers_.at(number);
-  worker.lease_until = now + std::chrono::ceil<std::chrono::milliseconds>(kLease);
-  worker.beaten_at = now;
+Result<> MemoryRows::renew(NodeNumber number, WallTime now) {
+  Node& node = nodes_.at(number);
+  node.lease_until = now + std::chrono::ceil<std::chrono::milliseconds>(kLease);
+  node.beaten_at = now;
   return {};
 }
 
-Result<bool> MemoryRows::is_lapsed(WorkerNumber number, WallTime now) { return workers_.at(number).lease_until < now; }
+Result<bool> MemoryRows::is_lapsed(NodeNumber number, WallTime now) { return nodes_.at(number).lease_until < now; }
 
-Result<std::vector<WorkerRow>> MemoryRows::workers() {
-  std::vector<WorkerRow> found;
-  for (const auto& [number, worker] : workers_) {
-    if (worker.row.state != WorkerRow::State::dead) found.push_back(worker.row);
+Result<std::vector<NodeRow>> MemoryRows::nodes() {
+  std::vector<NodeRow> found;
+  for (const auto& [number, node] : nodes_) found.push_back(node.row);
+  return found;
+}
+
+Result<std::vector<NodeState>> MemoryRows::node_states(WallTime now) {
+  std::vector<NodeState> found;
+  for (const auto& [number, node] : nodes_) {
+    found.push_back({.number = number,
+                     .label = node.row.label,
+                     .state = std::string(to_string(node.row.state)),
+                     .last_beat_ago = std::max<Duration>(now - node.beaten_at, Duration::zero()),
+                     .runs = rows_with(owned_, number).size()});
   }
   return found;
 }
 
-Result<std::vector<WorkerState>> MemoryRows::worker_states(WallTime now) {
-  std::vector<WorkerState> found;
-  for (const auto& [number, worker] : workers_) {
-    if (worker.row.state == WorkerRow::State::dead) continue;
-    found.push_back({.number = number,
-                     .label = worker.row.label,
-                     .state = std::string(to_string(worker.row.state)),
-                     .last_beat_ago = std::max<Duration>(now - worker.beaten_at, Duration::zero()),
-                     .runs = worker.runs.size()});
+// ---- indexes -------------------------------------------------------------------------------------------------------
+
+template <class Edit>
+void MemoryRows::edit_indexes(const RunRow& row, Edit edit) {
+  const Run& run = row.run;
+  if (run.node) edit(owned_, *run.node);
+  if (row.parent != 0) edit(children_, row.parent);
+  if (!run.session.empty() && !domain::is_finished(run.state)) edit(unfinished_, run.session);
+  if (run.state == RunState::parked && !row.parked_on.empty()) edit(parked_, row.parked_on);
+  if (is_asleep(run)) edit(asleep_, *run.not_before);
+  if (run.finished_at) edit(finished_, *run.finished_at);
+  if (!can_expire(run)) return;
+  if (run.deadline) edit(deadlines_, *run.deadline);
+  if (!row.budget_until) return;
+  if (row.by_agents_clock) {
+    edit(ready_budgets_, std::pair(row.agent, *row.budget_until));
+  } else {
+    edit(budgets_, *row.budget_until);
+  }
+}
+
+void MemoryRows::enter(const RunRow& row) {
+  const RunNumber number = row.run.number;
+  edit_indexes(row, [number](auto& index, const auto& key) { index.emplace(key, number); });
+  if (row.run.state == RunState::queued) ++queued_[row.agent];
+  if (is_ready(row.run)) ready_.emplace(ReadyKey(row.agent, row.rank, number), row.kept_for);
+  if (row.run.state == RunState::running && row.set != 0) holding_[row.set].insert(number);
+}
+
+void MemoryRows::take_out(const RunRow& row) {
+  const RunNumber number = row.run.number;
+  edit_indexes(row, [number](auto& index, const auto& key) { index.erase({key, number}); });
+  if (row.run.state == RunState::queued) --queued_[row.agent];
+  if (is_ready(row.run)) ready_.erase(ReadyKey(row.agent, row.rank, number));
+  if (row.run.state == RunState::running && row.set != 0) holding_[row.set].erase(number);
+}
+
+template <class Key>
+std::vector<RunRow> MemoryRows::rows_with(const Index<Key>& index, const Key& key) const {
+  std::vector<RunRow> found;
+  for (auto at = index.lower_bound({key, 0}); at != index.end() && at->first == key; ++at) {
+    found.push_back(runs_.at(at->second).row);
+  }
+  return found;
+}
+
+template <class Time>
+std::vector<RunRow> MemoryRows::rows_until(const Index<Time>& index, Time until, std::size_t most) const {
+  std::vector<RunRow> found;
+  for (const auto& [when, number] : index) {
+    if (when > until || found.size() >= most) break;
+    found.push_back(runs_.at(number).row);
   }
   return found;
 }
 
 // ---- runs ----------------------------------------------------------------------------------------------------------
 
-MemoryRows::Listing MemoryRows::listing_of(const RunRow& row) {
-  const Run& run = row.run;
-  Listing listing;
-  listing.queued = run.state == RunState::queued;
-  listing.ready = listing.queued && run.hold == Hold::none;
-  listing.in_session = !run.session.empty() && !domain::is_finished(run.state);
-  if (run.state == RunState::running) {
-    listing.owner = run.worker;
-    listing.set = row.set;
-  }
-  if (is_asleep(run)) listing.asleep = run.not_before;
-  if (can_expire(run)) {
-    listing.deadline = run.deadline;
-    (row.by_agents_clock ? listing.ready_budget : listing.budget) = row.budget_until;
-  }
-  listing.finished = run.finished_at;
-  if (run.state == RunState::parked) listing.parked_on = row.parked_on;
-  return listing;
+Result<std::optional<RunRow>> MemoryRows::run(RunNumber number) {
+  const auto found = runs_.find(number);
+  return found == runs_.end() ? std::nullopt : std::optional(found->second.row);
 }
 
-/// Only where it stood elsewhere before.
-void MemoryRows::list(Entry& entry, Listing next) {
-  const RunRow& row = entry.row;
-  const RunNumber number = row.run.number;
-  const Listing& last = entry.listing;
-  Agent& agent = agents_.at(row.agent);
-  if (last.queued != next.queued) agent.queued += next.queued ? 1 : -1;
-  if (last.ready && !next.ready) agent.ready.erase(agent.ready.find({row.rank, number}));
-  if (!last.ready && next.ready) agent.ready.emplace_hint(agent.ready.end(), row.rank, number);
-  if (last.ready != next.ready && row.kept_for) agent.kept += next.ready ? 1 : -1;
-  if (last.owner != next.owner || last.set != next.set) {
-    if (last.owner) take_from(workers_.at(*last.owner).runs, number);
-    if (next.owner) add_to(workers_.at(*next.owner).runs, number);
-    hold(last.set, -1);
-    hold(next.set, 1);
-  }
-  move_in(asleep_, last.asleep, next.asleep, number);
-  move_in(deadlines_, last.deadline, next.deadline, number);
-  move_in(budgets_, last.budget, next.budget, number);
-  move_in(agent.budgets, last.ready_budget, next.ready_budget, number);
-  if (last.finished != next.finished) {
-    if (last.finished) take_from(finished_, {*last.finished, number});
-    if (next.finished) add_to(finished_, {*next.finished, number});
-  }
-  if (last.parked_on != next.parked_on) {
-    if (!last.parked_on.empty()) parked_[last.parked_on].erase(number);
-    if (!next.parked_on.empty()) parked_[next.parked_on].insert(number);
-  }
-  if (!last.in_session && next.in_session) sessions_[row.run.session].push_back(entry);  // only when it is new
-  if (last.in_session && !next.in_session) {
-    const auto session = sessions_.find(row.run.session);
-    entry.unlink();
-    if (session->second.empty()) sessions_.erase(session);
-  }
-  entry.listing = std::move(next);
-}
-
-void MemoryRows::hold(SetNumber set, int runs) {
-  for (const auto& [number, weight] : members_of(set)) {
-    Gate& gate = gates_.at(number);
-    gate.units += std::int64_t{weight} * runs;
-    gate.runs += runs;
-  }
-}
-
-MemoryRows::Entry& MemoryRows::entry_of(RunNumber run) const {
-  if (asked_for_ != nullptr && asked_for_->row.run.number == run) return *asked_for_;
-  const auto* const found = runs_.find(run);
-  STINT_ASSERT(found != nullptr);
-  asked_for_ = found->get();
-  return *asked_for_;
-}
-
-MemoryRows::Entry* MemoryRows::find_entry(std::string_view id) {
+const MemoryRows::Entry* MemoryRows::find_entry(std::string_view id) const {
   const auto found = ids_.find(id);
-  return found == ids_.end() ? nullptr : found->second;
+  return found == ids_.end() ? nullptr : &runs_.at(found->second);
 }
 
-Result<Loan<RunRow>> MemoryRows::run(RunNumber number) {
-  const auto* const found = runs_.find(number);
-  return found == nullptr ? Loan<RunRow>() : lend((*found)->row);
+Result<std::optional<RunRow>> MemoryRows::run(std::string_view id) {
+  const Entry* const found = find_entry(id);
+  return found == nullptr ? std::nullopt : std::optional(found->row);
 }
 
-Result<Loan<RunRow>> MemoryRows::run(std::string_view id) {
-  Entry* const found = find_entry(id);
-  return found == nullptr ? Loan<RunRow>() : lend(found->row);
-}
-
-Result<Loan<RunRow>> MemoryRows::run_of_key(AgentNumber agent, std::string_view key) {
+Result<std::optional<RunRow>> MemoryRows::run_of_key(AgentNumber agent, std::string_view key) {
   const auto found = keys_.find({std::string(key), agent});
-  return found == keys_.end() ? Loan<RunRow>() : lend(entry_of(found->second).row);
+  return found == keys_.end() ? std::nullopt : std::optional(runs_.at(found->second).row);
 }
 
-bool MemoryRows::is_kept(const RunRow& row, std::optional<WorkerNumber> from) const {
-  if (!row.kept_for || row.kept_for == from) return false;
-  const auto found = workers_.find(*row.kept_for);
-  return found != workers_.end() && found->second.row.state != WorkerRow::State::dead;
+/// Whether a living node other than `from` keeps the run to itself.
+bool MemoryRows::is_kept(std::optional<NodeNumber> keeper, std::optional<NodeNumber> from) const {
+  return keeper && keeper != from && nodes_.contains(*keeper);
 }
 
-Result<std::vector<Loan<RunRow>>> MemoryRows::ready(AgentNumber agent, WorkerNumber by, Moment now, std::size_t most) {
-  std::vector<Loan<RunRow>> found;
-  const auto& ready = agents_.at(agent).ready;
-  found.reserve(std::min(most, ready.size()));
-  for (const auto& [rank, number] : ready) {
-    if (found.size() >= most) break;
-    RunRow& row = entry_of(number).row;
+Result<std::vector<RunRow>> MemoryRows::ready(AgentNumber agent, NodeNumber by, Moment now, std::size_t most) {
+  std::vector<RunRow> found;
+  for (auto at = ready_.lower_bound({agent, kLowest, 0}); at != ready_.end() && found.size() < most; ++at) {
+    const auto& [of, rank, number] = at->first;
+    if (of != agent) break;
+    if (is_kept(at->second, by)) continue;
+    const RunRow& row = runs_.at(number).row;
     const bool expired =
         (row.run.deadline && *row.run.deadline <= now.wall) || (row.budget_until && *row.budget_until <= now.drawn);
-    if (!expired && !is_kept(row, by)) found.push_back(lend(row));
+    if (!expired) found.push_back(row);
   }
   return found;
 }
 
-Result<std::vector<Loan<RunRow>>> MemoryRows::owned(WorkerNumber worker) {
-  std::vector<Loan<RunRow>> found;
-  const auto by = workers_.find(worker);
-  if (by == workers_.end()) return found;
-  for (const RunNumber number : by->second.runs) found.push_back(lend(entry_of(number).row));
-  return found;
-}
+Result<std::vector<RunRow>> MemoryRows::owned(NodeNumber node) { return rows_with(owned_, node); }
 
-Result<Loan<RunRow>> MemoryRows::head_of(std::string_view session) {
-  const auto found = sessions_.find(session);
-  return found == sessions_.end() ? Loan<RunRow>() : lend(found->second.front().row);
+Result<std::optional<RunRow>> MemoryRows::head_of(std::string_view session) {
+  const std::string key(session);
+  const auto found = unfinished_.lower_bound({key, 0});
+  if (found == unfinished_.end() || found->first != key) return std::nullopt;
+  return runs_.at(found->second).row;
 }
 
 Result<std::vector<RunNumber>> MemoryRows::children(RunNumber parent) {
-  const std::set<RunNumber>& found = entry_of(parent).children;
-  return std::vector<RunNumber>(found.begin(), found.end());
-}
-
-Result<std::vector<Loan<RunRow>>> MemoryRows::parked_on(std::string_view limit) {
-  std::vector<Loan<RunRow>> found;
-  const auto parked = parked_.find(limit);
-  if (parked == parked_.end()) return found;
-  for (const RunNumber number : parked->second) found.push_back(lend(entry_of(number).row));
+  std::vector<RunNumber> found;
+  for (const RunRow& row : rows_with(children_, parent)) found.push_back(row.run.number);
   return found;
 }
 
-template <class Time>
-std::vector<Loan<RunRow>> MemoryRows::rows_of(const Due<Time>& due, Time until, std::size_t most) {
-  std::vector<Loan<RunRow>> found;
-  for (const auto& [when, number] : due) {
-    if (when > until || found.size() >= most) break;
-    found.push_back(lend(entry_of(number).row));
+Result<std::vector<RunRow>> MemoryRows::parked_on(std::string_view limit) {
+  return rows_with(parked_, std::string(limit));
+}
+Result<std::vector<RunRow>> MemoryRows::asleep(WallTime until, std::size_t most) {
+  return rows_until(asleep_, until, most);
+}
+Result<std::vector<RunRow>> MemoryRows::past_deadline(WallTime wall, std::size_t most) {
+  return rows_until(deadlines_, wall, most);
+}
+Result<std::vector<RunRow>> MemoryRows::past_budget(AwakeTime until, std::size_t most) {
+  return rows_until(budgets_, until, most);
+}
+
+Result<std::vector<RunRow>> MemoryRows::ready_past_budget(AgentNumber agent, AwakeTime until, std::size_t most) {
+  std::vector<RunRow> found;
+  for (auto at = ready_budgets_.lower_bound({{agent, AwakeTime::min()}, 0}); at != ready_budgets_.end(); ++at) {
+    const auto& [of, when] = at->first;
+    if (of != agent || when > until || found.size() >= most) break;
+    found.push_back(runs_.at(at->second).row);
   }
   return found;
-}
-
-Result<std::vector<Loan<RunRow>>> MemoryRows::asleep(WallTime until, std::size_t most) {
-  return rows_of(asleep_, until, most);
-}
-Result<std::vector<Loan<RunRow>>> MemoryRows::past_deadline(WallTime wall, std::size_t most) {
-  return rows_of(deadlines_, wall, most);
-}
-Result<std::vector<Loan<RunRow>>> MemoryRows::past_budget(AwakeTime until, std::size_t most) {
-  return rows_of(budgets_, until, most);
-}
-Result<std::vector<Loan<RunRow>>> MemoryRows::ready_past_budget(AgentNumber agent, AwakeTime until, std::size_t most) {
-  return rows_of(agents_.at(agent).budgets, until, most);
 }
 
 Result<std::vector<std::pair<AgentNumber, AwakeTime>>> MemoryRows::ready_budgets() {
   std::vector<std::pair<AgentNumber, AwakeTime>> found;
-  for (const auto& [number, agent] : agents_) {
-    if (!agent.budgets.empty()) found.emplace_back(number, agent.budgets.begin()->first);
+  for (const auto& [key, run] : ready_budgets_) {
+    if (found.empty() || found.back().first != key.first) found.push_back(key);
   }
   return found;
 }
@@ -381,67 +368,68 @@ Result<NextDue> MemoryRows::next_due() {
   return next;
 }
 
-Result<bool> MemoryRows::has_queued(AgentNumber agent, std::size_t least) { return agents_.at(agent).queued >= least; }
-Result<bool> MemoryRows::has_ready(AgentNumber agent, WorkerNumber by) {
-  const Agent& of = agents_.at(agent);
-  if (of.kept == 0) return !of.ready.empty();  // nearly always
-  return std::ranges::any_of(of.ready, [&](const auto& run) { return !is_kept(entry_of(run.second).row, by); });
+Result<bool> MemoryRows::has_queued(AgentNumber agent, std::size_t least) { return queued_[agent] >= least; }
+
+Result<bool> MemoryRows::has_ready(AgentNumber agent, NodeNumber by) {
+  for (auto at = ready_.lower_bound({agent, kLowest, 0}); at != ready_.end(); ++at) {
+    if (std::get<0>(at->first) != agent) break;
+    if (!is_kept(at->second, by)) return true;
+  }
+  return false;
 }
-Result<bool> MemoryRows::has_ready(AgentNumber agent) { return !agents_.at(agent).ready.empty(); }
+
+Result<bool> MemoryRows::has_ready(AgentNumber agent) {
+  const auto found = ready_.lower_bound({agent, kLowest, 0});
+  return found != ready_.end() && std::get<0>(found->first) == agent;
+}
 
 Result<Queue> MemoryRows::queue(AgentNumber agent, std::size_t most) {
-  const auto& ready = agents_.at(agent).ready;
   Queue queue;
-  if (agents_.at(agent).kept == 0 && !ready.empty()) {  // nearly always
-    return Queue{.runs = static_cast<std::int64_t>(std::min(ready.size(), most)), .rank = ready.begin()->first};
-  }
-  for (const auto& [rank, number] : ready) {
-    if (queue.runs >= static_cast<std::int64_t>(most)) break;
-    if (is_kept(number)) continue;
+  for (auto at = ready_.lower_bound({agent, kLowest, 0}); at != ready_.end(); ++at) {
+    const auto& [of, rank, number] = at->first;
+    if (of != agent || queue.runs >= static_cast<std::int64_t>(most)) break;
+    if (is_kept(at->second)) continue;
     if (queue.runs == 0) queue.rank = rank;
     ++queue.runs;
   }
   return queue;
 }
 
-Result<Loan<RunRow>> MemoryRows::add(RunRow&& run, std::string input) {
-  const RunNumber number = run.run.number = next_run_++;
-  Entry& entry = *runs_.add(number, std::make_unique<Entry>(std::move(run)));
-  RunRow& row = entry.row;
+Result<RunNumber> MemoryRows::add(const RunRow& run, std::string input) {
+  const RunNumber number = ++last_run_;
+  Entry& entry = runs_[number];
+  entry.row = run;
+  entry.row.run.number = number;
   entry.input = std::move(input);
-  entry.events.reserve(kEventsUsual);
-  ids_.emplace(row.run.id, &entry);
-  if (!row.run.key.empty()) keys_.emplace(std::pair(row.run.key, row.agent), number);
-  if (row.parent != 0) entry_of(row.parent).children.insert(number);
-  list(entry, listing_of(row));
-  return lend(row);
+  ids_.emplace(run.run.id, number);
+  if (!run.run.key.empty()) keys_.emplace(std::pair(run.run.key, run.agent), number);
+  enter(entry.row);
+  return number;
 }
 
 Result<> MemoryRows::put(const RunRow& run) {
-  Entry& entry = entry_of(run.run.number);
-  STINT_ASSERT(&run == &entry.row);
-  list(entry, listing_of(run));
+  RunRow& kept = runs_.at(run.run.number).row;
+  take_out(kept);
+  kept = run;
+  enter(kept);
   return {};
 }
 
-Result<std::string> MemoryRows::input(RunNumber run) { return entry_of(run).input; }
+Result<std::string> MemoryRows::input(RunNumber run) { return runs_.at(run).input; }
 
 Result<> MemoryRows::put_result(RunNumber run, std::string result) {
-  entry_of(run).result = std::move(result);
+  runs_.at(run).result = std::move(result);
   return {};
 }
 
 Result<> MemoryRows::add_event(EventRow&& event) {
-  const std::int64_t number = next_event_++;
-  if (event.run == kFleet) {
-    feed_.add(number, {kFleet, fleet_events_.size()});
-    fleet_events_.push_back(std::move(event));
-    return {};
+  const std::int64_t number = ++last_event_;
+  if (event.run != 0) {
+    std::vector<std::int64_t>& events = runs_.at(event.run).events;
+    events.push_back(number);
+    STINT_ASSERT(event.seq == std::ssize(events));  // without gaps, and none twice
   }
-  std::vector<KeptEvent>& events = entry_of(event.run).events;
-  STINT_ASSERT(event.seq == std::ssize(events) + 1);  // without gaps, and none twice
-  feed_.add(number, {event.run, events.size()});
-  events.emplace_back(number, std::move(event));
+  events_.emplace_hint(events_.end(), number, std::move(event));
   return {};
 }
 
@@ -449,12 +437,12 @@ Result<> MemoryRows::add_spent(AgentNumber agent, WallTime now, const Use& use) 
   Spent& spent = spent_[{std::chrono::floor<std::chrono::days>(now), agent}];
   ++spent.runs;
   spent.tokens += use.tokens;
-  spent.money_micros += use.money_micros;
+  spent.cost_micros += use.cost_micros;
   return {};
 }
 
 Result<> MemoryRows::add_output(RunNumber run, std::string_view text) {
-  Output& output = entry_of(run).output;
+  Output& output = runs_.at(run).output;
   output.bytes += text.size();
   const std::size_t room = std::min(kOutputHeadMax - output.head.size(), text.size());
   output.head += text.substr(0, room);
@@ -464,7 +452,7 @@ Result<> MemoryRows::add_output(RunNumber run, std::string_view text) {
 }
 
 Result<> MemoryRows::put_output(RunNumber run, const Output& output) {
-  entry_of(run).output = output;
+  runs_.at(run).output = output;
   return {};
 }
 
@@ -478,20 +466,17 @@ Result<std::vector<RunNumber>> MemoryRows::finished_before(WallTime time, std::s
 }
 
 Result<> MemoryRows::forget(RunNumber run) {
-  Entry& entry = entry_of(run);
-  list(entry, {});
-  for (const KeptEvent& event : entry.events) feed_.erase(event.number);
-  const auto* const parent = runs_.find(entry.row.parent);
-  if (parent != nullptr) (*parent)->children.erase(run);
-  if (!entry.row.run.key.empty()) keys_.erase({entry.row.run.key, entry.row.agent});
+  const Entry& entry = runs_.at(run);
+  take_out(entry.row);
+  for (const std::int64_t event : entry.events) events_.erase(event);
   for (const FamilyNumber number : entry.families) {
-    const auto family = families_.find(number);
-    if (--family->second.runs > 0) continue;
-    family_heads_.erase(family->second.row.sum.head);
-    families_.erase(family);
+    Family& family = families_.at(number);
+    if (--family.runs > 0) continue;
+    family_heads_.erase(family.row.sum.head);
+    families_.erase(number);
   }
   ids_.erase(entry.row.run.id);
-  asked_for_ = nullptr;
+  keys_.erase({entry.row.run.key, entry.row.agent});
   runs_.erase(run);
   return {};
 }
@@ -500,27 +485,24 @@ Result<> MemoryRows::forget(RunNumber run) {
 
 Result<std::optional<FamilyRow>> MemoryRows::family(std::string_view head) {
   const auto found = family_heads_.find(head);
-  if (found == family_heads_.end()) return std::nullopt;
-  return families_.at(found->second).row;
+  return found == family_heads_.end() ? std::nullopt : std::optional(families_.at(found->second).row);
 }
 
 Result<FamilyRow> MemoryRows::make_family(const FamilyUse& sum) {
-  const FamilyNumber number = next_family_++;
-  family_heads_.emplace(sum.head, number);
-  return families_.emplace(number, Family{.row = {.number = number, .sum = sum}}).first->second.row;
+  const FamilyRow row{.number = ++last_family_, .sum = sum};
+  family_heads_.emplace(sum.head, row.number);
+  families_[row.number].row = row;
+  return row;
 }
 
 Result<> MemoryRows::join(FamilyNumber family, RunNumber run) {
-  std::vector<FamilyNumber>& joined = entry_of(run).families;
-  if (std::ranges::find(joined, family) != joined.end()) return {};
-  joined.push_back(family);
-  ++families_.at(family).runs;
+  if (runs_.at(run).families.insert(family).second) ++families_.at(family).runs;
   return {};
 }
 
 Result<std::vector<FamilyRow>> MemoryRows::families_of(RunNumber run) {
   std::vector<FamilyRow> found;
-  for (const FamilyNumber number : entry_of(run).families) found.push_back(families_.at(number).row);
+  for (const FamilyNumber number : runs_.at(run).families) found.push_back(families_.at(number).row);
   std::ranges::sort(found, {}, [](const FamilyRow& row) { return row.sum.head; });
   return found;
 }
@@ -528,7 +510,7 @@ Result<std::vector<FamilyRow>> MemoryRows::families_of(RunNumber run) {
 Result<> MemoryRows::add_use(FamilyNumber family, const Use& more) {
   Use& used = families_.at(family).row.sum.used;
   used.tokens += more.tokens;
-  used.money_micros += more.money_micros;
+  used.cost_micros += more.cost_micros;
   return {};
 }
 

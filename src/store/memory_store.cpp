@@ -22,17 +22,17 @@ Task<Result<>> MemoryStore::pause(std::string limit, std::optional<Duration> len
 
 Task<Result<std::uint64_t>> MemoryStore::resume(std::string limit) { co_return ring(ledger_.resume(limit)); }
 
-Task<Result<std::vector<LimitState>>> MemoryStore::limits() { co_return ledger_.limits(); }
+Task<Result<std::vector<LimitState>>> MemoryStore::limits(std::uint32_t listed) { co_return ledger_.limits(listed); }
 
-Task<Result<WorkerNumber>> MemoryStore::enrol(std::string label) { co_return ledger_.enrol(label); }
+Task<Result<NodeNumber>> MemoryStore::enrol(std::string label) { co_return ledger_.enrol(label); }
 
-Task<Result<Beat>> MemoryStore::beat(WorkerNumber worker) { co_return ledger_.beat(worker); }
+Task<Result<Beat>> MemoryStore::beat(NodeNumber node) { co_return ledger_.beat(node); }
 
-Task<Result<>> MemoryStore::drain(WorkerNumber worker) { co_return ledger_.drain(worker); }
+Task<Result<>> MemoryStore::drain(NodeNumber node) { co_return ledger_.drain(node); }
 
-Task<Result<>> MemoryStore::leave(WorkerNumber worker) { co_return ring(ledger_.leave(worker)); }
+Task<Result<>> MemoryStore::leave(NodeNumber node) { co_return ring(ledger_.leave(node)); }
 
-Task<Result<std::vector<WorkerState>>> MemoryStore::workers() { co_return ledger_.workers(); }
+Task<Result<std::vector<NodeState>>> MemoryStore::nodes() { co_return ledger_.nodes(); }
 
 Task<Result<std::vector<Result<Accepted>>>> MemoryStore::enqueue(std::vector<NewRun> runs) {
   std::vector<Result<Accepted>> answers;
@@ -53,54 +53,53 @@ Task<Result<>> MemoryStore::answer(std::string id) { co_return ring(ledger_.answ
 
 Task<Result<std::vector<Ready>>> MemoryStore::ready(std::uint32_t most) { co_return ledger_.ready(most); }
 
-Task<Result<std::vector<Claim>>> MemoryStore::claim(WorkerNumber worker, std::string agent, std::uint32_t most,
+Task<Result<std::vector<Claim>>> MemoryStore::claim(NodeNumber node, std::string agent, std::uint32_t most,
                                                     std::string only) {
-  co_return ledger_.claim(worker, agent, most, only);
+  co_return ledger_.claim(node, agent, most, only);
 }
 
-Task<Result<std::vector<Claim>>> MemoryStore::owned(WorkerNumber worker) { co_return ledger_.owned(worker); }
+Task<Result<std::vector<Claim>>> MemoryStore::owned(NodeNumber node) { co_return ledger_.owned(node); }
 
-Task<Result<std::vector<std::optional<domain::RunState>>>> MemoryStore::settle(WorkerNumber worker,
+Task<Result<std::vector<std::optional<domain::RunState>>>> MemoryStore::settle(NodeNumber node,
                                                                                std::vector<Settlement> settlements) {
   std::vector<std::optional<domain::RunState>> states;
   for (Settlement& settlement : settlements) {
-    STINT_CO_TRY(const auto state, ledger_.settle(worker, std::move(settlement)));
+    STINT_CO_TRY(const auto state, ledger_.settle(node, std::move(settlement)));
     states.push_back(state);
   }
   co_return ring(std::move(states));
 }
 
-Task<Result<bool>> MemoryStore::mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) {
-  co_return ledger_.mark(worker, run, fence, unsafe);
+Task<Result<bool>> MemoryStore::mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe) {
+  co_return ledger_.mark(node, run, fence, unsafe);
 }
 
-Task<Result<bool>> MemoryStore::note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
+Task<Result<bool>> MemoryStore::note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause,
                                      std::string data) {
-  co_return ledger_.note(worker, run, fence, std::move(cause), std::move(data));
+  co_return ledger_.note(node, run, fence, std::move(cause), std::move(data));
 }
 
-Task<Result<bool>> MemoryStore::append_output(WorkerNumber worker, RunNumber run, std::int64_t fence,
-                                              std::string text) {
-  co_return ledger_.append_output(worker, run, fence, text);
+Task<Result<bool>> MemoryStore::append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) {
+  co_return ledger_.append_output(node, run, fence, text);
 }
 
-Task<Result<bool>> MemoryStore::answered(WorkerNumber worker, RunNumber run, std::int64_t fence) {
-  co_return ring(ledger_.answered(worker, run, fence));
+Task<Result<bool>> MemoryStore::answered(NodeNumber node, RunNumber run, std::int64_t fence) {
+  co_return ring(ledger_.answered(node, run, fence));
 }
 
-Task<Result<std::optional<std::vector<FamilyUse>>>> MemoryStore::report(WorkerNumber worker, RunNumber run,
+Task<Result<std::optional<std::vector<FamilyUse>>>> MemoryStore::report(NodeNumber node, RunNumber run,
                                                                         std::int64_t fence, Use so_far) {
-  co_return ledger_.report(worker, run, fence, so_far);
+  co_return ledger_.report(node, run, fence, so_far);
 }
 
 Task<Result<Ticked>> MemoryStore::tick() {
   STINT_CO_TRY(Ticked ticked, ledger_.tick());
-  if (ticked.changed()) bell_.ring();
+  if (ticked.changed()) notification_.notify();
   co_return ticked;
 }
 
 Task<Result<std::uint64_t>> MemoryStore::wait(std::uint64_t seen, Duration most) {
-  co_return co_await bell_.hear(seen, most);
+  co_return co_await notification_.wait(seen, most);
 }
 
 Task<Result<std::optional<Run>>> MemoryStore::find(std::string id) {

@@ -1,7 +1,7 @@
 /// The store without a disk: for simulations and tests, and as the model that the others are compared with.
 #pragma once
 
-#include "stint/bell.hpp"
+#include "stint/notification.hpp"
 #include "store/ledger.hpp"
 #include "store/memory_rows.hpp"
 
@@ -9,35 +9,35 @@ namespace stint::store {
 
 class MemoryStore : public Store {
  public:
-  explicit MemoryStore(const domain::Ambient& ambient) : ledger_(rows_, ambient) {}
+  explicit MemoryStore(const domain::System& system) : ledger_(rows_, system) {}
 
   Task<Result<>> define(std::vector<AgentEntry> agents) override;
   Task<Result<>> resize(std::string limit, std::optional<std::uint32_t> capacity) override;
   Task<Result<>> configure(std::map<std::string, std::uint32_t> capacities, std::vector<std::string> agents) override;
   Task<Result<>> pause(std::string limit, std::optional<Duration> length) override;
   Task<Result<std::uint64_t>> resume(std::string limit) override;
-  Task<Result<std::vector<LimitState>>> limits() override;
-  Task<Result<WorkerNumber>> enrol(std::string label) override;
-  Task<Result<Beat>> beat(WorkerNumber worker) override;
-  Task<Result<>> drain(WorkerNumber worker) override;
-  Task<Result<>> leave(WorkerNumber worker) override;
-  Task<Result<std::vector<WorkerState>>> workers() override;
+  Task<Result<std::vector<LimitState>>> limits(std::uint32_t listed = 0) override;
+  Task<Result<NodeNumber>> enrol(std::string label) override;
+  Task<Result<Beat>> beat(NodeNumber node) override;
+  Task<Result<>> drain(NodeNumber node) override;
+  Task<Result<>> leave(NodeNumber node) override;
+  Task<Result<std::vector<NodeState>>> nodes() override;
   Task<Result<std::vector<Result<Accepted>>>> enqueue(std::vector<NewRun> runs) override;
   Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> cancel(std::string id) override;
   Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
   Task<Result<>> answer(std::string id) override;
   Task<Result<std::vector<Ready>>> ready(std::uint32_t most) override;
-  Task<Result<std::vector<Claim>>> claim(WorkerNumber worker, std::string agent, std::uint32_t most,
+  Task<Result<std::vector<Claim>>> claim(NodeNumber node, std::string agent, std::uint32_t most,
                                          std::string only = {}) override;
-  Task<Result<std::vector<Claim>>> owned(WorkerNumber worker) override;
-  Task<Result<std::vector<std::optional<domain::RunState>>>> settle(WorkerNumber worker,
+  Task<Result<std::vector<Claim>>> owned(NodeNumber node) override;
+  Task<Result<std::vector<std::optional<domain::RunState>>>> settle(NodeNumber node,
                                                                     std::vector<Settlement> settlements) override;
-  Task<Result<bool>> mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) override;
-  Task<Result<bool>> note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
+  Task<Result<bool>> mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe) override;
+  Task<Result<bool>> note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause,
                           std::string data) override;
-  Task<Result<bool>> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string text) override;
-  Task<Result<bool>> answered(WorkerNumber worker, RunNumber run, std::int64_t fence) override;
-  Task<Result<std::optional<std::vector<FamilyUse>>>> report(WorkerNumber worker, RunNumber run, std::int64_t fence,
+  Task<Result<bool>> append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) override;
+  Task<Result<bool>> answered(NodeNumber node, RunNumber run, std::int64_t fence) override;
+  Task<Result<std::optional<std::vector<FamilyUse>>>> report(NodeNumber node, RunNumber run, std::int64_t fence,
                                                              Use so_far) override;
   Task<Result<Ticked>> tick() override;
   Task<Result<std::uint64_t>> wait(std::uint64_t seen, Duration most) override;
@@ -64,13 +64,13 @@ class MemoryStore : public Store {
   /// After what may have made something ready.
   template <class T>
   T ring(T result) {
-    bell_.ring();
+    notification_.notify();
     return result;
   }
 
   MemoryRows rows_;
   Ledger ledger_;
-  Bell bell_;
+  Notification notification_;
 };
 
 }  // namespace stint::store

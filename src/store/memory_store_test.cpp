@@ -10,13 +10,13 @@ using namespace std::chrono_literals;
 class MemoryWorld final : public World {
  public:
   Store& store() override { return store_; }
-  void kill(WorkerNumber) override { advance(MemoryRows::kLease + 1ms); }
+  void kill(NodeNumber) override { advance(MemoryRows::kLease + 1ms); }
 
  private:
   std::uint64_t random_ = 1;
-  domain::Ambient ambient_ =
-      clocks().ambient([this] { return random_ = random_ * 6364136223846793005U + 1442695040888963407U; });
-  MemoryStore store_{ambient_};
+  domain::System system_ =
+      clocks().system([this] { return random_ = random_ * 6364136223846793005U + 1442695040888963407U; });
+  MemoryStore store_{system_};
 };
 
 INSTANTIATE_TEST_SUITE_P(Memory, StoreTest,
@@ -27,40 +27,40 @@ INSTANTIATE_TEST_SUITE_P(Memory, ClockTest,
                          world_name);
 
 TEST(Ledger, nested_runs_make_a_set_of_limits_once) {
-  const domain::Ambient ambient{.wall_now = [] { return WallTime(); }, .random = [] { return std::uint64_t{0}; }};
+  const domain::System system{.wall_now = [] { return WallTime(); }, .random = [] { return std::uint64_t{0}; }};
   MemoryRows rows;
-  Ledger ledger(rows, ambient);
+  Ledger ledger(rows, system);
   AgentEntry a, both;
   a.name = "a";
   a.limits = {{"one", 1}};
   both.name = "both";
   both.limits = {{"one", 1}, {"two", 1}, {"three", 2}};
   ASSERT_TRUE(ledger.define(a) && ledger.define(both));
-  const WorkerNumber worker = ledger.enrol("w").value();
+  const NodeNumber node = ledger.enrol("w").value();
   NewRun run;
   run.id = "aaaaaaaaaaaa";
   run.agent = "a";
   ASSERT_TRUE(ledger.enqueue(NewRun(run)));
-  ASSERT_EQ(ledger.claim(worker, "a", 1, {})->size(), 1U);
+  ASSERT_EQ(ledger.claim(node, "a", 1, {})->size(), 1U);
   run.parent = run.id;
   run.agent = "both";
   for (const char* const id : {"baaaaaaaaaaa", "caaaaaaaaaaa", "daaaaaaaaaaa"}) {
     run.id = id;
     ASSERT_TRUE(ledger.enqueue(NewRun(run)));
-    EXPECT_EQ(ledger.claim(worker, "both", 1, id)->size(), 1U);
-    EXPECT_EQ(rows.sets_with(rows.gate("two")->number)->size(), 2U) << "the agent's, and one";
+    EXPECT_EQ(ledger.claim(node, "both", 1, id)->size(), 1U);
+    EXPECT_EQ(rows.sets_with(rows.limit("two")->number)->size(), 2U) << "the agent's, and one";
   }
 }
 
 TEST(MemoryRows, what_is_forgotten_in_the_middle_of_the_feed_is_not_missed) {
   WallTime now(std::chrono::hours(1));
-  const domain::Ambient ambient{.wall_now = [&] { return now; }, .random = [] { return std::uint64_t{0}; }};
+  const domain::System system{.wall_now = [&] { return now; }, .random = [] { return std::uint64_t{0}; }};
   MemoryRows rows;
-  Ledger ledger(rows, ambient);
+  Ledger ledger(rows, system);
   AgentEntry a;
   a.name = "a";
   ASSERT_TRUE(ledger.define(a) && ledger.resize("limit", 1));
-  const WorkerNumber worker = ledger.enrol("w").value();
+  const NodeNumber node = ledger.enrol("w").value();
   const auto id_of = [](char first) { return std::string(1, first) + "aaaaaaaaaaa"; };
   for (const char first : std::string_view("abcdefgh")) {
     NewRun run;
@@ -69,13 +69,13 @@ TEST(MemoryRows, what_is_forgotten_in_the_middle_of_the_feed_is_not_missed) {
     ASSERT_TRUE(ledger.enqueue(std::move(run)));
   }
   for (const char first : std::string_view("bcdefg")) {
-    const auto claims = ledger.claim(worker, "a", 1, id_of(first)).value();
+    const auto claims = ledger.claim(node, "a", 1, id_of(first)).value();
     ASSERT_EQ(claims.size(), 1U);
     Settlement settlement;
     settlement.run = claims[0].run;
     settlement.fence = claims[0].fence;
     settlement.settle = domain::Settle::succeeded;
-    ASSERT_EQ(ledger.settle(worker, std::move(settlement)).value(), domain::RunState::succeeded);
+    ASSERT_EQ(ledger.settle(node, std::move(settlement)).value(), domain::RunState::succeeded);
     now += 1s;
   }
   const FeedPage whole = rows.feed("", 100).value();

@@ -39,17 +39,17 @@ class TwoMachines : public testing::Test {
     EXPECT_TRUE(get(to.enqueue({run})).at(0));
     return run.id;
   }
-  Claim claim_one(PostgresStore& from, WorkerNumber worker) {
-    const std::vector<Claim> claims = get(from.claim(worker, "a", 1));
+  Claim claim_one(PostgresStore& from, NodeNumber node) {
+    const std::vector<Claim> claims = get(from.claim(node, "a", 1));
     EXPECT_EQ(claims.size(), 1U);
     return claims.empty() ? Claim() : claims[0];
   }
-  Result<std::optional<RunState>> succeed(WorkerNumber worker, const Claim& claim) {
+  Result<std::optional<RunState>> succeed(NodeNumber node, const Claim& claim) {
     Settlement end;
     end.run = claim.run;
     end.fence = claim.fence;
     end.settle = domain::Settle::succeeded;
-    auto states = world_->run(store().settle(worker, {end}));
+    auto states = world_->run(store().settle(node, {end}));
     if (!states) return fail(states.error());
     return states->at(0);
   }
@@ -70,7 +70,7 @@ using PostgresWait = TwoMachines;
 TEST_F(PostgresClock, after_two_hours_asleep_nothing_is_written_by_who_has_lost_its_lease) {
   world().script(query::settle_without_fence);  // so that nothing else would keep it from being taken
   const std::string id = submit(store());
-  const WorkerNumber sleeper = get(store().enrol("sleeper"));
+  const NodeNumber sleeper = get(store().enrol("sleeper"));
   const Claim claim = claim_one(store(), sleeper);
   world().advance(2h);
   EXPECT_EQ(get(other().tick()).lost, 1U);
@@ -89,7 +89,7 @@ TEST_F(PostgresClock, after_two_hours_asleep_nothing_is_written_by_who_has_lost_
 
 TEST_F(PostgresClock, a_sleeper_whom_nobody_missed_goes_on_after_a_beat) {
   submit(store());
-  const WorkerNumber sleeper = get(store().enrol("sleeper"));
+  const NodeNumber sleeper = get(store().enrol("sleeper"));
   const Claim claim = claim_one(store(), sleeper);
   world().advance(2h);
   EXPECT_EQ(succeed(sleeper, claim).error(), Errc::closed) << "it can't know";
@@ -97,10 +97,10 @@ TEST_F(PostgresClock, a_sleeper_whom_nobody_missed_goes_on_after_a_beat) {
   EXPECT_EQ(succeed(sleeper, claim).value(), RunState::succeeded);
 }
 
-TEST_F(PostgresClock, a_database_whose_clock_jumps_takes_no_run_from_a_live_worker_and_still_finds_the_dead) {
+TEST_F(PostgresClock, a_database_whose_clock_jumps_takes_no_run_from_a_live_node_and_still_finds_the_dead) {
   submit(store());
   submit(store());
-  const WorkerNumber live = get(store().enrol("live")), dead = get(store().enrol("dead"));
+  const NodeNumber live = get(store().enrol("live")), dead = get(store().enrol("dead"));
   const Claim claim = claim_one(store(), live);
   claim_one(store(), dead);
   get(other().tick());
@@ -109,13 +109,13 @@ TEST_F(PostgresClock, a_database_whose_clock_jumps_takes_no_run_from_a_live_work
     EXPECT_TRUE(get(other().tick()).buried.empty()) << jump.count();
     EXPECT_TRUE(get(store().beat(live)).alive);
   }
-  std::vector<WorkerNumber> buried;
+  std::vector<NodeNumber> buried;
   for (int i = 0; i < 8 && buried.empty(); ++i) {
     world().advance(4s);
     EXPECT_TRUE(get(store().beat(live)).alive);
     buried = get(other().tick()).buried;
   }
-  EXPECT_EQ(buried, std::vector<WorkerNumber>{dead});
+  EXPECT_EQ(buried, std::vector<NodeNumber>{dead});
   EXPECT_EQ(succeed(live, claim).value(), RunState::succeeded);
 }
 

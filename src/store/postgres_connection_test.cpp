@@ -117,7 +117,7 @@ TEST_F(PostgresConnectionTest, a_lost_connection_says_whether_the_statement_may_
 }
 
 TEST_F(PostgresConnectionTest, a_lane_notices_a_connection_that_died_at_rest_and_makes_another) {
-  PostgresLane lane(world().reactor(), "test", world().url(), {});
+  PostgresClient lane(world().reactor(), "test", world().url(), {});
   const auto pid = [&] { return world().run(lane.run("SELECT pg_backend_pid()", {})).value().number(0, 0); };
   const std::int64_t before = pid();
   world().sql("SELECT pg_terminate_backend($1, 5000)", Parameters().number(before));

@@ -16,7 +16,7 @@ using domain::RunState;
 
 constexpr int kRuns = 200, kKills = 3;
 
-/// One client and one worker that do all they can; a third who pulls the plug.
+/// One client and one node that do all they can; a third who pulls the plug.
 class Work {
  public:
   Work(Reactor& reactor, PostgresServer& server) : reactor_(reactor), server_(server) {}
@@ -27,7 +27,7 @@ class Work {
     agent.name = "a";
     agent.queued_max = kRuns;
     STINT_CO_CHECK(co_await store_->define({agent}));
-    STINT_CO_TRY(worker_, co_await store_->enrol("worker"));
+    STINT_CO_TRY(node_, co_await store_->enrol("node"));
     STINT_CO_CHECK(co_await all(submit(), work(), kill()));
     co_return co_await check();
   }
@@ -69,12 +69,12 @@ class Work {
   Task<Result<>> work() {
     bool in_doubt = false;
     while (ended_.size() < kRuns) {
-      auto claims = co_await (in_doubt ? store_->owned(worker_) : store_->claim(worker_, "a", 8));
+      auto claims = co_await (in_doubt ? store_->owned(node_) : store_->claim(node_, "a", 8));
       if (!claims && claims.error() != Errc::unavailable) co_return fail(std::move(claims.error()));
       if (!claims) ++unknown_;
       in_doubt = !claims;
       if (!claims) continue;
-      const auto beat = co_await store_->beat(worker_);  // a busy machine takes longer than a lease
+      const auto beat = co_await store_->beat(node_);  // a busy machine takes longer than a lease
       if (!beat && beat.error() != Errc::unavailable) co_return fail(beat.error());
       std::vector<Settlement> ends;
       for (const Claim& claim : *claims) {
@@ -86,7 +86,7 @@ class Work {
       }
       if (ends.empty()) co_await sleep_for(1ms);
       if (ends.empty()) continue;
-      const auto states = co_await store_->settle(worker_, ends);
+      const auto states = co_await store_->settle(node_, ends);
       if (!states && states.error() != Errc::unavailable) co_return fail(states.error());
       if (!states) ++unknown_;
       in_doubt = !states;  // what was not settled is still owned; what is not owned was settled
@@ -133,7 +133,7 @@ class Work {
   Reactor& reactor_;
   PostgresServer& server_;
   std::unique_ptr<PostgresStore> store_;
-  WorkerNumber worker_ = 0;
+  NodeNumber node_ = 0;
   std::set<std::string> accepted_, ended_;
   std::map<RunNumber, std::string> ids_;
   int unknown_ = 0;

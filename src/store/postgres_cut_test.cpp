@@ -25,25 +25,25 @@ class Scenario {
 
   std::string play() {
     set_up();
-    const WorkerNumber worker = ask([&] { return store_->enrol("one"); });
-    const std::vector<Claim> claims = claim(worker, "a", 2);
+    const NodeNumber node = ask([&] { return store_->enrol("one"); });
+    const std::vector<Claim> claims = claim(node, "a", 2);
     if (claims.size() != 2) return "no claims";
-    say_things(worker, claims[0]);
-    settle(worker, claims[0], Settle::succeeded, [](Settlement& end) { end.result = "7"; });
-    settle(worker, claims[1], Settle::park, [&](Settlement& end) {
+    say_things(node, claims[0]);
+    settle(node, claims[0], Settle::succeeded, [](Settlement& end) { end.result = "7"; });
+    settle(node, claims[1], Settle::park, [&](Settlement& end) {
       end.park_on = "gpu";
       end.park_for = 10s;
     });
     ask([&] { return store_->pause("gpu", 1h); });
     ask([&] { return store_->resume("gpu"); });
-    retry_and_cancel(worker);
-    lose_one(worker);
+    retry_and_cancel(node);
+    lose_one(node);
     look();
-    ask([&] { return store_->drain(worker); });
-    for (const Claim& left : ask([&] { return store_->owned(worker); })) {
-      settle(worker, left, Settle::hand_back);
+    ask([&] { return store_->drain(node); });
+    for (const Claim& left : ask([&] { return store_->owned(node); })) {
+      settle(node, left, Settle::hand_back);
     }
-    ask([&] { return store_->leave(worker); });
+    ask([&] { return store_->leave(node); });
     ask([&] { return store_->prune(90s, 2); });
     return snapshot();
   }
@@ -73,19 +73,19 @@ class Scenario {
     EXPECT_TRUE(std::ranges::all_of(answers, [](const auto& answer) { return answer.has_value(); }));
   }
 
-  void say_things(WorkerNumber worker, const Claim& claim) {
-    EXPECT_TRUE(ask([&] { return store_->beat(worker); }).alive);
-    EXPECT_TRUE(ask([&] { return store_->note(worker, claim.run, claim.fence, "said", "1"); }));
-    EXPECT_TRUE(ask([&] { return store_->note(worker, claim.run, claim.fence, "said", "1"); }));
+  void say_things(NodeNumber node, const Claim& claim) {
+    EXPECT_TRUE(ask([&] { return store_->beat(node); }).alive);
+    EXPECT_TRUE(ask([&] { return store_->note(node, claim.run, claim.fence, "said", "1"); }));
+    EXPECT_TRUE(ask([&] { return store_->note(node, claim.run, claim.fence, "said", "1"); }));
     for (const char* const text : {"first ", "second ", "second "}) {
-      EXPECT_TRUE(ask([&] { return store_->append_output(worker, claim.run, claim.fence, text); }));
+      EXPECT_TRUE(ask([&] { return store_->append_output(node, claim.run, claim.fence, text); }));
     }
-    EXPECT_TRUE(ask([&] { return store_->mark(worker, claim.run, claim.fence, true); }));
-    EXPECT_TRUE(ask([&] { return store_->mark(worker, claim.run, claim.fence, false); }));
+    EXPECT_TRUE(ask([&] { return store_->mark(node, claim.run, claim.fence, true); }));
+    EXPECT_TRUE(ask([&] { return store_->mark(node, claim.run, claim.fence, false); }));
   }
 
-  void retry_and_cancel(WorkerNumber worker) {
-    const std::vector<Claim> claims = claim(worker, "a", 1);
+  void retry_and_cancel(NodeNumber node) {
+    const std::vector<Claim> claims = claim(node, "a", 1);
     if (claims.empty()) return ADD_FAILURE() << "the probe was not given";
     NewRun child;
     child.id = id_of(20);
@@ -93,33 +93,33 @@ class Scenario {
     child.parent = claims[0].id;
     child.on_crash = domain::OnCrash::rerun;
     ask([&] { return store_->enqueue({child}); });
-    settle(worker, claims[0], Settle::retry, [](Settlement& end) { end.retry_after = 30s; });
+    settle(node, claims[0], Settle::retry, [](Settlement& end) { end.retry_after = 30s; });
     ask([&] { return store_->cancel(child.id); });
     world_.advance(10s);
-    ask([&] { return store_->beat(worker); });
+    ask([&] { return store_->beat(node); });
     ask([&] { return store_->tick(); });
   }
 
-  /// Another worker dies with an unsafe run; a person resolves it, another run waits for a person.
-  void lose_one(WorkerNumber worker) {
-    const WorkerNumber other = ask([&] { return store_->enrol("two"); });
+  /// Another node dies with an unsafe run; a person resolves it, another run waits for a person.
+  void lose_one(NodeNumber node) {
+    const NodeNumber other = ask([&] { return store_->enrol("two"); });
     std::vector<Claim> claims = claim(other, "a", 1);
     if (claims.empty()) return ADD_FAILURE() << "nothing to lose";
     EXPECT_TRUE(ask([&] { return store_->mark(other, claims[0].run, claims[0].fence, true); }));
     for (int i = 0; i < 2; ++i) {
       world_.advance(10s);
-      EXPECT_TRUE(ask([&] { return store_->beat(worker); }).alive);
+      EXPECT_TRUE(ask([&] { return store_->beat(node); }).alive);
     }
     ask([&] { return store_->tick(); });
     EXPECT_FALSE(ask([&] { return store_->beat(other); }).alive);
     ask_once([&] { return store_->resolve(claims[0].id, domain::Resolution::rerun); });
-    for (const Claim& again : claim(worker, "a", 1)) settle(worker, again, Settle::park);
+    for (const Claim& again : claim(node, "a", 1)) settle(node, again, Settle::park);
     Filter parked;
     parked.states = {RunState::parked};
     for (const store::Run& run : ask([&] { return store_->list(parked); })) {
       ask_once([&] { return store_->answer(run.id); });
     }
-    claim(worker, "a", 1);
+    claim(node, "a", 1);
   }
 
   void look() {
@@ -165,25 +165,24 @@ class Scenario {
     const Answer<Call> again = world_.run(call());
     EXPECT_TRUE(again || again.error() == Errc::conflict) << again.error().describe();
   }
-  std::vector<Claim> claim(WorkerNumber worker, const std::string& agent, std::uint32_t most) {
-    const std::vector<Claim> before = must(world_.run(store_->owned(worker)));
-    auto claims = try_cut([&] { return store_->claim(worker, agent, most); });
+  std::vector<Claim> claim(NodeNumber node, const std::string& agent, std::uint32_t most) {
+    const std::vector<Claim> before = must(world_.run(store_->owned(node)));
+    auto claims = try_cut([&] { return store_->claim(node, agent, most); });
     if (claims) return std::move(*claims);
-    std::vector<Claim> owned = must(world_.run(store_->owned(worker)));
+    std::vector<Claim> owned = must(world_.run(store_->owned(node)));
     std::erase_if(owned,
                   [&](const Claim& each) { return std::ranges::find(before, each.run, &Claim::run) != before.end(); });
-    return owned.empty() ? must(world_.run(store_->claim(worker, agent, most))) : std::move(owned);
+    return owned.empty() ? must(world_.run(store_->claim(node, agent, most))) : std::move(owned);
   }
-  void settle(WorkerNumber worker, const Claim& claim, Settle how,
-              const std::function<void(Settlement&)>& change = {}) {
+  void settle(NodeNumber node, const Claim& claim, Settle how, const std::function<void(Settlement&)>& change = {}) {
     Settlement end;
     end.run = claim.run;
     end.fence = claim.fence;
     end.settle = how;
     if (change) change(end);
-    const auto states = try_cut([&] { return store_->settle(worker, {end}); });
+    const auto states = try_cut([&] { return store_->settle(node, {end}); });
     if (states) EXPECT_TRUE(states->at(0).has_value());
-    if (!states) (void)must(world_.run(store_->settle(worker, {end})));  // stale if it had counted
+    if (!states) (void)must(world_.run(store_->settle(node, {end})));  // stale if it had counted
   }
 
   // ---- what it all came to -----------------------------------------------------------------------------------------
@@ -199,7 +198,7 @@ class Scenario {
       out << run.id << ' ' << run.agent << ' ' << run.session << ' ' << to_string(run.state) << ' '
           << to_string(run.hold) << " attempt " << run.attempt << " lost " << run.lost << " fence " << run.fence
           << " seq " << run.seq << ' ' << run.unsafe << ' ' << run.input << '/' << run.result << " owned "
-          << run.worker.has_value() << ':';
+          << run.node.has_value() << ':';
       for (const Event& event : must(world_.run(store.events(run.id, 0, 1000)))) {
         out << ' ' << event.seq << event.cause << event.fence << event.data;
       }

@@ -15,12 +15,12 @@ using domain::RunState;
 using domain::Settle;
 namespace query = postgres_test::query;
 
-constexpr int kRuns = 150, kSessions = 6, kWorkers = 4;
+constexpr int kRuns = 150, kSessions = 6, kNodes = 4;
 
 class Fleet {
  public:
   explicit Fleet(PostgresWorld& world) : world_(world) {
-    for (int i = 0; i < kWorkers; ++i) {
+    for (int i = 0; i < kNodes; ++i) {
       stores_.push_back(world.run(PostgresStore::open(world.reactor(), world.url())).value());
     }
   }
@@ -39,7 +39,7 @@ class Fleet {
     STINT_CO_CHECK(co_await stores_[0]->resize("gpu", 3));
     STINT_CO_CHECK(co_await stores_[0]->resize("own", 2));
     auto body = [this](Scope& scope) -> Task<Result<>> {
-      for (int i = 0; i < kWorkers; ++i) scope.spawn(work(*stores_[static_cast<std::size_t>(i)]));
+      for (int i = 0; i < kNodes; ++i) scope.spawn(work(*stores_[static_cast<std::size_t>(i)]));
       for (int i = 0; i < 2; ++i) scope.spawn(submit(*stores_[static_cast<std::size_t>(i)], i * kRuns / 2, kRuns / 2));
       scope.spawn(audit(world_.store()));
       co_return Result<>();
@@ -71,19 +71,19 @@ class Fleet {
   }
 
   Task<Result<>> work(PostgresStore& store) {
-    STINT_CO_TRY(const WorkerNumber worker, co_await store.enrol("worker"));
+    STINT_CO_TRY(const NodeNumber node, co_await store.enrol("node"));
     for (int turn = 0; !done_; ++turn) {
-      STINT_CO_TRY(const auto claims, co_await store.claim(worker, turn % 2 == 0 ? "light" : "heavy", 2));
+      STINT_CO_TRY(const auto claims, co_await store.claim(node, turn % 2 == 0 ? "light" : "heavy", 2));
       std::vector<Settlement> ends(claims.size());
       for (std::size_t i = 0; i < claims.size(); ++i) {
         ends[i].run = claims[i].run;
         ends[i].fence = claims[i].fence;
         ends[i].settle = (turn + static_cast<int>(i)) % 5 == 0 ? Settle::hand_back : Settle::succeeded;
       }
-      STINT_CO_CHECK(co_await store.beat(worker));
+      STINT_CO_CHECK(co_await store.beat(node));
       if (ends.empty()) co_await sleep_for(1ms);
       if (ends.empty()) continue;
-      STINT_CO_TRY(const auto states, co_await store.settle(worker, std::move(ends)));
+      STINT_CO_TRY(const auto states, co_await store.settle(node, std::move(ends)));
       EXPECT_TRUE(std::ranges::all_of(states, [](const auto& state) { return state.has_value(); }));
     }
     co_return Result<>();

@@ -1,6 +1,6 @@
 #include "store/postgres_load.hpp"
 
-#include "store/words.hpp"
+#include "store/column_codec.hpp"
 
 namespace stint::store {
 void PostgresLoad::add(const RunRecord& record) {
@@ -36,12 +36,12 @@ void PostgresLoad::add(const RunRecord& record) {
   seqs_.emplace_back(run.seq);
   unsafe_.emplace_back(run.unsafe ? 1 : 0);
   tokens_.emplace_back(run.tokens);
-  money_.emplace_back(run.money_micros);
+  cost_.emplace_back(run.cost_micros);
   for (const FamilyUse& family : record.families) {
     family_ids_.push_back(run.id);
     family_heads_.push_back(family.head);
     family_tokens_.emplace_back(family.used.tokens);
-    family_money_.emplace_back(family.used.money_micros);
+    family_cost_.emplace_back(family.used.cost_micros);
   }
   for (const Event& event : record.events) add(run.id, event);
   const Output& output = record.output;
@@ -60,11 +60,11 @@ Parameters PostgresLoad::parameters() const {
         &attempts_, &lost_, &fences_, &seqs_, &unsafe_}) {
     all.numbers(*numbers);
   }
-  all.texts(event_ids_).numbers(event_seqs_).numbers(event_fences_).numbers(event_workers_).texts(event_causes_);
+  all.texts(event_ids_).numbers(event_seqs_).numbers(event_fences_).numbers(event_nodes_).texts(event_causes_);
   all.texts(event_states_).texts(event_holds_).texts(event_errors_).texts(event_data_).numbers(event_at_);
   all.texts(chunk_ids_).numbers(chunk_bytes_).numbers(chunk_at_).texts(chunk_bodies_);
-  all.numbers(tokens_).numbers(money_);
-  all.texts(family_ids_).texts(family_heads_).numbers(family_tokens_).numbers(family_money_);
+  all.numbers(tokens_).numbers(cost_);
+  all.texts(family_ids_).texts(family_heads_).numbers(family_tokens_).numbers(family_cost_);
   return all;
 }
 
@@ -72,7 +72,7 @@ void PostgresLoad::add(const std::string& id, const Event& event) {
   event_ids_.push_back(id);
   event_seqs_.emplace_back(event.seq);
   event_fences_.emplace_back(event.fence);
-  event_workers_.push_back(event.worker);
+  event_nodes_.push_back(event.node);
   event_causes_.push_back(event.cause);
   event_states_.emplace_back(event.state ? to_string(*event.state) : std::string_view());
   event_holds_.emplace_back(to_string(event.hold));

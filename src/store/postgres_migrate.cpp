@@ -11,7 +11,6 @@ namespace {
 namespace query = postgres::query;
 
 constexpr int kVersionUnit = 10'000;  // of libpq's number of a server's version
-constexpr auto kNewest = static_cast<std::int64_t>(postgres::kMigrations.size());
 
 /// A server that falls silent after the handshake is given up like one that never answers.
 template <class T>
@@ -25,45 +24,55 @@ Task<Result<T>> answered_within(Reactor& reactor, Duration patience, Task<Result
 }
 
 /// The version of the tables; 0: there are none.
-Task<Result<std::int64_t>> find_version(PostgresConnection& connection) {
+Task<Result<std::int64_t>> find_version(PostgresConnection& connection, Migrations migrations) {
   STINT_CO_TRY(const PostgresRows tables, co_await connection.run(query::has_tables, {}));
   if (!tables.flag(0, 0)) co_return 0;
   STINT_CO_TRY(const PostgresRows found, co_await connection.run(query::version, {}));
-  const std::int64_t version = found.number(0, 0);
-  if (version > kNewest && found.number(0, 1) > kNewest) {
-    co_return fail(Errc::denied, "the database was made by a newer Stint (schema " + std::to_string(version) +
-                                     ", this one knows " + std::to_string(kNewest) + "). Install that one");
+  const std::int64_t version = found.number(0, 0), newest = newest_version(migrations);
+  if (version <= kUnreleasedMax) {
+    co_return fail(unreleased_schema("the database", version, "drop its schemas whose names begin with `stint`"));
   }
+  if (version > newest && found.number(0, 1) > newest)
+    co_return fail(newer_schema("the database", version, migrations));
   co_return version;
 }
 
 /// In one transaction, under a lock of its own, so that processes that start at once do not both do it.
-Task<Result<Schema>> migrate_locked(PostgresConnection& connection) {
+Task<Result<Schema>> migrate_locked(PostgresConnection& connection, Migrations migrations) {
+  const std::int64_t newest = newest_version(migrations);
   STINT_CO_CHECK(co_await connection.run(query::lock_migrations, {}));
-  STINT_CO_TRY(const std::int64_t version, co_await find_version(connection));
-  if (version >= kNewest) co_return Schema{version, version};
-  for (std::int64_t next = version; next < kNewest; ++next) {
-    STINT_CO_CHECK(co_await connection.run_script(postgres::kMigrations[static_cast<std::size_t>(next)]));
+  STINT_CO_TRY(const std::int64_t version, co_await find_version(connection, migrations));
+  if (version >= newest) co_return Schema{version, version};
+  for (const Migration migration : missing_of(migrations, version)) {
+    for (const char* const script : migration) STINT_CO_CHECK(co_await connection.run_script(script));
   }
-  STINT_CO_CHECK(co_await connection.run(query::set_version, Parameters().number(kNewest)));
-  co_return Schema{version, kNewest};
+  STINT_CO_CHECK(co_await connection.run(query::set_version, Parameters().number(newest)));
+  co_return Schema{version, newest};
+}
+
+/// Whether the server refused the statements themselves: the program's own refusals are complete as they are.
+bool is_refused_by_server(const Error& error) {
+  return error == Errc::denied && !error.what().contains("newer") && !error.what().contains("unreleased");
 }
 
 }  // namespace
 
-Task<Result<Schema>> migrate_postgres(Reactor& reactor, std::string url, Duration patience) {
+Migrations postgres_migrations() noexcept { return postgres::kMigrations; }
+
+Task<Result<Schema>> migrate_postgres(Reactor& reactor, std::string url, Duration patience, Migrations migrations) {
   STINT_CO_TRY(const auto connection, co_await PostgresConnection::open(reactor, std::move(url)));
   if (connection->server_version() < PostgresStore::kServerMin * kVersionUnit) {
     co_return fail(Errc::denied, "this is PostgreSQL " + std::to_string(connection->server_version() / kVersionUnit) +
                                      "; Stint needs " + std::to_string(PostgresStore::kServerMin) + " or newer");
   }
   // What is up to date needs no lock, for which a silent server could not be told from a long migration.
-  STINT_CO_TRY(const std::int64_t version, co_await answered_within(reactor, patience, find_version(*connection)));
-  if (version >= kNewest) co_return Schema{version, version};
+  STINT_CO_TRY(const std::int64_t version,
+               co_await answered_within(reactor, patience, find_version(*connection, migrations)));
+  if (version >= newest_version(migrations)) co_return Schema{version, version};
   STINT_CO_CHECK(co_await answered_within(reactor, patience, connection->run(query::begin, {})));
-  auto done = co_await migrate_locked(*connection);
+  auto done = co_await migrate_locked(*connection, migrations);
   if (!done) {
-    if (done.error() == Errc::denied && !done.error().what().contains("newer")) {
+    if (is_refused_by_server(done.error())) {
       co_return fail(std::move(Error(Errc::denied,
                                      "the tables of Stint can't be made: connect as a user who may create "
                                      "schemas in this database")

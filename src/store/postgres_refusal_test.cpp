@@ -64,8 +64,7 @@ TEST_F(PostgresRefusal, a_wrong_password_and_a_missing_one_are_told_at_once) {
 }
 
 TEST_F(PostgresRefusal, who_may_not_make_the_tables_is_told_the_remedy) {
-  world().script(
-      "DROP SCHEMA stint_v2 CASCADE; DROP SCHEMA stint_v1 CASCADE; DROP SCHEMA stint CASCADE; CREATE ROLE guest LOGIN");
+  world().script("DROP SCHEMA stint_v1 CASCADE; DROP SCHEMA stint CASCADE; CREATE ROLE guest LOGIN");
   const Error error = error_of_open("user=guest");
   EXPECT_EQ(error, Errc::denied);
   EXPECT_TRUE(error.describe().contains("create schemas")) << error.describe();

@@ -1,5 +1,5 @@
 /// The store of a fleet, in PostgreSQL 13 or newer: for all processes of all machines. What a call does is one function
-/// of the database (sql/postgres/0002_functions.sql), in one transaction, by the store's clock: the database's, made up
+/// of the database (sql/postgres), in one transaction, by the store's clock: the database's, made up
 /// for its jumps, which whoever ticks sees by its own clock (docs/decisions/0020). No host's wall clock is asked.
 ///
 /// Five connections, made when they are needed and again when they were lost: one to write, one to claim, so that the
@@ -8,8 +8,8 @@
 /// between, and then wait() is a poll.
 #pragma once
 
-#include "stint/bell.hpp"
-#include "store/postgres_lane.hpp"
+#include "stint/notification.hpp"
+#include "store/postgres_client.hpp"
 #include "store/store.hpp"
 
 namespace stint::store {
@@ -18,7 +18,7 @@ class PostgresStore final : public Store {
  public:
   static constexpr int kServerMin = 13;
   static constexpr std::int64_t kBatchMax = 1000;              // runs woken or expired in one step
-  static constexpr int kBuriedMax = 100;                       // workers buried by one tick()
+  static constexpr int kBuriedMax = 100;                       // nodes buried by one tick()
   static constexpr Duration kFar = std::chrono::hours(1);      // no lease is given for longer
   static constexpr Duration kJump = std::chrono::seconds(10);  // of the database's clock; less is taken for time
 
@@ -32,28 +32,28 @@ class PostgresStore final : public Store {
   Task<Result<>> configure(std::map<std::string, std::uint32_t> capacities, std::vector<std::string> agents) override;
   Task<Result<>> pause(std::string limit, std::optional<Duration> length) override;
   Task<Result<std::uint64_t>> resume(std::string limit) override;
-  Task<Result<std::vector<LimitState>>> limits() override;
-  Task<Result<WorkerNumber>> enrol(std::string label) override;
-  Task<Result<Beat>> beat(WorkerNumber worker) override;
-  Task<Result<>> drain(WorkerNumber worker) override;
-  Task<Result<>> leave(WorkerNumber worker) override;
-  Task<Result<std::vector<WorkerState>>> workers() override;
+  Task<Result<std::vector<LimitState>>> limits(std::uint32_t listed = 0) override;
+  Task<Result<NodeNumber>> enrol(std::string label) override;
+  Task<Result<Beat>> beat(NodeNumber node) override;
+  Task<Result<>> drain(NodeNumber node) override;
+  Task<Result<>> leave(NodeNumber node) override;
+  Task<Result<std::vector<NodeState>>> nodes() override;
   Task<Result<std::vector<Result<Accepted>>>> enqueue(std::vector<NewRun> runs) override;
   Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> cancel(std::string id) override;
   Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
   Task<Result<>> answer(std::string id) override;
   Task<Result<std::vector<Ready>>> ready(std::uint32_t most) override;
-  Task<Result<std::vector<Claim>>> claim(WorkerNumber worker, std::string agent, std::uint32_t most,
+  Task<Result<std::vector<Claim>>> claim(NodeNumber node, std::string agent, std::uint32_t most,
                                          std::string only = {}) override;
-  Task<Result<std::vector<Claim>>> owned(WorkerNumber worker) override;
-  Task<Result<std::vector<std::optional<domain::RunState>>>> settle(WorkerNumber worker,
+  Task<Result<std::vector<Claim>>> owned(NodeNumber node) override;
+  Task<Result<std::vector<std::optional<domain::RunState>>>> settle(NodeNumber node,
                                                                     std::vector<Settlement> settlements) override;
-  Task<Result<bool>> mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) override;
-  Task<Result<bool>> note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
+  Task<Result<bool>> mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe) override;
+  Task<Result<bool>> note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause,
                           std::string data) override;
-  Task<Result<bool>> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string text) override;
-  Task<Result<bool>> answered(WorkerNumber worker, RunNumber run, std::int64_t fence) override;
-  Task<Result<std::optional<std::vector<FamilyUse>>>> report(WorkerNumber worker, RunNumber run, std::int64_t fence,
+  Task<Result<bool>> append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) override;
+  Task<Result<bool>> answered(NodeNumber node, RunNumber run, std::int64_t fence) override;
+  Task<Result<std::optional<std::vector<FamilyUse>>>> report(NodeNumber node, RunNumber run, std::int64_t fence,
                                                              Use so_far) override;
   Task<Result<Ticked>> tick() override;
   Task<Result<std::uint64_t>> wait(std::uint64_t seen, Duration most) override;
@@ -77,7 +77,7 @@ class PostgresStore final : public Store {
   [[nodiscard]] Schema schema() const override { return schema_; }
 
  private:
-  /// A worker's claims. A claim that was not answered, or whose asker was stopped, may still be carried out: owned()
+  /// A node's claims. A claim that was not answered, or whose asker was stopped, may still be carried out: owned()
   /// then begins a new round, in which it is either seen or refused.
   struct Claims {
     std::int64_t round = 0;
@@ -93,7 +93,7 @@ class PostgresStore final : public Store {
         reading_(reactor, "postgres reading", url, options),
         beating_(reactor, "postgres beating", url, options) {}
   /// The two clocks when tick() looked last, and until when it buries nobody: a jump of the database's clock makes
-  /// every lease look over, until its worker has beaten again.
+  /// every lease look over, until its node has beaten again.
   struct Clocks {
     std::optional<WallTime> database;
     Duration ours{}, since{};
@@ -114,9 +114,9 @@ class PostgresStore final : public Store {
     return parameters.late([this] { return expected_ms(); });
   }
   [[nodiscard]] Parameters expect(Parameters&& parameters) const { return std::move(expect(parameters)); }
-  /// After a long sleep others may have taken a worker's runs: nothing of it is sent before a beat has told.
-  [[nodiscard]] PostgresLane::Guard while_leased(WorkerNumber worker) const;
-  void renew(WorkerNumber worker, Duration asked_at) { leases_[worker] = asked_at + options_.lease; }
+  /// After a long sleep others may have taken a node's runs: nothing of it is sent before a beat has told.
+  [[nodiscard]] PostgresClient::Guard while_leased(NodeNumber node) const;
+  void renew(NodeNumber node, Duration asked_at) { leases_[node] = asked_at + options_.lease; }
   [[nodiscard]] std::int64_t next_word(std::int64_t fence) { return fence << 32 | (++words_ & 0xFFFF'FFFF); }
   Task<Result<>> listen();
   Task<Result<>> write(std::string_view sql, Parameters parameters);
@@ -127,16 +127,16 @@ class PostgresStore final : public Store {
   Reactor& reactor_;
   const std::string url_;
   Schema schema_;
-  PostgresLane writing_, claiming_, reading_, beating_;
+  PostgresClient writing_, claiming_, reading_, beating_;
   std::unique_ptr<PostgresConnection> listening_;  // made by the first wait()
   Semaphore listeners_{"postgres listening", 1};
-  Bell bell_;
+  Notification notification_;
   Clocks clocks_;
   std::optional<Sight> sight_;
-  std::uint64_t feed_known_ = 0;             // transactions up to this one may have been told of
-  std::map<WorkerNumber, Duration> leases_;  // of those that were enrolled or have beaten here: until when, since boot
+  std::uint64_t feed_known_ = 0;           // transactions up to this one may have been told of
+  std::map<NodeNumber, Duration> leases_;  // of those that were enrolled or have beaten here: until when, since boot
   std::int64_t words_ = 0;
-  std::map<WorkerNumber, Claims> claims_;  // of the workers that claimed here
+  std::map<NodeNumber, Claims> claims_;  // of the nodes that claimed here
 };
 
 }  // namespace stint::store

@@ -1,6 +1,7 @@
 #include "store/postgres_store.hpp"
 
 #include "stint/combinators.hpp"
+#include "store/postgres_migrate.hpp"
 #include "store/postgres_world.hpp"
 #include "store_sql_postgres_test.hpp"
 
@@ -70,12 +71,12 @@ class PostgresStoreTest : public testing::Test {
     return run.id;
   }
 
-  std::optional<RunState> succeed(WorkerNumber worker, const Claim& claim) {
+  std::optional<RunState> succeed(NodeNumber node, const Claim& claim) {
     Settlement end;
     end.run = claim.run;
     end.fence = claim.fence;
     end.settle = Settle::succeeded;
-    const auto states = get(store().settle(worker, {end}));
+    const auto states = get(store().settle(node, {end}));
     return states.empty() ? std::nullopt : states.front();
   }
 
@@ -177,14 +178,14 @@ TEST_F(PostgresStoreTest, a_limit_holds_when_two_claim_at_once_and_breaks_with_e
   const auto claimed_at_once = [&] {
     submit("a");
     submit("b");
-    const WorkerNumber one = get(store().enrol("one")), other = get(store().enrol("other"));
+    const NodeNumber one = get(store().enrol("one")), other = get(store().enrol("other"));
     Parameters first, second;
     first.number(one).text("a");
     second.number(other).text("b");
     const auto [of_one, of_other] = overlap(query::claim_of, first, second);
-    for (const WorkerNumber worker : {one, other}) {
-      for (const Claim& claim : get(store().owned(worker))) {
-        succeed(worker, claim);
+    for (const NodeNumber node : {one, other}) {
+      for (const Claim& claim : get(store().owned(node))) {
+        succeed(node, claim);
       }
     }
     return of_one + of_other;
@@ -196,12 +197,12 @@ TEST_F(PostgresStoreTest, a_limit_holds_when_two_claim_at_once_and_breaks_with_e
   EXPECT_EQ(claimed_at_once(), 2) << "must fail: the count is older than the lock";
 }
 
-TEST_F(PostgresStoreTest, a_session_has_one_head_when_two_submit_at_once_and_two_without_its_gate) {
+TEST_F(PostgresStoreTest, a_session_has_one_head_when_two_submit_at_once_and_two_without_its_lock) {
   define("a");
-  const WorkerNumber worker = get(store().enrol("w"));
+  const NodeNumber node = get(store().enrol("w"));
   submit("a", "s");
-  for (const Claim& claim : get(store().claim(worker, "a", 1))) {
-    succeed(worker, claim);
+  for (const Claim& claim : get(store().claim(node, "a", 1))) {
+    succeed(node, claim);
   }
   int ids = 1000;
   const auto heads_at_once = [&] {
@@ -216,7 +217,7 @@ TEST_F(PostgresStoreTest, a_session_has_one_head_when_two_submit_at_once_and_two
     return heads;
   };
   EXPECT_EQ(heads_at_once(), 1);
-  world().script(query::session_without_gate);
+  world().script(query::session_without_lock);
   EXPECT_EQ(heads_at_once(), 2) << "must fail: neither sees the other";
 }
 
@@ -224,10 +225,10 @@ TEST_F(PostgresStoreTest, a_zombie_is_refused_by_its_fence_and_by_nothing_else) 
   define("a");
   const auto zombie_wins = [&] {
     submit("a");
-    const WorkerNumber zombie = get(store().enrol("zombie"));
+    const NodeNumber zombie = get(store().enrol("zombie"));
     const std::vector<Claim> claims = get(store().claim(zombie, "a", 1));
     world().kill(zombie);
-    const WorkerNumber next = get(store().enrol("next"));
+    const NodeNumber next = get(store().enrol("next"));
     get(store().tick());
     const std::vector<Claim> again = get(store().claim(next, "a", 1));
     EXPECT_EQ(again.size(), 1U);
@@ -244,11 +245,11 @@ TEST_F(PostgresStoreTest, an_unsafe_run_whose_owner_died_is_not_repeated_unless_
   define("a");
   const auto after_death = [&] {
     const std::string id = submit("a");
-    const WorkerNumber worker = get(store().enrol("w"));
-    const std::vector<Claim> claims = get(store().claim(worker, "a", 1));
+    const NodeNumber node = get(store().enrol("w"));
+    const std::vector<Claim> claims = get(store().claim(node, "a", 1));
     EXPECT_EQ(claims.size(), 1U);
-    get(store().mark(worker, claims.front().run, claims.front().fence, true));
-    world().kill(worker);
+    get(store().mark(node, claims.front().run, claims.front().fence, true));
+    world().kill(node);
     get(store().tick());
     return get(store().find(id))->state;
   };
@@ -264,19 +265,19 @@ TEST_F(PostgresStoreTest, owned_sees_a_claim_that_is_still_under_way_when_its_as
   define("a", {{"gpu", 1}});
   define("b", {{"gpu", 1}});
   get(store().resize("gpu", 1));
-  const WorkerNumber worker = get(store().enrol("w"));
+  const NodeNumber node = get(store().enrol("w"));
   const auto found_after_loss = [&] {
     submit("a");
     const auto blocker = world().connect();
     world().sql(*blocker, "BEGIN");
-    world().sql(*blocker, query::lock_gate, Parameters().text("gpu"));
+    world().sql(*blocker, query::lock_limit, Parameters().text("gpu"));
     std::vector<Claim> found;
     auto body = [&]() -> Task<Result<>> {
       bool ended = false;
-      const auto first = co_await race(store().claim(worker, "a", 1), until_blocked(ended));
+      const auto first = co_await race(store().claim(node, "a", 1), until_blocked(ended));
       EXPECT_EQ(first.index(), 1U) << "the asker is stopped; the server is not";
       auto ask = [&]() -> Task<Result<>> {
-        STINT_CO_TRY(found, co_await store().owned(worker));
+        STINT_CO_TRY(found, co_await store().owned(node));
         ended = true;
         co_return Result<>();
       };
@@ -293,14 +294,14 @@ TEST_F(PostgresStoreTest, owned_sees_a_claim_that_is_still_under_way_when_its_as
   };
   const std::vector<Claim> found = found_after_loss();
   ASSERT_EQ(found.size(), 1U);
-  succeed(worker, found[0]);
+  succeed(node, found[0]);
   submit("a");
-  EXPECT_EQ(get(store().claim(worker, "a", 1)).size(), 1U) << "in the new round";
+  EXPECT_EQ(get(store().claim(node, "a", 1)).size(), 1U) << "in the new round";
   Parameters late;
-  late.number(worker).text("a");
+  late.number(node).text("a");
   EXPECT_TRUE(world().sql(query::claim_of, late).empty()) << "of the old round";
-  for (const Claim& claim : get(store().owned(worker))) {
-    succeed(worker, claim);
+  for (const Claim& claim : get(store().owned(node))) {
+    succeed(node, claim);
   }
   world().script(query::owned_without_round);
   EXPECT_TRUE(found_after_loss().empty()) << "must fail: nobody knows of it";
@@ -308,17 +309,17 @@ TEST_F(PostgresStoreTest, owned_sees_a_claim_that_is_still_under_way_when_its_as
 
 // ---- what was spent ------------------------------------------------------------------------------------------------
 
-TEST_F(PostgresStoreTest, what_workers_spent_on_a_day_that_is_over_becomes_one_row) {
+TEST_F(PostgresStoreTest, what_nodes_spent_on_a_day_that_is_over_becomes_one_row) {
   define("a");
   const auto carry = [&](std::int64_t tokens) {
     submit("a");
-    const WorkerNumber worker = get(store().enrol("w"));
-    const std::vector<Claim> claims = get(store().claim(worker, "a", 1));
+    const NodeNumber node = get(store().enrol("w"));
+    const std::vector<Claim> claims = get(store().claim(node, "a", 1));
     Settlement end;
     end.run = claims.at(0).run;
     end.fence = claims[0].fence;
     end.tokens = tokens;
-    EXPECT_TRUE(get(store().settle(worker, {end})).at(0));
+    EXPECT_TRUE(get(store().settle(node, {end})).at(0));
   };
   const auto rows = [&] {
     const PostgresRows found = world().sql(query::count_spent);
@@ -339,7 +340,7 @@ TEST_F(PostgresStoreTest, what_workers_spent_on_a_day_that_is_over_becomes_one_r
 // ---- opening -------------------------------------------------------------------------------------------------------
 
 TEST_F(PostgresStoreTest, two_that_open_it_at_once_make_its_tables_once) {
-  world().script("DROP SCHEMA stint_v2 CASCADE; DROP SCHEMA stint_v1 CASCADE; DROP SCHEMA stint CASCADE");
+  world().script("DROP SCHEMA stint_v1 CASCADE; DROP SCHEMA stint CASCADE");
   auto both = [&]() -> Task<Result<>> {
     STINT_CO_CHECK(co_await all(PostgresStore::open(world().reactor(), world().url()),
                                 PostgresStore::open(world().reactor(), world().url())));
@@ -352,44 +353,57 @@ TEST_F(PostgresStoreTest, two_that_open_it_at_once_make_its_tables_once) {
 
 TEST_F(PostgresStoreTest, a_newer_schema_is_used_if_it_says_so_and_refused_otherwise) {
   const auto open = [&] { return world().run(PostgresStore::open(world().reactor(), world().url())); };
-  world().sql(query::set_schema_version, Parameters().text("version").number(99));
+  world().sql(query::set_schema_version, Parameters().text("version").number(999));
   EXPECT_TRUE(open());
-  world().sql(query::set_schema_version, Parameters().text("oldest_program").number(98));
+  world().sql(query::set_schema_version, Parameters().text("oldest_program").number(998));
   const auto refused = open();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error(), Errc::denied);
   EXPECT_TRUE(refused.error().what().contains("newer Stint")) << refused.error().describe();
 }
 
-TEST_F(PostgresStoreTest, a_program_of_the_version_before_goes_on_beside_this_one) {
-  define("a", {{"gpu", 1}});
-  get(store().resize("gpu", 1));
-  const std::string first = submit("a"), second = submit("a");
-  const WorkerNumber before = get(store().enrol("before")), now = get(store().enrol("now"));
-  const PostgresRows claimed = world().sql(query::claim_as_before, Parameters().number(before).text("a"));
-  ASSERT_EQ(claimed.size(), 1);
-  EXPECT_TRUE(get(store().claim(now, "a", 9)).empty()) << "one limit for both";
-  Parameters end;
-  end.number(before).number(claimed.number(0, 0)).number(claimed.number(0, 1));
-  EXPECT_EQ(world().sql(query::settle_as_before, end).text(0, 0), "succeeded");
-  EXPECT_EQ(get(store().find(first))->state, RunState::succeeded);
-  const std::vector<Claim> rest = get(store().claim(now, "a", 9));
-  ASSERT_EQ(rest.size(), 1U);
-  EXPECT_EQ(rest[0].id, second);
+TEST_F(PostgresStoreTest, tables_of_an_unreleased_version_are_refused_with_the_way_out_and_not_changed) {
+  const std::string id = (define("a"), submit("a"));
+  const auto open = [&] { return world().run(PostgresStore::open(world().reactor(), world().url())); };
+  const auto version = newest_version(postgres_migrations());
+  world().sql(query::set_schema_version, Parameters().text("version").number(3));
+  const auto refused = open();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), Errc::denied);
+  EXPECT_TRUE(refused.error().what().contains("unreleased version of Stint (schema 3)")) << refused.error().describe();
+  EXPECT_TRUE(refused.error().what().contains("stint store export")) << refused.error().describe();
+  world().sql(query::set_schema_version, Parameters().text("version").number(version));
+  EXPECT_TRUE(open());
+  EXPECT_TRUE(get(store().find(id)));
+}
+
+TEST_F(PostgresStoreTest, tables_of_the_version_before_are_brought_up_to_date_and_its_program_goes_on) {
+  constexpr const char* kNext[] = {"CREATE TABLE stint.extra (x bigint)", "ALTER TABLE stint.run ADD COLUMN y bigint"};
+  std::vector<Migration> migrations(postgres_migrations().begin(), postgres_migrations().end());
+  migrations.emplace_back(kNext);
+  const Schema schema = get(migrate_postgres(world().reactor(), world().url(), 10s, migrations));
+  EXPECT_EQ(schema.found, newest_version(migrations) - 1);
+  EXPECT_EQ(schema.now, newest_version(migrations));
+  define("a");
+  const std::string id = submit("a");
+  const NodeNumber node = get(store().enrol("w"));
+  const std::vector<Claim> claims = get(store().claim(node, "a", 1));
+  ASSERT_EQ(claims.size(), 1U);
+  EXPECT_EQ(claims[0].id, id);
 }
 
 TEST_F(PostgresStoreTest, nested_runs_make_a_set_of_limits_once) {
   define("a", {{"one", 1}});
   define("both", {{"one", 1}, {"two", 1}, {"three", 2}});
-  const WorkerNumber worker = get(store().enrol("w"));
+  const NodeNumber node = get(store().enrol("w"));
   NewRun nested;
   nested.parent = submit("a");
   nested.agent = "both";
-  get(store().claim(worker, "a", 1));
+  get(store().claim(node, "a", 1));
   for (int i = 0; i < 3; ++i) {
     nested.id = id_of(100 + i);
     get(store().enqueue({nested}));
-    EXPECT_EQ(get(store().claim(worker, "both", 1, nested.id)).size(), 1U);
+    EXPECT_EQ(get(store().claim(node, "both", 1, nested.id)).size(), 1U);
     EXPECT_EQ(world().sql(query::count_sets).number(0, 0), 3) << "those of the agents, and one";
   }
 }

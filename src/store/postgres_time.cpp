@@ -1,6 +1,6 @@
 // Those members of PostgresStore that see to what is due, by a clock that does not jump.
+#include "store/column_codec.hpp"
 #include "store/postgres_store.hpp"
-#include "store/words.hpp"
 #include "store_sql_postgres.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ Task<Result<Ticked>> PostgresStore::tick() {
   }
   STINT_CO_TRY(const PostgresRows next, co_await read(query::next_due, expect(Parameters())));
   ticked.next = to_duration(next.maybe(0, 0));
-  if (ticked.changed()) bell_.ring();
+  if (ticked.changed()) notification_.notify();
   co_return ticked;
 }
 
@@ -46,7 +46,7 @@ Task<Result<WallTime>> PostgresStore::look_at_clock() {
   while (true) {
     const Duration asked_at = options_.elapsed();
     STINT_CO_TRY(const PostgresRows rows,
-                 co_await writing_.run(query::look_at_clock, {}, PostgresLane::Repeat::always));
+                 co_await writing_.run(query::look_at_clock, {}, PostgresClient::Repeat::always));
     const Duration error = (options_.elapsed() - asked_at) / 2;
     const WallTime wall = rows.time(0, 0).value_or(WallTime());
     const Sight seen{.store = wall + milliseconds(rows.number(0, 1)),

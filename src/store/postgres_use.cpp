@@ -1,6 +1,6 @@
 // Those members of PostgresStore that see to families, and that forget what is old.
+#include "store/column_codec.hpp"
 #include "store/postgres_store.hpp"
-#include "store/words.hpp"
 #include "store_sql_postgres.hpp"
 
 namespace stint::store {
@@ -12,19 +12,19 @@ std::vector<FamilyUse> read_sums(const PostgresRows& rows) {
   std::vector<FamilyUse> sums;
   for (int row = 0; row < rows.size(); ++row) {
     sums.push_back(
-        {.head = rows.text(row, 0), .used = {.tokens = rows.number(row, 1), .money_micros = rows.number(row, 2)}});
+        {.head = rows.text(row, 0), .used = {.tokens = rows.number(row, 1), .cost_micros = rows.number(row, 2)}});
   }
   return sums;
 }
 
 }  // namespace
 
-Task<Result<std::optional<std::vector<FamilyUse>>>> PostgresStore::report(WorkerNumber worker, RunNumber run,
+Task<Result<std::optional<std::vector<FamilyUse>>>> PostgresStore::report(NodeNumber node, RunNumber run,
                                                                           std::int64_t fence, Use so_far) {
   Parameters parameters;
-  parameters.number(worker).number(run).number(fence).number(so_far.tokens).number(so_far.money_micros);
+  parameters.number(node).number(run).number(fence).number(so_far.tokens).number(so_far.cost_micros);
   STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::report, std::move(parameters),
-                                                              PostgresLane::Repeat::always, while_leased(worker)));
+                                                              PostgresClient::Repeat::always, while_leased(node)));
   if (rows.empty()) co_return std::nullopt;
   co_return read_sums(rows);
 }

@@ -73,7 +73,7 @@ class Cluster {
   Result<> run(const std::string& sql) {
     Reactor reactor;
     RootScope scope(reactor);
-    PostgresLane lane(reactor, "test", url("postgres"), {});
+    PostgresClient lane(reactor, "test", url("postgres"), {});
     auto body = [&]() -> Task<Result<>> {
       STINT_CO_CHECK(co_await lane.run(sql, {}));
       co_return Result<>();
@@ -129,7 +129,7 @@ std::string PostgresWorld::url_through(const std::string& folder) const {
   return "host=" + folder + " user=postgres dbname=" + database_;
 }
 
-void PostgresWorld::kill(WorkerNumber worker) { sql(query::end_lease, Parameters().number(worker)); }
+void PostgresWorld::kill(NodeNumber node) { sql(query::end_lease, Parameters().number(node)); }
 
 PostgresRows PostgresWorld::sql(PostgresConnection& connection, std::string_view text, const Parameters& parameters) {
   auto rows = run(connection.run(text, parameters));

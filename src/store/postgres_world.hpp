@@ -16,7 +16,7 @@ class PostgresWorld final : public World {
   ~PostgresWorld() override;
 
   PostgresStore& store() override { return *store_; }
-  void kill(WorkerNumber) override;
+  void kill(NodeNumber) override;
 
   [[nodiscard]] const std::string& url() const noexcept { return url_; }
   /// The same database by another way: through the socket in this folder.

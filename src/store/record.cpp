@@ -48,18 +48,18 @@ std::string contradiction(const RunRecord& record) {
     return run.finished_at ? "it has an end, and is " + std::string(to_string(run.state))
                            : "it is " + std::string(to_string(run.state)) + " without an end";
   }
-  if ((run.state == RunState::running) != run.worker.has_value()) {
-    return run.worker ? "it has an owner and does not run" : "it runs and has no owner";
+  if ((run.state == RunState::running) != run.node.has_value()) {
+    return run.node ? "it has an owner and does not run" : "it runs and has no owner";
   }
   const bool waits = run.state == RunState::queued || run.state == RunState::parked;
   if (run.hold != Hold::none && !waits) {
     return "it is " + std::string(to_string(run.state)) + " and waits: " + std::string(to_string(run.hold));
   }
-  if (run.tokens < 0 || run.money_micros < 0) return "it used less than nothing";
+  if (run.tokens < 0 || run.cost_micros < 0) return "it used less than nothing";
   for (const FamilyUse& family : record.families) {
     if (!domain::is_run_id(family.head))
       return "it draws on the budget of '" + family.head + "', which is no id of a run";
-    if (family.used.tokens < 0 || family.used.money_micros < 0) return "its family used less than nothing";
+    if (family.used.tokens < 0 || family.used.cost_micros < 0) return "its family used less than nothing";
   }
   const std::uint64_t kept = record.output.head.size() + record.output.tail.size();
   if (kept > record.output.bytes) return "more output is kept than was written";

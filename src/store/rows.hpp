@@ -3,42 +3,23 @@
 /// (store_clock.hpp), but for deadlines, which are wall times.
 #pragma once
 
-#include "domain/gate.hpp"
+#include "domain/limit_rule.hpp"
 #include "store/store.hpp"
 #include "store/store_clock.hpp"
 
-#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace stint::store {
 
-struct Lent {
-  bool made = false;  ///< for who asked, and goes with the loan
-
-  template <class Row>
-  void operator()(Row* row) const noexcept {
-    if (made) std::default_delete<Row>()(row);
-  }
-};
-/// A row to look at or to change: the very one that is kept, as in memory, or one that was read from a file. Null:
-/// there is none. Good until the step ends; two loans of one row may be the same. Who changes it must put() it in that
-/// step: what is kept has changed already.
-template <class Row>
-using Loan = std::unique_ptr<Row, Lent>;
-template <class Row>
-[[nodiscard]] Loan<Row> lend(Row& kept) noexcept {
-  return Loan<Row>(&kept);
-}
-template <class Row>
-[[nodiscard]] Loan<Row> lend_made(std::unique_ptr<Row> row) noexcept {
-  return Loan<Row>(row.release(), Lent{.made = true});
-}
-
 using AgentNumber = std::int64_t;
-using GateNumber = std::int64_t;
+using LimitNumber = std::int64_t;
 using SetNumber = std::int64_t;
 
 /// Of a set, by their numbers; with weights.
-using Members = std::vector<std::pair<GateNumber, std::uint32_t>>;
+using Members = std::vector<std::pair<LimitNumber, std::uint32_t>>;
 
 /// How long budgets of an agent's ready runs have stood still, because a limit of the agent was paused.
 struct Standstill {
@@ -56,8 +37,8 @@ struct AgentRow {
   Standstill standstill;
 };
 
-struct GateRow {
-  GateNumber number = 0;
+struct LimitRow {
+  LimitNumber number = 0;
   std::string name;
   std::optional<std::uint32_t> capacity;
   std::optional<std::uint32_t> configured;  ///< what a configuration said last
@@ -67,22 +48,25 @@ struct GateRow {
   std::optional<AgentNumber> turn_of, last_turn_of;
   WallTime turn_until{};
 };
-/// A gate as a member of a set: limits never change in a set, so a running run holds what it was claimed with.
-struct GateUse {
-  GateRow gate;
+[[nodiscard]] inline bool is_paused(const LimitRow& limit, WallTime now) {
+  return limit.paused && (!limit.paused_until || *limit.paused_until > now);
+}
+/// A limit as a member of a set: limits never change in a set, so a running run holds what it was claimed with.
+struct LimitMember {
+  LimitRow limit;
   std::uint32_t weight = 1;
   std::int64_t units = 0, runs = 0;  ///< held, over all sets
   bool shared = false;               ///< several agents use it
 };
 
-struct WorkerRow {
+struct NodeRow {
   enum class State : std::uint8_t { live, draining, dead };
-  WorkerNumber number = 0;
+  NodeNumber number = 0;
   std::string label;
   State state = State::live;
 };
-[[nodiscard]] constexpr std::string_view to_string(WorkerRow::State state) noexcept {
-  return state == WorkerRow::State::live ? "live" : state == WorkerRow::State::draining ? "draining" : "dead";
+[[nodiscard]] constexpr std::string_view to_string(NodeRow::State state) noexcept {
+  return state == NodeRow::State::live ? "live" : state == NodeRow::State::draining ? "draining" : "dead";
 }
 
 /// What an agent has to claim.
@@ -108,7 +92,7 @@ struct RunRow {
   bool by_agents_clock = false;
   std::string parked_on;  ///< a limit
   SetNumber set = 0;      ///< with which it was claimed last; 0: it holds nothing
-  std::optional<WorkerNumber> kept_for;
+  std::optional<NodeNumber> kept_for;
   Use reported;  ///< by the running attempt; counted already
 };
 
@@ -118,7 +102,7 @@ struct EventRow {
   std::string cause;
   std::optional<domain::RunState> state;
   domain::Hold hold = domain::Hold::none;
-  std::optional<WorkerNumber> worker;
+  std::optional<NodeNumber> node;
   std::string error, data;
   WallTime at{};
 };
@@ -141,60 +125,63 @@ class Rows {
   Rows(const Rows&) = delete;
   Rows& operator=(const Rows&) = delete;
 
-  virtual Result<Loan<const AgentRow>> agent(std::string_view name) = 0;
-  virtual Result<Loan<const AgentRow>> agent(AgentNumber number) = 0;
-  virtual Result<std::vector<Loan<const AgentRow>>> agents() = 0;  ///< by name
-  virtual Result<> put(AgentRow& agent) = 0;                       ///< but not its standstill
+  virtual Result<std::optional<AgentRow>> agent(std::string_view name) = 0;
+  virtual Result<std::optional<AgentRow>> agent(AgentNumber number) = 0;
+  virtual Result<std::vector<AgentRow>> agents() = 0;  ///< by name
+  virtual Result<> put(AgentRow& agent) = 0;           ///< but not its standstill
   virtual Result<> put(AgentNumber agent, const Standstill& standstill) = 0;
   virtual Result<SetNumber> make_set(const Members& members) = 0;
-  virtual Result<std::vector<SetNumber>> sets_with(GateNumber gate) = 0;
+  virtual Result<std::vector<SetNumber>> sets_with(LimitNumber limit) = 0;
 
-  virtual Result<GateRow> gate(std::string_view name) = 0;  ///< made if there is none
-  virtual Result<std::vector<GateUse>> gates_of(SetNumber set) = 0;
+  virtual Result<LimitRow> limit(std::string_view name) = 0;  ///< made if there is none
+  virtual Result<std::vector<LimitMember>> limits_of(SetNumber set) = 0;
   /// Only those that are ramping up, as nearly never any is.
-  virtual Result<std::vector<GateRow>> ramping(SetNumber set) = 0;
-  virtual Result<std::vector<GateUse>> gates() = 0;
+  virtual Result<std::vector<LimitRow>> ramping(SetNumber set) = 0;
+  virtual Result<std::vector<LimitMember>> limits() = 0;
   virtual Result<Members> members(SetNumber set) = 0;
-  virtual Result<> put(const GateRow& gate) = 0;
+  virtual Result<> put(const LimitRow& limit) = 0;
+  /// Running runs that hold units of the limit, the earliest claim first.
+  virtual Result<std::vector<LimitHolder>> holders(LimitNumber limit, std::size_t most) = 0;
+  /// Ready runs whose agents use the limit, by rank.
+  virtual Result<std::vector<LimitWaiter>> waiters(LimitNumber limit, std::size_t most) = 0;
 
-  virtual Result<WorkerNumber> add_worker(const std::string& label, WallTime now) = 0;
-  virtual Result<Loan<const WorkerRow>> worker(WorkerNumber number) = 0;
+  virtual Result<NodeNumber> add_node(const std::string& label, WallTime now) = 0;
+  virtual Result<std::optional<NodeRow>> node(NodeNumber number) = 0;
   /// A dead one is removed: nothing is left of it but its number, which is never used again.
-  virtual Result<> put(const WorkerRow& worker) = 0;
-  /// Removes what dead workers may have left, in the rows and beside them.
-  virtual Result<> sweep_workers() = 0;
+  virtual Result<> put(const NodeRow& node) = 0;
+  /// Removes what dead nodes may have left, in the rows and beside them.
+  virtual Result<> sweep_nodes() = 0;
   /// It lives, as its own beat says.
-  virtual Result<> renew(WorkerNumber number, WallTime now) = 0;
+  virtual Result<> renew(NodeNumber number, WallTime now) = 0;
   /// Its lease is over, whatever its row says.
-  virtual Result<bool> is_lapsed(WorkerNumber number, WallTime now) = 0;
-  virtual Result<std::vector<WorkerRow>> workers() = 0;  ///< but not the dead
-  virtual Result<std::vector<WorkerState>> worker_states(WallTime now) = 0;
+  virtual Result<bool> is_lapsed(NodeNumber number, WallTime now) = 0;
+  virtual Result<std::vector<NodeRow>> nodes() = 0;  ///< but not the dead
+  virtual Result<std::vector<NodeState>> node_states(WallTime now) = 0;
 
-  virtual Result<Loan<RunRow>> run(RunNumber number) = 0;
-  virtual Result<Loan<RunRow>> run(std::string_view id) = 0;
-  virtual Result<Loan<RunRow>> run_of_key(AgentNumber agent, std::string_view key) = 0;
-  /// By rank. Here and below: without those that another living worker than `by` keeps.
-  virtual Result<std::vector<Loan<RunRow>>> ready(AgentNumber agent, WorkerNumber by, Moment now, std::size_t most) = 0;
-  virtual Result<std::vector<Loan<RunRow>>> owned(WorkerNumber worker) = 0;
-  virtual Result<Loan<RunRow>> head_of(std::string_view session) = 0;  ///< the oldest unfinished
+  virtual Result<std::optional<RunRow>> run(RunNumber number) = 0;
+  virtual Result<std::optional<RunRow>> run(std::string_view id) = 0;
+  virtual Result<std::optional<RunRow>> run_of_key(AgentNumber agent, std::string_view key) = 0;
+  /// By rank. Here and below: without those that another living node than `by` keeps.
+  virtual Result<std::vector<RunRow>> ready(AgentNumber agent, NodeNumber by, Moment now, std::size_t most) = 0;
+  virtual Result<std::vector<RunRow>> owned(NodeNumber node) = 0;
+  virtual Result<std::optional<RunRow>> head_of(std::string_view session) = 0;  ///< the oldest unfinished
   virtual Result<std::vector<RunNumber>> children(RunNumber parent) = 0;
-  virtual Result<std::vector<Loan<RunRow>>> parked_on(std::string_view limit) = 0;
-  virtual Result<std::vector<Loan<RunRow>>> asleep(WallTime until, std::size_t most) = 0;
+  virtual Result<std::vector<RunRow>> parked_on(std::string_view limit) = 0;
+  virtual Result<std::vector<RunRow>> asleep(WallTime until, std::size_t most) = 0;
   /// Here and below: of those that can still expire.
-  virtual Result<std::vector<Loan<RunRow>>> past_deadline(WallTime wall, std::size_t most) = 0;
-  virtual Result<std::vector<Loan<RunRow>>> past_budget(AwakeTime until, std::size_t most) = 0;  ///< but not the ready
+  virtual Result<std::vector<RunRow>> past_deadline(WallTime wall, std::size_t most) = 0;
+  virtual Result<std::vector<RunRow>> past_budget(AwakeTime until, std::size_t most) = 0;  ///< but not the ready
   /// Of the ready: the agents that have runs with a budget that has begun, each with the first that ends.
   virtual Result<std::vector<std::pair<AgentNumber, AwakeTime>>> ready_budgets() = 0;
-  virtual Result<std::vector<Loan<RunRow>>> ready_past_budget(AgentNumber agent, AwakeTime until, std::size_t most) = 0;
+  virtual Result<std::vector<RunRow>> ready_past_budget(AgentNumber agent, AwakeTime until, std::size_t most) = 0;
   virtual Result<NextDue> next_due() = 0;
   virtual Result<bool> has_queued(AgentNumber agent, std::size_t least) = 0;
-  virtual Result<bool> has_ready(AgentNumber agent, WorkerNumber by) = 0;
+  virtual Result<bool> has_ready(AgentNumber agent, NodeNumber by) = 0;
   virtual Result<bool> has_ready(AgentNumber agent) = 0;  ///< for whomever: also a kept one
-  /// Of those that are ready and that no living worker keeps.
+  /// Of those that are ready and that no living node keeps.
   virtual Result<Queue> queue(AgentNumber agent, std::size_t most) = 0;
-  /// Gives it its number.
-  virtual Result<Loan<RunRow>> add(RunRow&& run, std::string input) = 0;
-  /// One that was lent.
+  /// Adds a run and answers its number; the one in `run` is ignored.
+  virtual Result<RunNumber> add(const RunRow& run, std::string input) = 0;
   virtual Result<> put(const RunRow& run) = 0;
   virtual Result<std::string> input(RunNumber run) = 0;
   virtual Result<> put_result(RunNumber run, std::string result) = 0;

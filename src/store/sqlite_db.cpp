@@ -168,4 +168,12 @@ std::optional<WallTime> Query::time(int column) const {
   return is_null(column) ? std::nullopt : std::optional(WallTime(std::chrono::milliseconds(number(column))));
 }
 
+Result<std::int64_t> read_number(Database& database, std::string_view sql) {
+  Query query(database, sql);
+  std::int64_t answer = 0;
+  if (query.next()) answer = query.number(0);
+  STINT_CHECK(query.run());
+  return answer;
+}
+
 }  // namespace stint::store

@@ -96,4 +96,7 @@ class Query {
   std::optional<Error> error_;
 };
 
+/// The first column of the first row; 0: there is none.
+[[nodiscard]] Result<std::int64_t> read_number(Database& database, std::string_view sql);
+
 }  // namespace stint::store

@@ -134,7 +134,7 @@ TEST(SqliteDisk, a_run_is_ready_when_its_submit_is_answered_however_long_the_dis
   const os::TestFolder folder;
   Opened here(folder / "x.db"), there(folder / "x.db");
   here.define();
-  const WorkerNumber worker = here.run(here.store().enrol("here")).value();
+  const NodeNumber node = here.run(here.store().enrol("here")).value();
   ASSERT_TRUE(there.run(there.store().enrol("there")));
   std::uint64_t seen = 0;
   disk.hold_syncs();
@@ -155,10 +155,10 @@ TEST(SqliteDisk, a_run_is_ready_when_its_submit_is_answered_however_long_the_dis
   EXPECT_EQ(here.run(here.store().ready(kReadyMax))->size(), 1U);
   EXPECT_EQ(there.run(there.store().ready(kReadyMax))->size(), 1U);
   EXPECT_NE(here.run(here.store().wait(seen, 10s)).value(), seen);
-  EXPECT_EQ(here.run(here.store().claim(worker, "a", 1))->size(), 1U);
-  EXPECT_TRUE(here.run(here.store().beat(worker))->stops.empty());
+  EXPECT_EQ(here.run(here.store().claim(node, "a", 1))->size(), 1U);
+  EXPECT_TRUE(here.run(here.store().beat(node))->stops.empty());
   EXPECT_TRUE(there.run(there.store().cancel(Opened::id_of(1))));
-  EXPECT_EQ(here.run(here.store().beat(worker))->stops.size(), 1U);
+  EXPECT_EQ(here.run(here.store().beat(node))->stops.size(), 1U);
 }
 
 /// The check before the commit is passed, the one after it is not.
@@ -188,7 +188,7 @@ TEST(SqliteDisk, a_commit_into_a_file_that_is_being_moved_is_not_answered_as_don
 
 // ---- errors --------------------------------------------------------------------------------------------------------
 
-TEST(SqliteDisk, a_worker_whose_commit_fails_leaves_no_lease_behind) {
+TEST(SqliteDisk, a_node_whose_commit_fails_leaves_no_lease_behind) {
   for (const Fault fault : {Fault::full, Fault::io_error}) {
     FaultyDisk disk;
     const os::TestFolder folder;
@@ -197,7 +197,7 @@ TEST(SqliteDisk, a_worker_whose_commit_fails_leaves_no_lease_behind) {
     disk.fail_in(1, fault);
     EXPECT_FALSE(here.run(here.store().enrol("here")));
     disk.heal();
-    EXPECT_TRUE(std::filesystem::is_empty(path + ".workers"));
+    EXPECT_TRUE(std::filesystem::is_empty(path + ".nodes"));
     const auto other = there.run(there.store().enrol("there"));
     ASSERT_TRUE(other) << other.error().describe();  // it gets the number that was rolled back
     EXPECT_TRUE(there.run(there.store().beat(*other))->alive);
@@ -300,7 +300,7 @@ class Trial {
     opened_ = std::make_unique<Opened>(path_);
     ASSERT_TRUE(opened_->ok()) << opened_->error().describe();
     opened_->define();
-    worker_.reset();
+    node_.reset();
     claims_.clear();
   }
 
@@ -342,13 +342,13 @@ class Trial {
     runs_[Opened::id_of(number)].there = note(answer);
   }
   Task<> enrol_and_claim() {
-    if (!worker_) {
-      const auto worker = co_await store().enrol("w");
-      (void)note(worker);
-      if (!worker) co_return;
-      worker_ = *worker;
+    if (!node_) {
+      const auto node = co_await store().enrol("w");
+      (void)note(node);
+      if (!node) co_return;
+      node_ = *node;
     }
-    const auto claims = co_await store().claim(*worker_, "a", 2);
+    const auto claims = co_await store().claim(*node_, "a", 2);
     (void)note(claims);
     if (claims) claims_.insert(claims_.end(), claims->begin(), claims->end());
   }
@@ -360,7 +360,7 @@ class Trial {
     end.run = claim.run;
     end.fence = claim.fence;
     end.settle = domain::Settle::succeeded;
-    const auto answer = co_await store().settle(*worker_, {end});
+    const auto answer = co_await store().settle(*node_, {end});
     const Known known = note(answer);
     if (known == Known::there) runs_[claim.id].ended = answer->front();
     if (known == Known::absent) claims_.push_back(claim);
@@ -369,16 +369,16 @@ class Trial {
     if (claims_.empty()) co_return;
     const Claim claim = claims_.front();
     const std::string text(1 + random_() % 5000, 't');
-    const auto answer = co_await store().append_output(*worker_, claim.run, claim.fence, text);
+    const auto answer = co_await store().append_output(*node_, claim.run, claim.fence, text);
     const Known known = note(answer);
     Submitted& run = runs_[claim.id];
     if (known == Known::there && *answer) run.output_least += std::ssize(text);
     if (known != Known::absent) run.output_most += std::ssize(text);
   }
   Task<> look() {
-    const bool beats = worker_ && chance(2);
+    const bool beats = node_ && chance(2);
     if (beats) {
-      const auto beat = co_await store().beat(*worker_);
+      const auto beat = co_await store().beat(*node_);
       if (beat) EXPECT_TRUE(beat->alive);
     } else {
       const auto ticked = co_await store().tick();
@@ -412,7 +412,7 @@ class Trial {
   std::unique_ptr<Opened> opened_;
   std::uint64_t numbers_ = 0;
   std::map<std::string, Submitted> runs_;
-  std::optional<WorkerNumber> worker_;
+  std::optional<NodeNumber> node_;
   std::vector<Claim> claims_;
 };
 

@@ -1,6 +1,5 @@
-// Those members of SqliteRows that keep families, and that remove what dead workers left.
+// Those members of SqliteRows that keep families, and that remove what dead nodes left.
 #include "store/sqlite_rows.hpp"
-#include "store/words.hpp"
 #include "store_sql_sqlite.hpp"
 
 #include <charconv>
@@ -15,14 +14,14 @@ constexpr int kSweptMax = 1000;  // lock files looked at in one sweep
 
 FamilyRow read_family(const Query& query) {
   return {.number = query.number(0),
-          .sum = {.head = query.text(1), .used = {.tokens = query.number(2), .money_micros = query.number(3)}}};
+          .sum = {.head = query.text(1), .used = {.tokens = query.number(2), .cost_micros = query.number(3)}}};
 }
 
-/// The worker of a lock file; none: it is no lock file.
-std::optional<WorkerNumber> worker_of(const std::filesystem::path& path) {
+/// The node of a lock file; none: it is no lock file.
+std::optional<NodeNumber> node_of(const std::filesystem::path& path) {
   if (path.extension() != ".lock") return std::nullopt;
   const std::string stem = path.stem().string();
-  WorkerNumber number = 0;
+  NodeNumber number = 0;
   const auto [end, error] = std::from_chars(stem.data(), stem.data() + stem.size(), number);
   if (error != std::errc() || end != stem.data() + stem.size()) return std::nullopt;
   return number;
@@ -41,7 +40,7 @@ Result<std::optional<FamilyRow>> SqliteRows::family(std::string_view head) {
 
 Result<FamilyRow> SqliteRows::make_family(const FamilyUse& sum) {
   Query query(database_, query::make_family);
-  query.bind(1, sum.head).bind(2, sum.used.tokens).bind(3, sum.used.money_micros);
+  query.bind(1, sum.head).bind(2, sum.used.tokens).bind(3, sum.used.cost_micros);
   FamilyRow made{.sum = sum};
   if (query.next()) made.number = query.number(0);
   STINT_CHECK(query.run());
@@ -64,7 +63,7 @@ Result<std::vector<FamilyRow>> SqliteRows::families_of(RunNumber run) {
 
 Result<> SqliteRows::add_use(FamilyNumber family, const Use& more) {
   Query query(database_, query::add_use);
-  return query.bind(1, family).bind(2, more.tokens).bind(3, more.money_micros).run();
+  return query.bind(1, family).bind(2, more.tokens).bind(3, more.cost_micros).run();
 }
 
 Result<std::optional<WallTime>> SqliteRows::pruned_at() {
@@ -80,22 +79,22 @@ Result<> SqliteRows::put_pruned_at(WallTime at) {
   return query.bind(1, at).run();
 }
 
-/// In a transaction, so that no worker is being added meanwhile: a lock file without a row belongs to none, or to one
+/// In a transaction, so that no node is being added meanwhile: a lock file without a row belongs to none, or to one
 /// whose row was never committed.
-Result<> SqliteRows::sweep_workers() {
+Result<> SqliteRows::sweep_nodes() {
   {
-    Query query(database_, query::remove_dead_workers);
+    Query query(database_, query::remove_dead_nodes);
     STINT_CHECK(query.run());
   }
-  STINT_TRY(const std::vector<WorkerRow> alive, workers());
-  std::set<WorkerNumber> known;
-  for (const WorkerRow& worker : alive) known.insert(worker.number);
+  STINT_TRY(const std::vector<NodeRow> alive, nodes());
+  std::set<NodeNumber> known;
+  for (const NodeRow& node : alive) known.insert(node.number);
   std::error_code error;
   int seen = 0;
   for (const auto& entry : std::filesystem::directory_iterator(leases_, error)) {
     if (++seen > kSweptMax) break;
-    const std::optional<WorkerNumber> worker = worker_of(entry.path());
-    if (!worker || known.contains(*worker) || own_.contains(*worker)) continue;
+    const std::optional<NodeNumber> node = node_of(entry.path());
+    if (!node || known.contains(*node) || own_.contains(*node)) continue;
     std::filesystem::remove(entry.path(), error);  // one that can't be removed does no harm
   }
   return {};

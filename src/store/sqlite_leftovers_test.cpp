@@ -17,30 +17,30 @@ class SqliteLeftovers : public testing::Test {
  protected:
   struct Opened {
     explicit Opened(SqliteLeftovers& test)
-        : ambient{.wall_now = [&test] { return WallTime(std::chrono::milliseconds(test.now_ms_)); },
-                  .random = [] { return std::uint64_t{7}; }},
-          store(SqliteStore::blocking_open(test.path_, ambient).value()) {}
+        : system{.wall_now = [&test] { return WallTime(std::chrono::milliseconds(test.now_ms_)); },
+                 .random = [] { return std::uint64_t{7}; }},
+          store(SqliteStore::blocking_open(test.path_, system).value()) {}
     template <class T>
     T get(Task<Result<T>> task) {
       Result<T> result = os::blocking_run(reactor, std::move(task));
       EXPECT_TRUE(result) << result.error().describe();
       if constexpr (!std::is_void_v<T>) return result ? std::move(*result) : T();
     }
-    domain::Ambient ambient;
+    domain::System system;
     Reactor reactor;
     std::unique_ptr<SqliteStore> store;
   };
   std::vector<std::string> lock_files() const {
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(path_ + ".workers")) {
+    for (const auto& entry : std::filesystem::directory_iterator(path_ + ".nodes")) {
       names.push_back(entry.path().filename().string());
     }
     std::ranges::sort(names);
     return names;
   }
-  std::int64_t worker_rows() const {
+  std::int64_t node_rows() const {
     auto database = Database::open(path_, Database::Access::write, 1s).value();
-    Query query(database, "SELECT count(*) FROM worker");
+    Query query(database, "SELECT count(*) FROM node");
     return query.next() ? query.number(0) : -1;
   }
 
@@ -51,7 +51,7 @@ class SqliteLeftovers : public testing::Test {
 };
 
 TEST_F(SqliteLeftovers, processes_that_left_or_died_leave_neither_row_nor_file) {
-  WorkerNumber last = 0;
+  NodeNumber last = 0;
   for (int i = 0; i < 3; ++i) {
     Opened died(*this), left(*this);
     died.get(died.store->enrol("died"));
@@ -60,7 +60,7 @@ TEST_F(SqliteLeftovers, processes_that_left_or_died_leave_neither_row_nor_file) 
   }
   Opened here(*this);
   here.get(here.store->tick());
-  EXPECT_EQ(worker_rows(), 0);
+  EXPECT_EQ(node_rows(), 0);
   EXPECT_EQ(lock_files(), Names());
   EXPECT_GT(here.get(here.store->enrol("next")), last) << "no number is used again";
   EXPECT_FALSE(here.get(here.store->beat(last)).alive);
@@ -71,7 +71,7 @@ TEST_F(SqliteLeftovers, a_run_of_a_keeper_that_is_gone_is_for_all) {
   AgentEntry agent;
   agent.name = "a";
   here.get(here.store->define({agent}));
-  const WorkerNumber keeper = here.get(here.store->enrol("keeper")), other = here.get(here.store->enrol("other"));
+  const NodeNumber keeper = here.get(here.store->enrol("keeper")), other = here.get(here.store->enrol("other"));
   NewRun run;
   run.id = "aaaaaaaaaaaa";
   run.agent = "a";
@@ -80,22 +80,22 @@ TEST_F(SqliteLeftovers, a_run_of_a_keeper_that_is_gone_is_for_all) {
   EXPECT_TRUE(here.get(here.store->claim(other, "a", 1)).empty());
   here.get(here.store->drop_lease(keeper));
   here.get(here.store->tick());
-  EXPECT_EQ(worker_rows(), 1);
+  EXPECT_EQ(node_rows(), 1);
   EXPECT_EQ(here.get(here.store->claim(other, "a", 1)).size(), 1U);
 }
 
 TEST_F(SqliteLeftovers, what_was_left_by_chance_is_removed_with_what_is_old) {
   Opened here(*this), there(*this);
-  const WorkerNumber lives = here.get(here.store->enrol("lives")), another = there.get(there.store->enrol("another"));
+  const NodeNumber lives = here.get(here.store->enrol("lives")), another = there.get(there.store->enrol("another"));
   {  // as a process leaves it that died between the file and the row, and as one of the version before left its row
     auto database = Database::open(path_, Database::Access::write, 1s).value();
-    ASSERT_TRUE(database.run("INSERT INTO worker (worker_id, label, state) VALUES (77, 'old', 'dead')"));
+    ASSERT_TRUE(database.run("INSERT INTO node (node_id, label, state) VALUES (77, 'old', 'dead')"));
   }
-  ASSERT_TRUE(os::open_shared_file(path_ + ".workers/4711.lock", 0600));
-  ASSERT_TRUE(os::open_shared_file(path_ + ".workers/notes.txt", 0600));
+  ASSERT_TRUE(os::open_shared_file(path_ + ".nodes/4711.lock", 0600));
+  ASSERT_TRUE(os::open_shared_file(path_ + ".nodes/notes.txt", 0600));
   EXPECT_EQ(here.get(here.store->prune_if_due(24h, 1h, 10)), 0U);
   EXPECT_EQ(lock_files(), (Names{std::to_string(lives) + ".lock", std::to_string(another) + ".lock", "notes.txt"}));
-  EXPECT_EQ(worker_rows(), 2);
+  EXPECT_EQ(node_rows(), 2);
   EXPECT_TRUE(here.get(here.store->beat(lives)).alive);
   EXPECT_TRUE(there.get(there.store->beat(another)).alive);
 }

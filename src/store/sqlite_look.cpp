@@ -1,11 +1,13 @@
 // Those members of SqliteRows that only look.
 #include "store/brief_text.hpp"
+#include "store/column_codec.hpp"
+#include "store/errors.hpp"
 #include "store/sqlite_rows.hpp"
-#include "store/words.hpp"
 #include "store_sql_sqlite.hpp"
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 namespace stint::store {
 namespace {
@@ -16,12 +18,12 @@ namespace query = sqlite::query;
 
 constexpr std::int64_t kFewQueued = 10'000;  // more, and the newest are found sooner by going back through all runs
 
-/// Columns from 0: seq, fence, worker_id, cause, state, hold, error, data, at.
+/// Columns from 0: seq, fence, node_id, cause, state, hold, error, data, at.
 Result<Event> read_event(const Query& query) {
   Event event;
   event.seq = query.number(0);
   event.fence = query.number(1);
-  event.worker = query.maybe(2);
+  event.node = query.maybe(2);
   event.cause = query.text(3);
   if (!query.is_null(4)) event.state = domain::parse_run_state(query.text(4));
   STINT_TRY(event.hold, read_hold(query.text(5)));
@@ -37,13 +39,13 @@ Result<std::optional<RunRow>> SqliteRows::find(const std::string& id) {
   if (id.empty()) return std::nullopt;
   Query query(database_, query::by_prefix);
   query.bind(1, id).bind(2, id + '\x7f');
-  STINT_TRY(const std::vector<Loan<RunRow>> rows, read_all(query));
+  STINT_TRY(std::vector<RunRow> rows, read_all(query));
   if (rows.empty()) return std::nullopt;
-  Run& run = rows.front()->run;
+  Run& run = rows.front().run;
   if (rows.size() > 1 && run.id != id) return fail(Errc::invalid, "more than one run begins with '" + id + "'");
   STINT_TRY(run.input, input(run.number));
   STINT_TRY(run.result, result(run.number));
-  return std::move(*rows.front());
+  return std::move(rows.front());
 }
 
 /// Whether runs of these states are better found through their own indexes than by going back through all.
@@ -62,13 +64,13 @@ Result<bool> SqliteRows::are_few(const std::vector<RunState>& states) {
 Result<std::vector<RunRow>> SqliteRows::list(const Filter& filter) {
   std::optional<AgentNumber> agent_number;
   if (!filter.agent.empty()) {
-    STINT_TRY(const Loan<const AgentRow> row, agent(filter.agent));
+    STINT_TRY(const std::optional<AgentRow> row, agent(filter.agent));
     if (!row) return std::vector<RunRow>();
     agent_number = row->number;
   }
   std::optional<RunNumber> parent;
   if (!filter.parent.empty()) {
-    STINT_TRY(const Loan<const RunRow> row, run(filter.parent));
+    STINT_TRY(const std::optional<RunRow> row, run(filter.parent));
     if (!row) return std::vector<RunRow>();
     parent = row->run.number;
   }
@@ -79,40 +81,38 @@ Result<std::vector<RunRow>> SqliteRows::list(const Filter& filter) {
   query.bind_some(1, states).bind(2, agent_number).bind_some(3, filter.session);
   query.bind(4, filter.before).bind(5, std::int64_t{filter.most});
   if (parent) query.bind(6, *parent);
-  STINT_TRY(const std::vector<Loan<RunRow>> rows, read_all(query));
-  std::vector<RunRow> runs;
-  for (const Loan<RunRow>& row : rows) {
-    Run& run = runs.emplace_back(std::move(*row)).run;
-    if (!filter.texts) continue;
+  STINT_TRY(std::vector<RunRow> rows, read_all(query));
+  if (!filter.texts) return rows;
+  for (RunRow& row : rows) {
+    Run& run = row.run;
     STINT_TRY(std::string whole_input, input(run.number));
     run.input = brief_text(std::move(whole_input), kBriefInput, filter.text_bytes_max);
     STINT_TRY(std::string whole_result, result(run.number));
     run.result = brief_text(std::move(whole_result), kBriefResult, filter.text_bytes_max);
   }
-  return runs;
+  return rows;
 }
 
 Result<std::vector<RunRow>> SqliteRows::with_key(const std::string& of, const std::string& key) {
-  std::vector<RunRow> runs;
   std::optional<AgentNumber> number;
   if (!of.empty()) {
-    STINT_TRY(const Loan<const AgentRow> row, agent(of));
-    if (!row) return runs;
+    STINT_TRY(const std::optional<AgentRow> row, agent(of));
+    if (!row) return std::vector<RunRow>();
     number = row->number;
   }
   Query query(database_, query::with_key);
   query.bind(1, key).bind(2, number);
-  STINT_TRY(const std::vector<Loan<RunRow>> rows, read_all(query));
-  for (const Loan<RunRow>& row : rows) {
-    Run& run = runs.emplace_back(std::move(*row)).run;
+  STINT_TRY(std::vector<RunRow> rows, read_all(query));
+  for (RunRow& row : rows) {
+    Run& run = row.run;
     STINT_TRY(run.input, input(run.number));
     STINT_TRY(run.result, result(run.number));
   }
-  return runs;
+  return rows;
 }
 
 Result<std::vector<Event>> SqliteRows::events(const std::string& id, std::int64_t after, std::uint32_t most) {
-  STINT_TRY(const Loan<const RunRow> row, run(id));
+  STINT_TRY(const std::optional<RunRow> row, run(id));
   if (!row) return fail(no_such_run(id));
   return events_of(row->run, after, most);
 }
@@ -161,7 +161,7 @@ Result<FeedPage> SqliteRows::feed(const std::string& cursor, std::uint32_t most)
 }
 
 Result<Output> SqliteRows::output(const std::string& id) {
-  STINT_TRY(const Loan<const RunRow> row, run(id));
+  STINT_TRY(const std::optional<RunRow> row, run(id));
   if (!row) return fail(no_such_run(id));
   return output_of(row->run.number);
 }
@@ -185,7 +185,7 @@ Result<Output> SqliteRows::output_of(RunNumber run) {
 }
 
 Result<std::optional<std::int64_t>> SqliteRows::place(const std::string& id, std::int64_t most) {
-  STINT_TRY(const Loan<const RunRow> row, run(id));
+  STINT_TRY(const std::optional<RunRow> row, run(id));
   if (!row) return fail(no_such_run(id));
   if (row->run.state != RunState::queued || row->run.hold != Hold::none) return std::nullopt;
   Query query(database_, query::place);
@@ -195,6 +195,48 @@ Result<std::optional<std::int64_t>> SqliteRows::place(const std::string& id, std
   if (query.next()) place = query.number(0);
   STINT_CHECK(query.end());
   return place;
+}
+
+Result<std::vector<LimitHolder>> SqliteRows::holders(LimitNumber limit, std::size_t most) {
+  Query query(database_, query::holders);
+  query.bind(1, limit).bind(2, static_cast<std::int64_t>(most));
+  std::vector<LimitHolder> found;
+  while (query.next()) {
+    LimitHolder& holder = found.emplace_back();
+    holder.run = query.text(0);
+    STINT_TRY(holder.agent, agent_name(query.number(1)));
+    holder.weight = static_cast<std::uint32_t>(query.number(2));
+    holder.since = query.time(3).value_or(WallTime());
+  }
+  STINT_CHECK(query.end());
+  return found;
+}
+
+/// Each agent's own line is in the order of an index; the first of each together have the first of all.
+Result<std::vector<LimitWaiter>> SqliteRows::waiters(LimitNumber limit, std::size_t most) {
+  std::vector<std::pair<AgentNumber, std::uint32_t>> agents;
+  {
+    Query query(database_, query::agents_using);
+    query.bind(1, limit);
+    while (query.next()) agents.emplace_back(query.number(0), static_cast<std::uint32_t>(query.number(1)));
+    STINT_CHECK(query.end());
+  }
+  std::vector<std::tuple<std::int64_t, RunNumber, LimitWaiter>> found;  // by rank and number
+  for (const auto& [number, weight] : agents) {
+    STINT_TRY(const std::string name, agent_name(number));
+    Query query(database_, query::first_ready);
+    query.bind(1, number).bind(2, static_cast<std::int64_t>(most));
+    while (query.next()) {
+      found.emplace_back(query.number(1), query.number(2), LimitWaiter{query.text(0), name, weight});
+    }
+    STINT_CHECK(query.end());
+  }
+  std::ranges::sort(found, {}, [](const auto& each) { return std::pair(std::get<0>(each), std::get<1>(each)); });
+  std::vector<LimitWaiter> line;
+  for (auto& [rank, number, waiter] : found) {
+    if (line.size() < most) line.push_back(std::move(waiter));
+  }
+  return line;
 }
 
 Result<Stats> SqliteRows::stats() {
@@ -212,7 +254,7 @@ Result<Stats> SqliteRows::stats() {
   };
   STINT_CHECK(count(query::count_ready, stats.ready));
   STINT_CHECK(count(query::count_events, stats.events));
-  STINT_CHECK(count(query::count_workers, stats.workers));
+  STINT_CHECK(count(query::count_nodes, stats.nodes));
   STINT_CHECK(count(query::count_bytes, stats.bytes));
   return stats;
 }
@@ -237,7 +279,7 @@ Result<std::vector<Spent>> SqliteRows::spent(WallTime since) {
                      .agent = query.text(1),
                      .runs = query.number(2),
                      .tokens = query.number(3),
-                     .money_micros = query.number(4)});
+                     .cost_micros = query.number(4)});
   }
   STINT_CHECK(query.end());
   return found;
@@ -246,10 +288,10 @@ Result<std::vector<Spent>> SqliteRows::spent(WallTime since) {
 Result<std::vector<std::pair<RunRow, RunRecord>>> SqliteRows::dump(RunNumber after, std::uint32_t most) {
   Query query(database_, query::dump);
   query.bind(1, after).bind(2, std::int64_t{most});
-  STINT_TRY(const std::vector<Loan<RunRow>> rows, read_all(query));
+  STINT_TRY(std::vector<RunRow> rows, read_all(query));
   std::vector<std::pair<RunRow, RunRecord>> records;
-  for (const Loan<RunRow>& loan : rows) {
-    auto& [row, record] = records.emplace_back(std::move(*loan), RunRecord());
+  for (RunRow& read : rows) {
+    auto& [row, record] = records.emplace_back(std::move(read), RunRecord());
     Run& run = row.run;
     STINT_TRY(run.input, input(run.number));
     STINT_TRY(run.result, result(run.number));

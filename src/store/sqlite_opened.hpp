@@ -18,7 +18,7 @@ namespace stint::store {
 class Opened {
  public:
   explicit Opened(const std::string& path, Duration patience = std::chrono::seconds(10))
-      : store_(SqliteStore::blocking_open(path, ambient_, patience)) {}
+      : store_(SqliteStore::blocking_open(path, system_, patience)) {}
   [[nodiscard]] bool ok() const { return store_.has_value(); }
   [[nodiscard]] const Error& error() const { return store_.error(); }
   SqliteStore& store() { return **store_; }
@@ -27,7 +27,7 @@ class Opened {
     return os::blocking_run(reactor_, std::move(task));
   }
   static std::string id_of(std::uint64_t number) {
-    const domain::Ambient numbers{.wall_now = {}, .random = [number] { return number; }};
+    const domain::System numbers{.wall_now = {}, .random = [number] { return number; }};
     return domain::new_run_id(numbers);
   }
   static NewRun fresh(std::uint64_t number) {
@@ -51,8 +51,8 @@ class Opened {
   }
 
  private:
-  domain::Ambient ambient_{.wall_now = [] { return WallTime(std::chrono::milliseconds(1'800'000'000'000)); },
-                           .random = [] { return std::uint64_t{7}; }};
+  domain::System system_{.wall_now = [] { return WallTime(std::chrono::milliseconds(1'800'000'000'000)); },
+                         .random = [] { return std::uint64_t{7}; }};
   Reactor reactor_;
   Result<std::unique_ptr<SqliteStore>> store_;
 };

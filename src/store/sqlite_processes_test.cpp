@@ -51,8 +51,8 @@ TEST(SqliteProcesses, one_without_descriptors_takes_no_run_from_another) {
   const pid_t owner = start([&] {
     ::close(end[1]);
     Opened opened(path);
-    const WorkerNumber worker = opened.run(opened.store().enrol("owner")).value();
-    const auto claims = opened.run(opened.store().claim(worker, "a", 1)).value();
+    const NodeNumber node = opened.run(opened.store().enrol("owner")).value();
+    const auto claims = opened.run(opened.store().claim(node, "a", 1)).value();
     (void)!::write(claimed[1], "x", 1);
     char byte = 0;
     (void)!::read(end[0], &byte, 1);  // until the other end is closed
@@ -60,7 +60,7 @@ TEST(SqliteProcesses, one_without_descriptors_takes_no_run_from_another) {
     over.run = claims.at(0).run;
     over.fence = claims.at(0).fence;
     over.settle = domain::Settle::succeeded;
-    return opened.run(opened.store().settle(worker, {over}))->at(0) == RunState::succeeded ? 0 : 1;
+    return opened.run(opened.store().settle(node, {over}))->at(0) == RunState::succeeded ? 0 : 1;
   });
   char byte = 0;
   ASSERT_EQ(::read(claimed[0], &byte, 1), 1);
@@ -106,17 +106,17 @@ TEST(SqliteProcesses, without_descriptors_a_store_is_not_opened_and_the_reason_i
 
 TEST(SqliteProcesses, a_lease_that_somebody_deletes_is_made_again_by_the_next_beat) {
   const os::TestFolder folder;
-  const std::string path = folder / "x.db", leases = path + ".workers";
+  const std::string path = folder / "x.db", leases = path + ".nodes";
   Opened here(path), there(path);
   here.define();
-  const WorkerNumber worker = here.run(here.store().enrol("here")).value();
+  const NodeNumber node = here.run(here.store().enrol("here")).value();
   EXPECT_TRUE(here.submit(1));
-  EXPECT_EQ(here.run(here.store().claim(worker, "a", 1))->size(), 1U);
+  EXPECT_EQ(here.run(here.store().claim(node, "a", 1))->size(), 1U);
   for (int round = 0; round < 2; ++round) {
-    EXPECT_TRUE(here.run(here.store().beat(worker))->alive);
-    EXPECT_TRUE(here.run(here.store().beat(worker))->alive);  // this one is remembered
-    std::filesystem::remove_all(round == 0 ? leases + "/" + std::to_string(worker) + ".lock" : leases);
-    EXPECT_TRUE(here.run(here.store().beat(worker))->alive);
+    EXPECT_TRUE(here.run(here.store().beat(node))->alive);
+    EXPECT_TRUE(here.run(here.store().beat(node))->alive);  // this one is remembered
+    std::filesystem::remove_all(round == 0 ? leases + "/" + std::to_string(node) + ".lock" : leases);
+    EXPECT_TRUE(here.run(here.store().beat(node))->alive);
     const Ticked ticked = there.run(there.store().tick()).value();
     EXPECT_EQ(ticked.lost, 0U);
     EXPECT_TRUE(ticked.buried.empty());
@@ -131,8 +131,8 @@ class SqliteFilesGone : public testing::TestWithParam<const char*> {
   void SetUp() override {
     opened_.define();
     ASSERT_TRUE(opened_.submit(1));
-    worker_ = opened_.run(opened_.store().enrol("w")).value();
-    EXPECT_TRUE(opened_.run(opened_.store().beat(worker_)));
+    node_ = opened_.run(opened_.store().enrol("w")).value();
+    EXPECT_TRUE(opened_.run(opened_.store().beat(node_)));
   }
   template <class T>
   void expect_refused(const Result<T>& answer) {
@@ -144,17 +144,17 @@ class SqliteFilesGone : public testing::TestWithParam<const char*> {
   }
   void expect_all_refused() {
     expect_refused(opened_.submit(2));
-    expect_refused(opened_.run(opened_.store().beat(worker_)));
+    expect_refused(opened_.run(opened_.store().beat(node_)));
     expect_refused(opened_.run(opened_.store().tick()));
     expect_refused(opened_.run(opened_.store().ready(kReadyMax)));
-    expect_refused(opened_.run(opened_.store().claim(worker_, "a", 1)));
+    expect_refused(opened_.run(opened_.store().claim(node_, "a", 1)));
     expect_refused(opened_.run(opened_.store().wait(0, 10ms)));
   }
 
   const os::TestFolder folder_;
   const std::string path_ = folder_ / "x.db", victim_ = path_ + GetParam();
   Opened opened_{path_};
-  WorkerNumber worker_ = 0;
+  NodeNumber node_ = 0;
 };
 
 TEST_P(SqliteFilesGone, moved_away_nothing_is_accepted_and_put_back_all_goes_on) {
@@ -162,7 +162,7 @@ TEST_P(SqliteFilesGone, moved_away_nothing_is_accepted_and_put_back_all_goes_on)
   expect_all_refused();
   std::filesystem::rename(folder_ / "away", victim_);
   EXPECT_TRUE(opened_.submit(2));
-  EXPECT_TRUE(opened_.run(opened_.store().beat(worker_))->alive);
+  EXPECT_TRUE(opened_.run(opened_.store().beat(node_))->alive);
   EXPECT_EQ(opened_.run(opened_.store().ready(kReadyMax))->size(), 1U);
 }
 

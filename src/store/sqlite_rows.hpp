@@ -1,8 +1,8 @@
 /// Rows in a SQLite file. On one thread with its database, inside of a transaction that the caller opens.
 ///
-/// A worker's lease is a lock: its process holds `workers/<number>.lock` beside the database, and the kernel lets go of
+/// A node's lease is a lock: its process holds `nodes/<number>.lock` beside the database, and the kernel lets go of
 /// it when the process is gone. So a dead one is known at once, and a frozen one is never taken for dead. The time of
-/// that file is the worker's last beat: a beat writes nothing to the database.
+/// that file is the node's last beat: a beat writes nothing to the database.
 #pragma once
 
 #include "os/fd.hpp"
@@ -18,46 +18,48 @@ class SqliteRows final : public Rows {
   /// `leases`: the directory of the locks.
   SqliteRows(Database& database, std::string leases) : database_(database), leases_(std::move(leases)) {}
 
-  Result<Loan<const AgentRow>> agent(std::string_view name) override;
-  Result<Loan<const AgentRow>> agent(AgentNumber number) override;
-  Result<std::vector<Loan<const AgentRow>>> agents() override;
+  Result<std::optional<AgentRow>> agent(std::string_view name) override;
+  Result<std::optional<AgentRow>> agent(AgentNumber number) override;
+  Result<std::vector<AgentRow>> agents() override;
   Result<> put(AgentRow& agent) override;
   Result<> put(AgentNumber agent, const Standstill& standstill) override;
   Result<SetNumber> make_set(const Members& members) override;
-  Result<std::vector<SetNumber>> sets_with(GateNumber gate) override;
-  Result<GateRow> gate(std::string_view name) override;
-  Result<std::vector<GateUse>> gates_of(SetNumber set) override;
-  Result<std::vector<GateRow>> ramping(SetNumber set) override;
-  Result<std::vector<GateUse>> gates() override;
+  Result<std::vector<SetNumber>> sets_with(LimitNumber limit) override;
+  Result<LimitRow> limit(std::string_view name) override;
+  Result<std::vector<LimitMember>> limits_of(SetNumber set) override;
+  Result<std::vector<LimitRow>> ramping(SetNumber set) override;
+  Result<std::vector<LimitMember>> limits() override;
   Result<Members> members(SetNumber set) override;
-  Result<> put(const GateRow& gate) override;
-  Result<WorkerNumber> add_worker(const std::string& label, WallTime now) override;
-  Result<Loan<const WorkerRow>> worker(WorkerNumber number) override;
-  Result<> put(const WorkerRow& worker) override;
-  Result<> sweep_workers() override;
-  Result<> renew(WorkerNumber number, WallTime now) override;
-  Result<bool> is_lapsed(WorkerNumber number, WallTime now) override;
-  Result<std::vector<WorkerRow>> workers() override;
-  Result<std::vector<WorkerState>> worker_states(WallTime now) override;
-  Result<Loan<RunRow>> run(RunNumber number) override;
-  Result<Loan<RunRow>> run(std::string_view id) override;
-  Result<Loan<RunRow>> run_of_key(AgentNumber agent, std::string_view key) override;
-  Result<std::vector<Loan<RunRow>>> ready(AgentNumber agent, WorkerNumber by, Moment now, std::size_t most) override;
-  Result<std::vector<Loan<RunRow>>> owned(WorkerNumber worker) override;
-  Result<Loan<RunRow>> head_of(std::string_view session) override;
+  Result<> put(const LimitRow& limit) override;
+  Result<std::vector<LimitHolder>> holders(LimitNumber limit, std::size_t most) override;
+  Result<std::vector<LimitWaiter>> waiters(LimitNumber limit, std::size_t most) override;
+  Result<NodeNumber> add_node(const std::string& label, WallTime now) override;
+  Result<std::optional<NodeRow>> node(NodeNumber number) override;
+  Result<> put(const NodeRow& node) override;
+  Result<> sweep_nodes() override;
+  Result<> renew(NodeNumber number, WallTime now) override;
+  Result<bool> is_lapsed(NodeNumber number, WallTime now) override;
+  Result<std::vector<NodeRow>> nodes() override;
+  Result<std::vector<NodeState>> node_states(WallTime now) override;
+  Result<std::optional<RunRow>> run(RunNumber number) override;
+  Result<std::optional<RunRow>> run(std::string_view id) override;
+  Result<std::optional<RunRow>> run_of_key(AgentNumber agent, std::string_view key) override;
+  Result<std::vector<RunRow>> ready(AgentNumber agent, NodeNumber by, Moment now, std::size_t most) override;
+  Result<std::vector<RunRow>> owned(NodeNumber node) override;
+  Result<std::optional<RunRow>> head_of(std::string_view session) override;
   Result<std::vector<RunNumber>> children(RunNumber parent) override;
-  Result<std::vector<Loan<RunRow>>> parked_on(std::string_view limit) override;
-  Result<std::vector<Loan<RunRow>>> asleep(WallTime until, std::size_t most) override;
-  Result<std::vector<Loan<RunRow>>> past_deadline(WallTime wall, std::size_t most) override;
-  Result<std::vector<Loan<RunRow>>> past_budget(AwakeTime until, std::size_t most) override;
+  Result<std::vector<RunRow>> parked_on(std::string_view limit) override;
+  Result<std::vector<RunRow>> asleep(WallTime until, std::size_t most) override;
+  Result<std::vector<RunRow>> past_deadline(WallTime wall, std::size_t most) override;
+  Result<std::vector<RunRow>> past_budget(AwakeTime until, std::size_t most) override;
   Result<std::vector<std::pair<AgentNumber, AwakeTime>>> ready_budgets() override;
-  Result<std::vector<Loan<RunRow>>> ready_past_budget(AgentNumber agent, AwakeTime until, std::size_t most) override;
+  Result<std::vector<RunRow>> ready_past_budget(AgentNumber agent, AwakeTime until, std::size_t most) override;
   Result<NextDue> next_due() override;
   Result<bool> has_queued(AgentNumber agent, std::size_t least) override;
-  Result<bool> has_ready(AgentNumber agent, WorkerNumber by) override;
+  Result<bool> has_ready(AgentNumber agent, NodeNumber by) override;
   Result<bool> has_ready(AgentNumber agent) override;
   Result<Queue> queue(AgentNumber agent, std::size_t most) override;
-  Result<Loan<RunRow>> add(RunRow&& run, std::string input) override;
+  Result<RunNumber> add(const RunRow& run, std::string input) override;
   Result<> put(const RunRow& run) override;
   Result<std::string> input(RunNumber run) override;
   Result<> put_result(RunNumber run, std::string result) override;
@@ -97,26 +99,26 @@ class SqliteRows final : public Rows {
   Result<> flush();
   /// The step was rolled back: what it kept back is forgotten, and the leases it took are given back.
   void undo_step();
-  /// The same for all steps of the group; or, if it was committed, the leases of workers that are dead now are removed.
+  /// The same for all steps of the group; or, if it was committed, the leases of nodes that are dead now are removed.
   void end_group(bool committed);
 
   /// Keeps how the clocks stand for the next boot, if the last look is old.
   Result<> see_clock(const StoreClock& clock);
 
-  /// No worker of another process is there, which might die and leave no other trace than its lock.
+  /// No node of another process is there, which might die and leave no other trace than its lock.
   Result<bool> are_all_own();
 
   /// As if the process that enrolled it were gone.
-  void drop_lease(WorkerNumber worker) { own_.erase(worker); }
+  void drop_lease(NodeNumber node) { own_.erase(node); }
 
-  /// Of a worker; its time says when it beat last.
-  [[nodiscard]] static std::string lease_path(const std::string& leases, WorkerNumber worker);
+  /// Of a node; its time says when it beat last.
+  [[nodiscard]] static std::string lease_path(const std::string& leases, NodeNumber node);
 
  private:
-  [[nodiscard]] std::string lease_path(WorkerNumber worker) const { return lease_path(leases_, worker); }
-  Result<Loan<RunRow>> read_run(const Query& query);
-  Result<Loan<RunRow>> read_one(Query& query);
-  Result<std::vector<Loan<RunRow>>> read_all(Query& query);
+  [[nodiscard]] std::string lease_path(NodeNumber node) const { return lease_path(leases_, node); }
+  Result<RunRow> read_run(const Query& query);
+  Result<std::optional<RunRow>> read_one(Query& query);
+  Result<std::vector<RunRow>> read_all(Query& query);
   Result<std::string> agent_name(AgentNumber number);
   Result<std::string> result(RunNumber run);
   Result<std::vector<Event>> events_of(const Run& run, std::int64_t after, std::int64_t most);
@@ -126,7 +128,7 @@ class SqliteRows final : public Rows {
   Result<> write_spent();
   Result<> write_events(std::size_t from, std::size_t count);
   void forget_kept();
-  Result<os::Fd> take_lease(WorkerNumber worker) const;
+  Result<os::Fd> take_lease(NodeNumber node) const;
   void give_up_leases(std::size_t from);
 
   Database& database_;
@@ -134,10 +136,10 @@ class SqliteRows final : public Rows {
   std::vector<EventRow> events_;                                          // kept back, to be written together
   std::map<std::pair<std::chrono::sys_days, AgentNumber>, Spent> spent_;  // by day and agent; kept back, too
   /// As read in this transaction: who ends a batch reads them often.
-  std::map<AgentNumber, std::unique_ptr<const AgentRow>> agents_;
-  std::set<SetNumber> steady_;                           // sets of which no gate is ramping up, in this transaction
-  std::map<WorkerNumber, os::Fd> own_;                   // locks of the workers of this process
-  std::vector<WorkerNumber> enrolled_, buried_;          // in this group, which may yet be rolled back
+  std::map<AgentNumber, AgentRow> agents_;
+  std::set<SetNumber> steady_;                           // sets of which no limit is ramping up, in this transaction
+  std::map<NodeNumber, os::Fd> own_;                     // locks of the nodes of this process
+  std::vector<NodeNumber> enrolled_, buried_;            // in this group, which may yet be rolled back
   std::size_t enrolled_before_ = 0, buried_before_ = 0;  // this step
   std::map<AgentNumber, std::string> agent_names_;       // which never change
 };

@@ -3,6 +3,7 @@
 #include "os/owner.hpp"
 #include "os/slot_file.hpp"
 #include "stint/run_on.hpp"
+#include "store/sqlite_migrate.hpp"
 #include "store_sql_sqlite.hpp"
 
 #include <algorithm>
@@ -15,65 +16,9 @@ namespace {
 namespace query = sqlite::query;
 
 constexpr unsigned kFileMode = 0600;
-constexpr std::size_t kShownMax = 64;              // of a name that somebody else gave
-constexpr std::int64_t kApplication = 0x53544E54;  // `STNT`, in the file's header
 
-Result<std::int64_t> ask(Database& database, std::string_view sql) {
-  Query query(database, sql);
-  std::int64_t answer = 0;
-  if (query.next()) answer = query.number(0);
-  STINT_CHECK(query.run());
-  return answer;
-}
-
-/// A trigger or a view that no migration made could change what is written: a run's prompt, for one. SQLite keeps the
-/// text of what made them.
-Result<> check_triggers(Database& database, const std::string& path) {
-  Query query(database, query::triggers);
-  while (query.next()) {
-    const std::string name = query.text(0), sql = query.text(1);
-    const bool own = std::ranges::any_of(
-        sqlite::kMigrations, [&](std::string_view migration) { return !sql.empty() && migration.contains(sql); });
-    if (own) continue;
-    return fail(Errc::denied, path + " has a trigger or a view that is not Stint's, '" + name.substr(0, kShownMax) +
-                                  "', which could change what is stored. Move the file away, and a new one is made");
-  }
-  return query.end();
-}
-
-/// Under the gate, so that two processes that start at once do not both do it.
-Result<Schema> migrate(Database& database, const std::string& path) {
-  constexpr auto kNewest = static_cast<std::int64_t>(sqlite::kMigrations.size());
-  STINT_TRY(const std::int64_t version, ask(database, query::version));
-  STINT_TRY(const std::int64_t application, ask(database, query::application));
-  STINT_TRY(const std::int64_t tables, ask(database, query::count_tables));
-  if (application != kApplication && (tables > 0 || version > 0)) {
-    return fail(Errc::denied,
-                path + " is no database of Stint, but of another program. Move it away, and a new one is made");
-  }
-  STINT_CHECK(check_triggers(database, path));
-  if (version > kNewest) {
-    STINT_TRY(const std::int64_t oldest, ask(database, query::oldest_program));
-    if (oldest <= kNewest) return Schema{version, version};
-    return fail(Errc::denied, path + " was made by a newer Stint (schema " + std::to_string(version) +
-                                  ", this one knows " + std::to_string(kNewest) + "). Install that one");
-  }
-  if (version == kNewest) return Schema{version, version};
-  STINT_CHECK(database.run(query::begin));
-  for (std::int64_t next = version; next < kNewest; ++next) {
-    if (Result<> done = database.run(sqlite::kMigrations[static_cast<std::size_t>(next)]); !done) {
-      (void)database.run(query::roll_back);
-      return fail(std::move(done.error()));
-    }
-  }
-  STINT_CHECK(database.run(std::string(query::set_version) + std::to_string(kNewest)));
-  STINT_CHECK(database.run(std::string(query::set_application) + std::to_string(kApplication)));
-  STINT_CHECK(database.run(query::commit));
-  return Schema{version, kNewest};
-}
-
-/// Under the gate as well: the first process of a boot sets the anchor for all.
-Result<StoreClock> open_clock(Database& database, const domain::Ambient& ambient) {
+/// Under the write lock as well: the first process of a boot sets the anchor for all.
+Result<StoreClock> open_clock(Database& database, const domain::System& system) {
   std::optional<StoreClock::Anchor> kept;
   std::optional<StoreClock::Seen> seen;
   {
@@ -89,7 +34,7 @@ Result<StoreClock> open_clock(Database& database, const domain::Ambient& ambient
     }
     STINT_CHECK(query.run());
   }
-  StoreClock clock(ambient, kept, seen);
+  StoreClock clock(system, kept, seen);
   const StoreClock::Anchor& anchor = clock.anchor();
   if (kept == anchor) return clock;
   const StoreClock::Seen now = clock.look();
@@ -117,12 +62,12 @@ Error unusable(const std::string& path, const Error& error) {
 
 }  // namespace
 
-Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path, const domain::Ambient& ambient,
+Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path, const domain::System& system,
                                                                 Duration patience) {
   std::error_code error;
   // Where it lies: SQLite has its log there, and who comes by a link must find the same leases.
   if (const auto place = std::filesystem::weakly_canonical(path, error); !error) path = place.string();
-  const std::string leases = path + ".workers";
+  const std::string leases = path + ".nodes";
   std::filesystem::create_directories(leases, error);
   if (error) return fail(unusable(path, Error(Errc::denied, "cannot make " + leases + ": " + error.message())));
   auto opened_gate = os::open_shared_file(path + ".gate", kFileMode);
@@ -134,20 +79,20 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path
   std::optional<StoreClock> clock;
   auto opened = [&]() -> Result<Database> {
     STINT_TRY(Database database, Database::open(path, Database::Access::write, patience));
-    STINT_TRY(schema, migrate(database, path));
-    STINT_TRY(clock, open_clock(database, ambient));
+    STINT_TRY(schema, migrate_sqlite(database, path, sqlite_migrations()));
+    STINT_TRY(clock, open_clock(database, system));
     return database;
   }();
   os::unlock_slot(gate.get());
   STINT_TRY(Database database, std::move(opened));
   STINT_TRY(Database for_reading, Database::open(path, Database::Access::read, patience));
-  STINT_CHECK(ask(for_reading, query::version));
+  STINT_CHECK(read_number(for_reading, query::version));
   STINT_TRY(SqliteChanges changes, SqliteChanges::open(path));
   std::unique_ptr<SqliteStore> store(new SqliteStore(path, std::move(changes), leases, *clock));
   store->schema_ = schema;
   store->writer_ = std::make_unique<SqliteWriter>(store->writing_.reactor(), std::move(database), store->files_, leases,
-                                                  std::move(gate), ambient, *clock, patience);
-  store->reader_ = std::make_unique<Reader>(std::move(for_reading), leases, ambient, *clock);
+                                                  std::move(gate), system, *clock, patience);
+  store->reader_ = std::make_unique<Reader>(std::move(for_reading), leases, system, *clock);
   return store;
 }
 
@@ -161,7 +106,7 @@ auto SqliteStore::write(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>>
 template <class Step>
 auto SqliteStore::write_and_ring(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>> {
   auto result = co_await write(std::move(step));
-  bell_.ring();
+  notification_.notify();
   co_return result;
 }
 
@@ -200,11 +145,11 @@ Task<Result<std::uint64_t>> SqliteStore::resume(std::string limit) {
   return write_and_ring([limit = std::move(limit)](Ledger& ledger) { return ledger.resume(limit); });
 }
 
-Task<Result<std::vector<LimitState>>> SqliteStore::limits() {
-  return read([](Reader& reader) { return reader.ledger.limits(); });
+Task<Result<std::vector<LimitState>>> SqliteStore::limits(std::uint32_t listed) {
+  return read([listed](Reader& reader) { return reader.ledger.limits(listed); });
 }
 
-Task<Result<WorkerNumber>> SqliteStore::enrol(std::string label) {
+Task<Result<NodeNumber>> SqliteStore::enrol(std::string label) {
   return write([label = std::move(label)](Ledger& ledger) { return ledger.enrol(label); });
 }
 
@@ -213,32 +158,32 @@ Result<std::uint64_t> SqliteStore::look() {
   return changes_.look();
 }
 
-Task<Result<Beat>> SqliteStore::beat(WorkerNumber worker) {
+Task<Result<Beat>> SqliteStore::beat(NodeNumber node) {
   STINT_CO_TRY(const std::uint64_t now, look());
-  const bool known = now == beaten_.at && worker == beaten_.worker;
-  if (known && os::say_written(SqliteRows::lease_path(leases_, worker), clock_.beat_time())) co_return beaten_.beat;
-  auto beat = co_await write([worker](Ledger& ledger) { return ledger.beat(worker); });
-  if (beat && beat->alive) beaten_ = {now, worker, *beat};
+  const bool known = now == beaten_.at && node == beaten_.node;
+  if (known && os::say_written(SqliteRows::lease_path(leases_, node), clock_.beat_time())) co_return beaten_.beat;
+  auto beat = co_await write([node](Ledger& ledger) { return ledger.beat(node); });
+  if (beat && beat->alive) beaten_ = {now, node, *beat};
   co_return beat;
 }
 
-Task<Result<>> SqliteStore::drain(WorkerNumber worker) {
-  return write([worker](Ledger& ledger) { return ledger.drain(worker); });
+Task<Result<>> SqliteStore::drain(NodeNumber node) {
+  return write([node](Ledger& ledger) { return ledger.drain(node); });
 }
 
-Task<Result<>> SqliteStore::leave(WorkerNumber worker) {
-  return write_and_ring([worker](Ledger& ledger) { return ledger.leave(worker); });  // what it kept is for all
+Task<Result<>> SqliteStore::leave(NodeNumber node) {
+  return write_and_ring([node](Ledger& ledger) { return ledger.leave(node); });  // what it kept is for all
 }
 
-Task<Result<std::vector<WorkerState>>> SqliteStore::workers() {
-  return read([](Reader& reader) { return reader.ledger.workers(); });
+Task<Result<std::vector<NodeState>>> SqliteStore::nodes() {
+  return read([](Reader& reader) { return reader.ledger.nodes(); });
 }
 
 Task<Result<std::vector<Result<Accepted>>>> SqliteStore::enqueue(std::vector<NewRun> runs) {
   auto answers = co_await run_on(
       writing_.reactor(),
       writer_->write_each(std::move(runs), [](Ledger& ledger, NewRun& run) { return ledger.enqueue(std::move(run)); }));
-  bell_.ring();
+  notification_.notify();
   co_return answers;
 }
 
@@ -262,55 +207,54 @@ Task<Result<std::vector<Ready>>> SqliteStore::ready(std::uint32_t most) {
   co_return ready;
 }
 
-Task<Result<std::vector<Claim>>> SqliteStore::claim(WorkerNumber worker, std::string agent, std::uint32_t most,
+Task<Result<std::vector<Claim>>> SqliteStore::claim(NodeNumber node, std::string agent, std::uint32_t most,
                                                     std::string only) {
-  return write([worker, agent = std::move(agent), most, only = std::move(only)](Ledger& ledger) {
-    return ledger.claim(worker, agent, most, only);
+  return write([node, agent = std::move(agent), most, only = std::move(only)](Ledger& ledger) {
+    return ledger.claim(node, agent, most, only);
   });
 }
 
-Task<Result<std::vector<Claim>>> SqliteStore::owned(WorkerNumber worker) {
-  return write([worker](Ledger& ledger) { return ledger.owned(worker); });
+Task<Result<std::vector<Claim>>> SqliteStore::owned(NodeNumber node) {
+  return write([node](Ledger& ledger) { return ledger.owned(node); });
 }
 
-Task<Result<std::vector<std::optional<domain::RunState>>>> SqliteStore::settle(WorkerNumber worker,
+Task<Result<std::vector<std::optional<domain::RunState>>>> SqliteStore::settle(NodeNumber node,
                                                                                std::vector<Settlement> settlements) {
-  return write_and_ring([worker, settlements = std::move(settlements)](
+  return write_and_ring([node, settlements = std::move(settlements)](
                             Ledger& ledger) mutable -> Result<std::vector<std::optional<domain::RunState>>> {
     std::vector<std::optional<domain::RunState>> states;
     for (Settlement& settlement : settlements) {
-      STINT_TRY(const auto state, ledger.settle(worker, std::move(settlement)));
+      STINT_TRY(const auto state, ledger.settle(node, std::move(settlement)));
       states.push_back(state);
     }
     return states;
   });
 }
 
-Task<Result<bool>> SqliteStore::mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) {
-  return write([worker, run, fence, unsafe](Ledger& ledger) { return ledger.mark(worker, run, fence, unsafe); });
+Task<Result<bool>> SqliteStore::mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe) {
+  return write([node, run, fence, unsafe](Ledger& ledger) { return ledger.mark(node, run, fence, unsafe); });
 }
 
-Task<Result<bool>> SqliteStore::note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
+Task<Result<bool>> SqliteStore::note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause,
                                      std::string data) {
-  return write([worker, run, fence, cause = std::move(cause), data = std::move(data)](Ledger& ledger) mutable {
-    return ledger.note(worker, run, fence, std::move(cause), std::move(data));
+  return write([node, run, fence, cause = std::move(cause), data = std::move(data)](Ledger& ledger) mutable {
+    return ledger.note(node, run, fence, std::move(cause), std::move(data));
   });
 }
 
-Task<Result<bool>> SqliteStore::append_output(WorkerNumber worker, RunNumber run, std::int64_t fence,
-                                              std::string text) {
-  return write([worker, run, fence, text = std::move(text)](Ledger& ledger) {
-    return ledger.append_output(worker, run, fence, text);
+Task<Result<bool>> SqliteStore::append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) {
+  return write([node, run, fence, text = std::move(text)](Ledger& ledger) {
+    return ledger.append_output(node, run, fence, text);
   });
 }
 
-Task<Result<bool>> SqliteStore::answered(WorkerNumber worker, RunNumber run, std::int64_t fence) {
-  return write_and_ring([worker, run, fence](Ledger& ledger) { return ledger.answered(worker, run, fence); });
+Task<Result<bool>> SqliteStore::answered(NodeNumber node, RunNumber run, std::int64_t fence) {
+  return write_and_ring([node, run, fence](Ledger& ledger) { return ledger.answered(node, run, fence); });
 }
 
-Task<Result<std::optional<std::vector<FamilyUse>>>> SqliteStore::report(WorkerNumber worker, RunNumber run,
+Task<Result<std::optional<std::vector<FamilyUse>>>> SqliteStore::report(NodeNumber node, RunNumber run,
                                                                         std::int64_t fence, Use so_far) {
-  return write([worker, run, fence, so_far](Ledger& ledger) { return ledger.report(worker, run, fence, so_far); });
+  return write([node, run, fence, so_far](Ledger& ledger) { return ledger.report(node, run, fence, so_far); });
 }
 
 /// A deadline follows the wall clock: after a jump of that, the answer is another.
@@ -339,27 +283,27 @@ Task<Result<Ticked>> SqliteStore::tick() {
     return done;
   });
   if (ticked && ticked->changed()) {
-    bell_.ring();
+    notification_.notify();
   } else if (ticked && alone) {
     nothing_due_ = {now, ticked->next, clock_.look()};
   }
   co_return ticked;
 }
 
-/// The bell tells of commits of this process, a look of those of others.
+/// The notification tells of commits of this process, a look of those of others.
 Task<Result<std::uint64_t>> SqliteStore::wait(std::uint64_t seen, Duration most) {
   for (Duration left = most; left > Duration::zero();) {
     STINT_CO_TRY(const std::uint64_t now, look());
-    if (std::exchange(waited_, now) != now) bell_.ring();
+    if (std::exchange(waited_, now) != now) notification_.notify();
     const Duration pause = std::min(left, look_every_);
-    if (co_await bell_.hear(seen, pause) != seen) {
+    if (co_await notification_.wait(seen, pause) != seen) {
       look_every_ = kLookEvery;
       break;
     }
     left -= pause;
     look_every_ = std::min(2 * look_every_, kLookSeldom);
   }
-  co_return bell_.rings();
+  co_return notification_.count();
 }
 
 Task<Result<std::optional<Run>>> SqliteStore::find(std::string id) {
@@ -464,10 +408,10 @@ Task<Result<std::vector<std::string>>> SqliteStore::check() {
   return read([](Reader& reader) { return reader.rows.check(); });
 }
 
-Task<Result<>> SqliteStore::drop_lease(WorkerNumber worker) {
-  nothing_due_ = {};  // what the lock of a worker of ours tells is not looked at
-  return write([this, worker](Ledger&) -> Result<> {
-    writer_->rows().drop_lease(worker);
+Task<Result<>> SqliteStore::drop_lease(NodeNumber node) {
+  nothing_due_ = {};  // what the lock of a node of ours tells is not looked at
+  return write([this, node](Ledger&) -> Result<> {
+    writer_->rows().drop_lease(node);
     return {};
   });
 }

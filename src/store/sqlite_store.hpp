@@ -4,10 +4,10 @@
 /// moved, nothing is accepted (sqlite_files.hpp).
 ///
 /// Beside the database: `<file>.gate`, a lock file that makes the writers of several processes take turns, and
-/// `<file>.workers/`, the leases of their workers. Not for network file systems.
+/// `<file>.nodes/`, the leases of their nodes. Not for network file systems.
 #pragma once
 
-#include "stint/bell.hpp"
+#include "stint/notification.hpp"
 #include "store/side_thread.hpp"
 #include "store/sqlite_changes.hpp"
 #include "store/sqlite_files.hpp"
@@ -23,10 +23,10 @@ class SqliteStore final : public Store {
   /// Budgets that run are remembered across a reboot as of the last tick that wrote: at least once in so long.
   static constexpr Duration kDueMax = std::chrono::minutes(1);
 
-  /// Makes the file and its tables, or brings them up to date. Blocks: before the reactor runs. `ambient` is asked on
+  /// Makes the file and its tables, or brings them up to date. Blocks: before the reactor runs. `system` is asked on
   /// other threads, and must outlive the store.
   /// `patience`: with other programs that hold the file.
-  static Result<std::unique_ptr<SqliteStore>> blocking_open(std::string path, const domain::Ambient& ambient,
+  static Result<std::unique_ptr<SqliteStore>> blocking_open(std::string path, const domain::System& system,
                                                             Duration patience = std::chrono::seconds(10));
   ~SqliteStore() override;
 
@@ -35,28 +35,28 @@ class SqliteStore final : public Store {
   Task<Result<>> configure(std::map<std::string, std::uint32_t> capacities, std::vector<std::string> agents) override;
   Task<Result<>> pause(std::string limit, std::optional<Duration> length) override;
   Task<Result<std::uint64_t>> resume(std::string limit) override;
-  Task<Result<std::vector<LimitState>>> limits() override;
-  Task<Result<WorkerNumber>> enrol(std::string label) override;
-  Task<Result<Beat>> beat(WorkerNumber worker) override;
-  Task<Result<>> drain(WorkerNumber worker) override;
-  Task<Result<>> leave(WorkerNumber worker) override;
-  Task<Result<std::vector<WorkerState>>> workers() override;
+  Task<Result<std::vector<LimitState>>> limits(std::uint32_t listed = 0) override;
+  Task<Result<NodeNumber>> enrol(std::string label) override;
+  Task<Result<Beat>> beat(NodeNumber node) override;
+  Task<Result<>> drain(NodeNumber node) override;
+  Task<Result<>> leave(NodeNumber node) override;
+  Task<Result<std::vector<NodeState>>> nodes() override;
   Task<Result<std::vector<Result<Accepted>>>> enqueue(std::vector<NewRun> runs) override;
   Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> cancel(std::string id) override;
   Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
   Task<Result<>> answer(std::string id) override;
   Task<Result<std::vector<Ready>>> ready(std::uint32_t most) override;
-  Task<Result<std::vector<Claim>>> claim(WorkerNumber worker, std::string agent, std::uint32_t most,
+  Task<Result<std::vector<Claim>>> claim(NodeNumber node, std::string agent, std::uint32_t most,
                                          std::string only = {}) override;
-  Task<Result<std::vector<Claim>>> owned(WorkerNumber worker) override;
-  Task<Result<std::vector<std::optional<domain::RunState>>>> settle(WorkerNumber worker,
+  Task<Result<std::vector<Claim>>> owned(NodeNumber node) override;
+  Task<Result<std::vector<std::optional<domain::RunState>>>> settle(NodeNumber node,
                                                                     std::vector<Settlement> settlements) override;
-  Task<Result<bool>> mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) override;
-  Task<Result<bool>> note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
+  Task<Result<bool>> mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe) override;
+  Task<Result<bool>> note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause,
                           std::string data) override;
-  Task<Result<bool>> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string text) override;
-  Task<Result<bool>> answered(WorkerNumber worker, RunNumber run, std::int64_t fence) override;
-  Task<Result<std::optional<std::vector<FamilyUse>>>> report(WorkerNumber worker, RunNumber run, std::int64_t fence,
+  Task<Result<bool>> append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) override;
+  Task<Result<bool>> answered(NodeNumber node, RunNumber run, std::int64_t fence) override;
+  Task<Result<std::optional<std::vector<FamilyUse>>>> report(NodeNumber node, RunNumber run, std::int64_t fence,
                                                              Use so_far) override;
   Task<Result<Ticked>> tick() override;
   Task<Result<std::uint64_t>> wait(std::uint64_t seen, Duration most) override;
@@ -82,13 +82,13 @@ class SqliteStore final : public Store {
   /// How many groups of steps were committed so far.
   [[nodiscard]] std::uint64_t commits() const noexcept { return writer_->commits(); }
   /// For tests: as if the process that enrolled it were gone.
-  Task<Result<>> drop_lease(WorkerNumber worker);
+  Task<Result<>> drop_lease(NodeNumber node);
 
  private:
   /// What the reading thread has.
   struct Reader {
-    Reader(Database from, const std::string& leases, const domain::Ambient& ambient, StoreClock clock)
-        : database(std::move(from)), rows(database, leases), ledger(rows, ambient, std::move(clock)) {}
+    Reader(Database from, const std::string& leases, const domain::System& system, StoreClock clock)
+        : database(std::move(from)), rows(database, leases), ledger(rows, system, std::move(clock)) {}
     Database database;
     SqliteRows rows;
     Ledger ledger;
@@ -116,7 +116,7 @@ class SqliteStore final : public Store {
   // Answers that count as long as a look is what it was before they were asked for. A look is never 0.
   struct {
     std::uint64_t at = 0;
-    WorkerNumber worker = 0;
+    NodeNumber node = 0;
     Beat beat;
   } beaten_;
   struct {
@@ -125,7 +125,7 @@ class SqliteStore final : public Store {
     StoreClock::Seen seen;
   } nothing_due_;
   std::uint64_t nothing_ready_ = 0, waited_ = 0;
-  Bell bell_;
+  Notification notification_;
   Duration look_every_ = kLookEvery;
   SideThread writing_, reading_;  // end before what they use
 };

@@ -20,16 +20,16 @@ using namespace std::chrono_literals;
 
 class SqliteWorld final : public World {
  public:
-  SqliteWorld() : store_(SqliteStore::blocking_open(folder_ / "stint.db", ambient_).value()) {}
+  SqliteWorld() : store_(SqliteStore::blocking_open(folder_ / "stint.db", system_).value()) {}
 
   Store& store() override { return *store_; }
-  void kill(WorkerNumber worker) override { EXPECT_TRUE(run(store_->drop_lease(worker))); }
+  void kill(NodeNumber node) override { EXPECT_TRUE(run(store_->drop_lease(node))); }
 
  private:
   os::TestFolder folder_;
   std::atomic<std::uint64_t> random_ = 1;
-  domain::Ambient ambient_ =
-      clocks().ambient([this] { return random_ = random_ * 6364136223846793005U + 1442695040888963407U; });
+  domain::System system_ =
+      clocks().system([this] { return random_ = random_ * 6364136223846793005U + 1442695040888963407U; });
   std::unique_ptr<SqliteStore> store_;
 };
 
@@ -51,8 +51,8 @@ TEST(SqliteFile, what_was_accepted_is_there_after_a_restart_and_what_ran_is_lost
     first.define();
     running = first.submit(1)->id;
     waiting = first.submit(2)->id;
-    const WorkerNumber worker = first.run(first.store().enrol("w")).value();
-    EXPECT_EQ(first.run(first.store().claim(worker, "a", 1))->size(), 1U);
+    const NodeNumber node = first.run(first.store().enrol("w")).value();
+    EXPECT_EQ(first.run(first.store().claim(node, "a", 1))->size(), 1U);
   }
   Opened second(path);
   EXPECT_EQ(second.run(second.store().find(waiting)).value()->input, std::string(300, 'x'));
@@ -116,11 +116,11 @@ class Called {
       fresh.id = id_of(i);
       fresh.agent = "a";
       must(run(store().enqueue({fresh})));
-      if (i > 1) must(run(store().claim(kWorker, "a", 1)));
-      if (i == 4) must(run(store().settle(kWorker, {end_of(i, domain::Settle::park)})));
-      if (i == 5) must(run(store().mark(kWorker, number_of(i), 1, true)));
-      if (i == 5) must(run(store().settle(kWorker, {end_of(i, domain::Settle::retry)})));
-      if (i == 6) must(run(store().settle(kWorker, {end_of(i, domain::Settle::succeeded)})));
+      if (i > 1) must(run(store().claim(kNode, "a", 1)));
+      if (i == 4) must(run(store().settle(kNode, {end_of(i, domain::Settle::park)})));
+      if (i == 5) must(run(store().mark(kNode, number_of(i), 1, true)));
+      if (i == 5) must(run(store().settle(kNode, {end_of(i, domain::Settle::retry)})));
+      if (i == 6) must(run(store().settle(kNode, {end_of(i, domain::Settle::succeeded)})));
     }
   }
   static constexpr int kCalls = 18;
@@ -135,19 +135,19 @@ class Called {
       case 2: return must(run(store().pause("gpu", 1h)));
       case 3: return must(run(store().resume("gpu")));
       case 4: return must(run(store().enrol("other")));
-      case 5: return must(run(store().beat(kWorker)));
-      case 6: return must(run(store().drain(kWorker)));
+      case 5: return must(run(store().beat(kNode)));
+      case 6: return must(run(store().drain(kNode)));
       case 7: return must(run(store().enqueue({fresh})));
       case 8: return must(run(store().cancel(id_of(2))));
       case 9: return must(run(store().resolve(id_of(5), domain::Resolution::rerun)));
       case 10: return must(run(store().answer(id_of(4))));
-      case 11: return must(run(store().settle(kWorker, {end_of(2, domain::Settle::succeeded)})));
-      case 12: return must(run(store().mark(kWorker, number_of(3), 1, true)));
+      case 11: return must(run(store().settle(kNode, {end_of(2, domain::Settle::succeeded)})));
+      case 12: return must(run(store().mark(kNode, number_of(3), 1, true)));
       case 13: return must(run(store().prune(-1h, 10)));
       case 14: return must(run(store().leave(kIdle)));
-      case 15: return must(run(store().claim(kWorker, "a", 1)));
-      case 16: return must(run(store().note(kWorker, number_of(2), 1, "said", "")));
-      default: return must(run(store().append_output(kWorker, number_of(2), 1, "text")));
+      case 15: return must(run(store().claim(kNode, "a", 1)));
+      case 16: return must(run(store().note(kNode, number_of(2), 1, "said", "")));
+      default: return must(run(store().append_output(kNode, number_of(2), 1, "text")));
     }
   }
   /// Ends this process in the moment in which it is committed, before anybody is answered.
@@ -178,7 +178,7 @@ class Called {
   }
 
  private:
-  static constexpr WorkerNumber kWorker = 1, kIdle = 2;
+  static constexpr NodeNumber kNode = 1, kIdle = 2;
   template <class T>
   Result<T> run(Task<Result<T>> task) {
     return opened_.run(std::move(task));
@@ -234,19 +234,19 @@ TEST(SqliteFile, several_processes_share_it_and_none_starves) {
   for (std::uint64_t self = 0; self < kProcesses; ++self) {
     children.push_back(start([&] {
       Opened store(path);
-      const auto worker = store.run(store.store().enrol("w"));
-      if (!worker) return 1;
+      const auto node = store.run(store.store().enrol("w"));
+      if (!node) return 1;
       std::uint64_t done = 0;
       for (std::uint64_t i = 0; i < kEach; ++i) {
         if (!store.submit(1 + self * kEach + i)) return 2;
-        const auto claims = store.run(store.store().claim(*worker, "a", 1));
+        const auto claims = store.run(store.store().claim(*node, "a", 1));
         if (!claims) return 3;
         for (const Claim& claim : *claims) {
           Settlement end;
           end.run = claim.run;
           end.fence = claim.fence;
           end.settle = domain::Settle::succeeded;
-          const auto states = store.run(store.store().settle(*worker, {end}));
+          const auto states = store.run(store.store().settle(*node, {end}));
           if (!states || !states->front()) return 4;
           ++done;
         }
@@ -305,7 +305,7 @@ class SqliteIdle : public testing::Test {
  protected:
   void SetUp() override {
     here_.define();
-    worker_ = here_.run(here_.store().enrol("here")).value();
+    node_ = here_.run(here_.store().enrol("here")).value();
     come_to_rest();
   }
   /// Two rounds: the first one finds what was written before it.
@@ -314,7 +314,7 @@ class SqliteIdle : public testing::Test {
     ask();
   }
   void ask() {
-    EXPECT_TRUE(here_.run(here_.store().beat(worker_))->alive);
+    EXPECT_TRUE(here_.run(here_.store().beat(node_))->alive);
     EXPECT_FALSE(here_.run(here_.store().tick())->changed());
     EXPECT_TRUE(here_.run(here_.store().ready(kReadyMax)));
   }
@@ -322,7 +322,7 @@ class SqliteIdle : public testing::Test {
   const os::TestFolder folder_;
   const std::string path_ = folder_ / "x.db";
   Opened here_{path_};
-  WorkerNumber worker_ = 0;
+  NodeNumber node_ = 0;
 };
 
 TEST_F(SqliteIdle, what_must_be_what_it_was_is_not_asked_for) {
@@ -333,12 +333,12 @@ TEST_F(SqliteIdle, what_must_be_what_it_was_is_not_asked_for) {
 
 TEST_F(SqliteIdle, a_beat_that_asks_nobody_is_seen_by_others) {
   Opened there(path_);
-  const std::string lease = path_ + ".workers/" + std::to_string(worker_) + ".lock";
+  const std::string lease = path_ + ".nodes/" + std::to_string(node_) + ".lock";
   os::say_written(lease, WallTime(1ms));
   const std::uint64_t commits = here_.store().commits();
   ask();
   EXPECT_EQ(here_.store().commits(), commits);
-  EXPECT_EQ(there.run(there.store().workers())->front().last_beat_ago, Duration::zero());
+  EXPECT_EQ(there.run(there.store().nodes())->front().last_beat_ago, Duration::zero());
 }
 
 TEST_F(SqliteIdle, what_another_process_writes_is_seen_by_the_next_question) {
@@ -347,17 +347,17 @@ TEST_F(SqliteIdle, what_another_process_writes_is_seen_by_the_next_question) {
     EXPECT_TRUE(here_.run(here_.store().ready(kReadyMax))->empty());
     const std::string id = there.submit(number)->id;
     EXPECT_EQ(here_.run(here_.store().ready(kReadyMax))->size(), 1U);
-    EXPECT_EQ(here_.run(here_.store().claim(worker_, "a", 1))->size(), 1U);
+    EXPECT_EQ(here_.run(here_.store().claim(node_, "a", 1))->size(), 1U);
     come_to_rest();
-    EXPECT_TRUE(here_.run(here_.store().beat(worker_))->stops.empty());
+    EXPECT_TRUE(here_.run(here_.store().beat(node_))->stops.empty());
     EXPECT_TRUE(there.run(there.store().cancel(id)));
-    const auto stops = here_.run(here_.store().beat(worker_))->stops;
+    const auto stops = here_.run(here_.store().beat(node_))->stops;
     ASSERT_EQ(stops.size(), 1U);
     Settlement over;
     over.run = stops.front().run;
     over.fence = stops.front().fence;
     over.settle = domain::Settle::cancelled;
-    EXPECT_TRUE(here_.run(here_.store().settle(worker_, {over})));
+    EXPECT_TRUE(here_.run(here_.store().settle(node_, {over})));
     come_to_rest();
   }
 }
@@ -379,7 +379,7 @@ TEST_F(SqliteIdle, a_database_behind_a_link_is_watched_where_it_lies_and_has_its
 TEST_F(SqliteIdle, the_death_of_another_process_is_seen_by_the_next_tick) {
   {
     Opened there(path_);
-    const WorkerNumber other = there.run(there.store().enrol("there")).value();
+    const NodeNumber other = there.run(there.store().enrol("there")).value();
     EXPECT_TRUE(there.submit(1));
     EXPECT_EQ(there.run(there.store().claim(other, "a", 1))->size(), 1U);
     come_to_rest();
@@ -417,20 +417,20 @@ TEST(SqliteFile, neither_sleep_nor_a_clock_that_jumps_takes_a_run_from_a_live_pr
   run.id = "aaaaaaaaaaaa";
   run.agent = "a";
   ASSERT_TRUE(world.run(world.store().enqueue({run})));
-  const WorkerNumber worker = world.run(world.store().enrol("w")).value();
-  const std::vector<Claim> claims = world.run(world.store().claim(worker, "a", 1)).value();
+  const NodeNumber node = world.run(world.store().enrol("w")).value();
+  const std::vector<Claim> claims = world.run(world.store().claim(node, "a", 1)).value();
   ASSERT_EQ(claims.size(), 1U);
   world.clocks().suspend(2h);
   for (const Duration jump : {Duration(0h), Duration(24h), Duration(-48h), Duration(24h)}) {
     world.jump(jump);
     EXPECT_EQ(world.run(world.store().tick())->lost, 0U);
-    EXPECT_TRUE(world.run(world.store().beat(worker))->alive);
+    EXPECT_TRUE(world.run(world.store().beat(node))->alive);
   }
   Settlement end;
   end.run = claims[0].run;
   end.fence = claims[0].fence;
   end.settle = domain::Settle::succeeded;
-  EXPECT_EQ(world.run(world.store().settle(worker, {end}))->at(0), domain::RunState::succeeded);
+  EXPECT_EQ(world.run(world.store().settle(node, {end}))->at(0), domain::RunState::succeeded);
 }
 
 // ---- bad files -----------------------------------------------------------------------------------------------------
@@ -453,86 +453,6 @@ TEST(SqliteFile, a_place_that_can_not_be_written_is_named) {
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.error(), Errc::denied);
   EXPECT_NE(opened.error().describe().find("writable"), std::string::npos);
-}
-
-TEST(SqliteFile, a_database_of_another_program_is_left_alone) {
-  const os::TestFolder folder;
-  const std::string path = folder / "x.db";
-  run_sql(path, "CREATE TABLE theirs (x)");
-  const Opened opened(path);
-  ASSERT_FALSE(opened.ok());
-  EXPECT_EQ(opened.error(), Errc::denied);
-}
-
-TEST(SqliteFile, a_trigger_or_a_view_that_is_not_ours_is_refused) {
-  for (const char* const planted :
-       {"CREATE TRIGGER evil AFTER INSERT ON run_input BEGIN UPDATE run_input SET body = 'x'; END",
-        "DROP TRIGGER run_came; CREATE TRIGGER run_came AFTER INSERT ON run BEGIN UPDATE run_input SET body = 'x'; END",
-        "ALTER TABLE run_input RENAME TO theirs; CREATE VIEW run_input AS SELECT run_id, 'x' AS body FROM theirs",
-        "CREATE TRIGGER evil AFTER INSERT ON run_input BEGIN UPDATE run_input SET body = 'x'; END; PRAGMA user_version "
-        "= 3"}) {
-    const os::TestFolder folder;
-    const std::string path = folder / "x.db";
-    ASSERT_TRUE(Opened(path).ok());
-    ASSERT_TRUE(Opened(path).ok()) << "its own are known";
-    run_sql(path, planted);
-    const Opened opened(path);
-    ASSERT_FALSE(opened.ok()) << planted;
-    EXPECT_EQ(opened.error(), Errc::denied);
-    EXPECT_NE(opened.error().describe().find("trigger"), std::string::npos);
-  }
-}
-
-TEST(SqliteFile, a_newer_schema_is_refused_unless_it_says_that_we_may) {
-  const os::TestFolder folder;
-  const std::string path = folder / "x.db";
-  {
-    ASSERT_TRUE(Opened(path).ok());
-  }
-  run_sql(path, "PRAGMA user_version = 3");
-  EXPECT_TRUE(Opened(path).ok()) << "versions N and N - 1 share a schema";
-  run_sql(path, "UPDATE meta SET value = 3 WHERE key = 'oldest_program'");
-  const Opened refused(path);
-  ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().describe().find("newer Stint"), std::string::npos);
-}
-
-TEST(SqliteFile, a_file_of_the_version_before_is_brought_up_to_date_and_its_program_goes_on) {
-  const os::TestFolder folder;
-  const std::string path = folder / "x.db";
-  std::string old;
-  {
-    Opened opened(path);
-    opened.define();
-    old = opened.submit(1)->id;
-  }
-  run_sql(
-      path,
-      "DROP TABLE spent; DROP INDEX run_parked; CREATE INDEX run_parked ON run (parked_on) WHERE state = 'parked'; "
-      "DROP INDEX run_ready; CREATE INDEX run_ready ON run (agent_id, rank, run_id) WHERE state = 'queued' AND hold "
-      "IS NULL; ALTER TABLE run DROP COLUMN kept_for; ALTER TABLE run DROP COLUMN tokens; ALTER TABLE run DROP "
-      "COLUMN money_micros; ALTER TABLE gate DROP COLUMN configured; "
-      "ALTER TABLE run DROP COLUMN reported_tokens; ALTER TABLE run DROP COLUMN reported_micros; "
-      "DROP TABLE family; DROP TABLE family_run; "
-      "PRAGMA user_version = 1");
-  Opened opened(path);
-  ASSERT_TRUE(opened.ok()) << opened.error().describe();
-  EXPECT_EQ(opened.store().schema().found, 1);
-  EXPECT_EQ(opened.store().schema().now, 2);
-  run_sql(path,  // as the program before says it
-          "INSERT INTO run (public_id, agent_id, on_crash, rank, created_at, state, attempt, lost, fence, seq, unsafe)"
-          " SELECT 'aaaaaaaaaaaa', agent_id, on_crash, rank + 1, created_at, state, 0, 0, 0, 1, 0 FROM run;"
-          "INSERT INTO event (run_id, seq, fence, cause, state, at) VALUES (2, 1, 0, 'enqueued', 'queued', 0)");
-  const WorkerNumber worker = opened.run(opened.store().enrol("w")).value();
-  const std::vector<Claim> claims = opened.run(opened.store().claim(worker, "a", 9)).value();
-  ASSERT_EQ(claims.size(), 2U);
-  EXPECT_EQ(claims[0].id, old);
-  Settlement end;
-  end.run = claims[1].run;
-  end.fence = claims[1].fence;
-  end.tokens = 5;
-  EXPECT_TRUE(opened.run(opened.store().settle(worker, {end})).value()[0]);
-  EXPECT_EQ(opened.run(opened.store().find("aaaaaaaaaaaa")).value()->tokens, 5);
 }
 
 TEST(SqliteFile, a_holder_that_does_not_run_is_an_error_and_no_hang) {

@@ -5,7 +5,7 @@
 // 4. SQLite rolls back the whole transaction when a statement meets an I/O error, and may do so when the disk or memory
 //    is full. The group is broken off then: a savepoint would begin a transaction of its own, so no further step is
 //    run, and every step of the group gets the error.
-// 5. Leases of workers that were rolled back are given up before the gate is: another process gets their numbers next.
+// 5. Leases of nodes that were rolled back are given up before the gate is: another process gets their numbers next.
 #include "store/sqlite_writer.hpp"
 
 #include "os/slot_file.hpp"
@@ -36,14 +36,14 @@ Result<> blocking_take(const os::Fd& gate, Duration patience) {
 }
 
 SqliteWriter::SqliteWriter(Executor& executor, Database database, const SqliteFiles& files, std::string leases,
-                           os::Fd gate, const domain::Ambient& ambient, StoreClock clock, Duration patience)
+                           os::Fd gate, const domain::System& system, StoreClock clock, Duration patience)
     : executor_(executor),
       database_(std::move(database)),
       files_(files),
       gate_(std::move(gate)),
       patience_(patience),
       rows_(database_, std::move(leases)),
-      ledger_(rows_, ambient, std::move(clock)) {}
+      ledger_(rows_, system, std::move(clock)) {}
 
 void SqliteWriter::Committed::await_suspend(std::coroutine_handle<>) {
   park_shielded();

@@ -24,7 +24,7 @@ class SqliteWriter {
   /// `gate`: a file that the processes which share the database lock before they write, so that none is starved.
   /// `files` must outlive it.
   SqliteWriter(Executor& executor, Database database, const SqliteFiles& files, std::string leases, os::Fd gate,
-               const domain::Ambient& ambient, StoreClock clock, Duration patience);
+               const domain::System& system, StoreClock clock, Duration patience);
   SqliteWriter(const SqliteWriter&) = delete;
   SqliteWriter& operator=(const SqliteWriter&) = delete;
 

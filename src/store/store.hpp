@@ -1,7 +1,7 @@
 /// Where runs live: one interface; in memory, in a SQLite file, in PostgreSQL. All follow the rules of
 /// domain/run_state.hpp and pass one suite of tests.
 ///
-/// Whoever carries runs enrols as a worker and beats; what it owned when it died is lost, and goes back, or in doubt.
+/// Whoever carries runs enrols as a node and beats; what it owned when it died is lost, and goes back, or in doubt.
 /// A claim gives a fence with the run, and whatever the owner later says of the run carries it: what comes from a
 /// former owner is stale and changes nothing. An answer that did not come leaves open
 /// whether the thing was done (Retry::unknown): everything here may be asked again without harm, except claim(), after
@@ -16,10 +16,12 @@
 /// One instance is used from one executor.
 #pragma once
 
-#include "domain/ambient.hpp"
+#include "domain/agent_entry.hpp"
 #include "domain/run_state.hpp"
+#include "domain/system.hpp"
 #include "stint/error.hpp"
 #include "stint/task.hpp"
+#include "store/why.hpp"
 
 #include <cstdint>
 #include <map>
@@ -30,27 +32,10 @@
 namespace stint::store {
 
 using RunNumber = std::int64_t;  ///< inside of a store; people see the id
-using WorkerNumber = std::int64_t;
+using NodeNumber = std::int64_t;
 
-struct LimitUse {
-  std::string limit;
-  std::uint32_t weight = 1;
-
-  friend bool operator==(const LimitUse&, const LimitUse&) = default;
-};
-
-/// What a store has to know of an agent. A run keeps the limits with which it was claimed.
-struct AgentEntry {
-  std::string name;
-  std::vector<LimitUse> limits;  ///< counted and paused by the store, in addition to those of the host
-  std::uint32_t queued_max = 200;
-  std::uint32_t attempts_max = 3;
-  std::uint32_t lost_max = 3;
-  Duration backoff_base = std::chrono::milliseconds(500);
-  Duration backoff_cap = std::chrono::seconds(8);
-
-  friend bool operator==(const AgentEntry&, const AgentEntry&) = default;
-};
+using domain::AgentEntry;
+using domain::LimitUse;
 
 struct NewRun {
   std::string id;  ///< made by the caller, so that a submit without an answer can be repeated
@@ -66,16 +51,16 @@ struct NewRun {
   /// paused.
   std::optional<Duration> budget;
   domain::OnCrash on_crash = domain::OnCrash::doubt;
-  /// Who submits it also carries it: as long as this worker lives, no other may claim it. None: anyone. Not moved to
+  /// Who submits it also carries it: as long as this node lives, no other may claim it. None: anyone. Not moved to
   /// another store.
-  std::optional<WorkerNumber> kept_for;
-  /// Ids of the runs above it on whose budgets of tokens or money it draws: what it uses is added to the sum of each.
+  std::optional<NodeNumber> kept_for;
+  /// Ids of the runs above it on whose budgets of tokens or cost it draws: what it uses is added to the sum of each.
   std::vector<std::string> draws_on;
   std::string input;  ///< JSON; not looked into
 };
-/// Tokens and money of one attempt, one run or one family.
+/// Tokens and cost of one attempt, one run or one family.
 struct Use {
-  std::int64_t tokens = 0, money_micros = 0;
+  std::int64_t tokens = 0, cost_micros = 0;
 
   friend bool operator==(const Use&, const Use&) = default;
 };
@@ -112,28 +97,26 @@ struct Settlement {
   std::int64_t fence = 0;
   domain::Settle settle = domain::Settle::failed;
   std::string error;
-  std::string result;                         ///< JSON; kept if not empty
-  Duration retry_after{};                     ///< of a retry: at least so long
-  std::string park_on;                        ///< of a park: the limit that is paused with it; empty: none
-  std::optional<Duration> park_for;           ///< none: until a person resumes it
-  std::int64_t tokens = 0, money_micros = 0;  ///< that this attempt used; counted if the settlement is not stale
+  std::string result;                        ///< JSON; kept if not empty
+  Duration retry_after{};                    ///< of a retry: at least so long
+  std::string park_on;                       ///< of a park: the limit that is paused with it; empty: none
+  std::optional<Duration> park_for;          ///< none: until a person resumes it
+  std::int64_t tokens = 0, cost_micros = 0;  ///< that this attempt used; counted if the settlement is not stale
 };
 
 /// A process that carries runs, or did until now: who died is here until tick() has buried it.
-struct WorkerState {
-  WorkerNumber number = 0;
+struct NodeState {
+  NodeNumber number = 0;
   std::string label;
   std::string state;  ///< live, draining
   Duration last_beat_ago{};
   std::uint64_t runs = 0;  ///< that it owns
 };
-/// Ends the label of a worker that carries one run, its own, and claims no other: `stint run`.
+/// Ends the label of a node that carries one run, its own, and claims no other: `stint run`.
 inline constexpr std::string_view kOneRunLabel = " run";
-[[nodiscard]] inline bool carries_one_run(const WorkerState& worker) { return worker.label.ends_with(kOneRunLabel); }
+[[nodiscard]] inline bool carries_one_run(const NodeState& node) { return node.label.ends_with(kOneRunLabel); }
 /// It takes runs that others submit.
-[[nodiscard]] inline bool claims_any(const WorkerState& worker) {
-  return worker.state == "live" && !carries_one_run(worker);
-}
+[[nodiscard]] inline bool claims_any(const NodeState& node) { return node.state == "live" && !carries_one_run(node); }
 struct StopAsked {
   RunNumber run = 0;
   std::int64_t fence = 0;
@@ -153,10 +136,10 @@ struct Run {
   std::string error, input, result;
   std::uint32_t attempt = 0, lost = 0;
   std::int64_t fence = 0, seq = 0;
-  std::int64_t tokens = 0, money_micros = 0;  ///< of all its attempts, with what the running one has reported
+  std::int64_t tokens = 0, cost_micros = 0;  ///< of all its attempts, with what the running one has reported
   bool unsafe = false;
   domain::OnCrash on_crash = domain::OnCrash::doubt;
-  std::optional<WorkerNumber> worker;
+  std::optional<NodeNumber> node;
   WallTime created_at{};
   std::optional<WallTime> not_before, deadline, expires_at, started_at, finished_at;
 };
@@ -167,7 +150,7 @@ struct Event {
   std::string cause;
   std::optional<domain::RunState> state;
   domain::Hold hold = domain::Hold::none;
-  std::optional<WorkerNumber> worker;
+  std::optional<NodeNumber> node;
   std::string error;  ///< of the attempt that ended
   std::string data;   ///< JSON of a note, or empty
   WallTime at{};
@@ -192,15 +175,6 @@ struct Ready {
 };
 inline constexpr std::uint32_t kReadyMax = 1000;  // with 200 agents that have so many: 25 ms. With 10: 2 to 4 ms
 
-/// One reason why a run waits.
-struct Why {
-  std::string reason;  ///< session, delay, backoff, quota, person, paused, probe, limit, turn, place
-  std::string detail;  ///< of a limit: its name, a colon, and how it stands; of a place: the number
-  std::optional<WallTime> until;
-};
-
-inline constexpr std::int64_t kPlaceMax = 1000;  // in line: nobody needs to know it more exactly
-
 struct Filter {
   std::vector<domain::RunState> states;  ///< one of them; empty: any
   std::string agent, session;
@@ -214,10 +188,10 @@ struct Filter {
 
 struct Ticked {
   std::uint64_t woken = 0, expired = 0, lost = 0;
-  std::vector<WorkerNumber> buried;
+  std::vector<NodeNumber> buried;
   std::optional<Duration> next;  ///< until the next delay or expiry is due; may be past already
 
-  /// With a worker goes that it kept runs to itself.
+  /// With a node goes that it kept runs to itself.
   [[nodiscard]] bool changed() const noexcept { return woken + expired + lost + buried.size() > 0; }
 };
 
@@ -229,12 +203,15 @@ struct LimitState {
   std::optional<WallTime> paused_until;  ///< for people; none although paused: until somebody resumes it
   std::optional<Duration> paused_for;    ///< the same, as the length that is left of it
   std::optional<std::uint32_t> ramp;
+  // As many of each as were asked for.
+  std::vector<LimitHolder> holders;  ///< by the set that each run was claimed with; the earliest claim first
+  std::vector<LimitWaiter> line;     ///< the run that is due first stands first
 };
 
 struct Stats {
   std::map<domain::RunState, std::uint64_t> runs;
   std::uint64_t ready = 0;  ///< of the queued: anyone could claim them now
-  std::uint64_t events = 0, workers = 0;
+  std::uint64_t events = 0, nodes = 0;
   std::uint64_t bytes = 0;  ///< on disk
 };
 /// The queue of an agent: all that is queued, whether it is due or not, and how much may be.
@@ -247,7 +224,7 @@ struct Spent {
   std::string day;  ///< in UTC, by the store's clock: 2026-11-15
   std::string agent;
   std::int64_t runs = 0;  ///< attempts
-  std::int64_t tokens = 0, money_micros = 0;
+  std::int64_t tokens = 0, cost_micros = 0;
 };
 /// The version of the tables.
 struct Schema {
@@ -294,16 +271,17 @@ class Store {
   virtual Task<Result<>> pause(std::string limit, std::optional<Duration> length) = 0;
   /// Ends a pause, and wakes what was parked on it. How many were.
   virtual Task<Result<std::uint64_t>> resume(std::string limit) = 0;
-  virtual Task<Result<std::vector<LimitState>>> limits() = 0;
+  /// By name. `listed`: how many holders and waiting runs of each limit are listed, at most kLimitListMax.
+  virtual Task<Result<std::vector<LimitState>>> limits(std::uint32_t listed = 0) = 0;
 
-  // Workers.
-  virtual Task<Result<WorkerNumber>> enrol(std::string label) = 0;
-  virtual Task<Result<Beat>> beat(WorkerNumber worker) = 0;
+  // Nodes.
+  virtual Task<Result<NodeNumber>> enrol(std::string label) = 0;
+  virtual Task<Result<Beat>> beat(NodeNumber node) = 0;
   /// It claims no more.
-  virtual Task<Result<>> drain(WorkerNumber worker) = 0;
+  virtual Task<Result<>> drain(NodeNumber node) = 0;
   /// It has nothing left and ends.
-  virtual Task<Result<>> leave(WorkerNumber worker) = 0;
-  virtual Task<Result<std::vector<WorkerState>>> workers() = 0;  ///< by number
+  virtual Task<Result<>> leave(NodeNumber node) = 0;
+  virtual Task<Result<std::vector<NodeState>>> nodes() = 0;  ///< by number
 
   // Runs: from outside.
   /// One answer for each, in their order.
@@ -324,28 +302,27 @@ class Store {
   /// `only`: the id of the one run that is wanted; empty: whatever is first. A run that is named neither waits for
   /// limits that running runs above it hold (its parent, the parent of that, ...), nor is it counted there; they may be
   /// waiting for it. Pauses of these limits hold it up.
-  virtual Task<Result<std::vector<Claim>>> claim(WorkerNumber worker, std::string agent, std::uint32_t most,
+  virtual Task<Result<std::vector<Claim>>> claim(NodeNumber node, std::string agent, std::uint32_t most,
                                                  std::string only = {}) = 0;
-  virtual Task<Result<std::vector<Claim>>> owned(WorkerNumber worker) = 0;
+  virtual Task<Result<std::vector<Claim>>> owned(NodeNumber node) = 0;
   /// The new state of each, in their order; none: stale, its result counts for nothing.
-  virtual Task<Result<std::vector<std::optional<domain::RunState>>>> settle(WorkerNumber worker,
+  virtual Task<Result<std::vector<std::optional<domain::RunState>>>> settle(NodeNumber node,
                                                                             std::vector<Settlement> settlements) = 0;
   /// Before a call that may not be repeated is begun, and when its outcome is known. False: stale, do not begin it.
-  virtual Task<Result<bool>> mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) = 0;
+  virtual Task<Result<bool>> mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe) = 0;
   /// An event of the owner's. False: stale.
-  virtual Task<Result<bool>> note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
+  virtual Task<Result<bool>> note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause,
                                   std::string data) = 0;
-  virtual Task<Result<bool>> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence,
-                                           std::string text) = 0;
+  virtual Task<Result<bool>> append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) = 0;
   /// The provider answers the run: limits that are probed after a pause let more runs start, as after a success. Once
   /// for each attempt; asked twice it widens twice. False: stale.
-  virtual Task<Result<bool>> answered(WorkerNumber worker, RunNumber run, std::int64_t fence) = 0;
+  virtual Task<Result<bool>> answered(NodeNumber node, RunNumber run, std::int64_t fence) = 0;
   /// What the attempt has used so far; settle() has the last word on it, and what an attempt reported before its owner
   /// died stays counted. The sums of the families to which the run belongs, and of its own. None: stale.
-  virtual Task<Result<std::optional<std::vector<FamilyUse>>>> report(WorkerNumber worker, RunNumber run,
-                                                                     std::int64_t fence, Use so_far) = 0;
+  virtual Task<Result<std::optional<std::vector<FamilyUse>>>> report(NodeNumber node, RunNumber run, std::int64_t fence,
+                                                                     Use so_far) = 0;
 
-  /// What is due: wakes, expires, buries workers whose lease is over. Any process, often.
+  /// What is due: wakes, expires, buries nodes whose lease is over. Any process, often.
   virtual Task<Result<Ticked>> tick() = 0;
   /// Until there may be something new to claim, and at most about so long; claim() tells. `seen` is what it answered
   /// before, at first 0: what came since then is not slept through.

@@ -1,6 +1,6 @@
 // Stores, one bench per call: `store_bench BENCH key=value…` prints one JSON line per sample.
 //   drain store= runs= batch= carriers=   runs that wait are claimed and completed, until the store has all of it
-//   latency store= rounds=                submit → claimed, one at a time, to a worker of the same process that waits
+//   latency store= rounds=                submit → claimed, one at a time, to a node of the same process that waits
 //   depth store= most= rounds=            one claim beside 1000, 10,000, … `most` that wait
 //   blocked store= blocked= runs= batch=  one agent drained, beside another of which one or many runs may not start
 //   ready store= agents= runs= rounds= most=  who has something to start, while `runs` wait, shared out over `agents`
@@ -39,7 +39,7 @@ class Bench {
     open(args.text("store", "sqlite"), args.text("events", "on") == "on");
     define("a", kCapacity);
     define("b", kCapacity);
-    worker_ = get(store_->enrol("bench"));
+    node_ = get(store_->enrol("bench"));
   }
   ~Bench() {
     store_.reset();
@@ -65,13 +65,13 @@ class Bench {
       auto work = [&]() -> Task<Result<>> {
         while (claims.empty()) {
           STINT_CO_TRY(seen, co_await store_->wait(seen, 1s));
-          STINT_CO_TRY(claims, co_await store_->claim(worker_, "a", 1));
+          STINT_CO_TRY(claims, co_await store_->claim(node_, "a", 1));
           claimed = Clock::now();
         }
         co_return Result<>();
       };
       auto submit_one = [&]() -> Task<Result<>> {
-        co_await sleep_for(kIdle);  // the worker waits by then
+        co_await sleep_for(kIdle);  // the node waits by then
         submitted = Clock::now();
         STINT_CO_CHECK(co_await store_->enqueue({fresh("a")}));
         co_return Result<>();
@@ -95,9 +95,9 @@ class Bench {
       calm_down();
       std::vector<double> ms;
       for (std::int64_t round = 0; round < args_.number("rounds"); ++round) {
-        get(store_->beat(worker_));
+        get(store_->beat(node_));
         const TimePoint start = Clock::now();
-        const auto claims = get(store_->claim(worker_, "a", 1));
+        const auto claims = get(store_->claim(node_, "a", 1));
         ms.push_back(ns_since(start) / 1e6);
         if (claims.empty()) args_.fail("nothing to claim");
         get(complete(claims));
@@ -127,7 +127,7 @@ class Bench {
     define("blocked", 1);
     submit("blocked", 2);
     submit("a", 3 * runs);
-    if (get(store_->claim(worker_, "blocked", 1)).size() != 1) args_.fail("nothing to claim");
+    if (get(store_->claim(node_, "blocked", 1)).size() != 1) args_.fail("nothing to claim");
     drain_rate("a", runs, "blocked");  // until it is warm
     args_.emit("blocked.one", drain_rate("a", runs, "blocked"), "runs/s");
     submit("blocked", args_.number("blocked"));
@@ -138,10 +138,10 @@ class Bench {
  private:
   void open(const std::string& kind, bool events) {
     if (kind == "memory") {
-      store_ = std::make_unique<store::MemoryStore>(ambient_);
+      store_ = std::make_unique<store::MemoryStore>(system_);
     } else if (kind == "sqlite") {
       const std::string path = directory_ + "/stint.db";
-      auto opened = store::SqliteStore::blocking_open(path, ambient_);
+      auto opened = store::SqliteStore::blocking_open(path, system_);
       if (!opened) args_.fail(opened.error().describe());
       store_ = std::move(*opened);
       if (events) return;
@@ -184,7 +184,7 @@ class Bench {
   }
   store::NewRun fresh(const std::string& agent) {
     store::NewRun run;
-    run.id = domain::new_run_id(ambient_);
+    run.id = domain::new_run_id(system_);
     run.agent = agent;
     run.input = "{\"i\":" + std::to_string(submitted_++) + "}";
     return run;
@@ -198,7 +198,7 @@ class Bench {
       for (const auto& answer : get(store_->enqueue(std::move(runs)))) {
         if (!answer) args_.fail(answer.error().describe());
       }
-      if (worker_ != 0) get(store_->beat(worker_));
+      if (node_ != 0) get(store_->beat(node_));
     }
   }
   Task<Result<>> complete(std::vector<store::Claim> claims) {
@@ -208,7 +208,7 @@ class Bench {
       ends[i].fence = claims[i].fence;
       ends[i].settle = domain::Settle::succeeded;
     }
-    STINT_CO_TRY(const auto states, co_await store_->settle(worker_, std::move(ends)));
+    STINT_CO_TRY(const auto states, co_await store_->settle(node_, std::move(ends)));
     for (const auto& state : states) {
       if (!state) co_return fail(Errc::failed, "a result was stale");
     }
@@ -220,15 +220,15 @@ class Bench {
       const std::int64_t batch = std::min(left_, args_.number("batch"));
       left_ -= batch;
       if (!asked_too.empty()) {
-        STINT_CO_TRY(const auto none, co_await store_->claim(worker_, asked_too, 1));
+        STINT_CO_TRY(const auto none, co_await store_->claim(node_, asked_too, 1));
         if (!none.empty()) co_return fail(Errc::failed, "what was blocked has started");
       }
-      STINT_CO_TRY(auto claims, co_await store_->claim(worker_, agent, static_cast<std::uint32_t>(batch)));
+      STINT_CO_TRY(auto claims, co_await store_->claim(node_, agent, static_cast<std::uint32_t>(batch)));
       if (std::ssize(claims) != batch) co_return fail(Errc::failed, "too few to claim");
       STINT_CO_CHECK(co_await complete(std::move(claims)));
       if (Clock::now() - beaten_ < kBeat) continue;
       beaten_ = Clock::now();
-      STINT_CO_CHECK(co_await store_->beat(worker_));
+      STINT_CO_CHECK(co_await store_->beat(node_));
     }
     co_return Result<>();
   }
@@ -244,13 +244,13 @@ class Bench {
 
   const Args& args_;
   std::uint64_t random_ = 88172645463325252;
-  domain::Ambient ambient_{
+  domain::System system_{
       .wall_now = [] { return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()); },
       .random = [this] { return random_ = random_ * 6364136223846793005U + 1442695040888963407U; }};
   std::string directory_;
   Reactor reactor_;
   std::unique_ptr<store::Store> store_;
-  store::WorkerNumber worker_ = 0;
+  store::NodeNumber node_ = 0;
   std::int64_t submitted_ = 0, left_ = 0;
   TimePoint beaten_;
 };

@@ -11,17 +11,17 @@ milliseconds to_whole(Duration duration) { return std::chrono::floor<millisecond
 
 }  // namespace
 
-StoreClock::StoreClock(const domain::Ambient& ambient, std::optional<Anchor> kept, std::optional<Seen> seen)
-    : ambient_(&ambient) {
-  const bool same_boot = kept && kept->boot == ambient.boot && kept->elapsed <= to_whole(ambient.elapsed_now()) &&
-                         kept->awake <= to_whole(ambient.awake_now());
+StoreClock::StoreClock(const domain::System& system, std::optional<Anchor> kept, std::optional<Seen> seen)
+    : system_(&system) {
+  const bool same_boot = kept && kept->boot == system.boot && kept->elapsed <= to_whole(system.elapsed_now()) &&
+                         kept->awake <= to_whole(system.awake_now());
   if (same_boot) {
     anchor_ = std::move(kept);
   } else if (seen) {
-    const milliseconds gone = std::max(ambient.wall_now() - seen->wall, milliseconds::zero());
-    anchor_ = Anchor{.boot = ambient.boot,
-                     .elapsed = to_whole(ambient.elapsed_now()),
-                     .awake = to_whole(ambient.awake_now()),
+    const milliseconds gone = std::max(system.wall_now() - seen->wall, milliseconds::zero());
+    anchor_ = Anchor{.boot = system.boot,
+                     .elapsed = to_whole(system.elapsed_now()),
+                     .awake = to_whole(system.awake_now()),
                      .now = seen->now + gone,
                      .awake_now = seen->awake_now};
   } else {
@@ -32,10 +32,10 @@ StoreClock::StoreClock(const domain::Ambient& ambient, std::optional<Anchor> kep
 
 const StoreClock::Anchor& StoreClock::anchor() const {
   if (!anchor_) {
-    const WallTime wall = ambient_->wall_now();
-    anchor_ = Anchor{.boot = ambient_->boot,
-                     .elapsed = to_whole(ambient_->elapsed_now()),
-                     .awake = to_whole(ambient_->awake_now()),
+    const WallTime wall = system_->wall_now();
+    anchor_ = Anchor{.boot = system_->boot,
+                     .elapsed = to_whole(system_->elapsed_now()),
+                     .awake = to_whole(system_->awake_now()),
                      .now = wall,
                      .awake_now = AwakeTime(wall.time_since_epoch())};
     ahead_ = milliseconds::zero();
@@ -45,7 +45,7 @@ const StoreClock::Anchor& StoreClock::anchor() const {
 
 AwakeTime StoreClock::awake() const {
   const Anchor& from = anchor();
-  return from.awake_now + (to_whole(ambient_->awake_now()) - from.awake);
+  return from.awake_now + (to_whole(system_->awake_now()) - from.awake);
 }
 
 std::chrono::milliseconds StoreClock::ahead() const {

@@ -4,7 +4,7 @@
 /// that the store keeps; after a reboot `now` goes on by the wall's advance, never back, and `awake` from where it was.
 #pragma once
 
-#include "domain/ambient.hpp"
+#include "domain/system.hpp"
 
 #include <optional>
 
@@ -40,18 +40,18 @@ class StoreClock {
   static constexpr Duration kJump = std::chrono::seconds(1);  // less is drift: what is shown to people does not move
 
   /// Anchored at its first use, as of a store that is new.
-  explicit StoreClock(const domain::Ambient& ambient) : ambient_(&ambient) {}
+  explicit StoreClock(const domain::System& system) : system_(&system) {}
   /// Of a store that was there before. Without an anchor, or with one of another boot, it makes a new one: anchor().
-  StoreClock(const domain::Ambient& ambient, std::optional<Anchor> kept, std::optional<Seen> seen);
+  StoreClock(const domain::System& system, std::optional<Anchor> kept, std::optional<Seen> seen);
 
   [[nodiscard]] const Anchor& anchor() const;
   [[nodiscard]] WallTime now() const {
     const Anchor& from = anchor();
-    return from.now + (std::chrono::floor<std::chrono::milliseconds>(ambient_->elapsed_now()) - from.elapsed);
+    return from.now + (std::chrono::floor<std::chrono::milliseconds>(system_->elapsed_now()) - from.elapsed);
   }
   [[nodiscard]] AwakeTime awake() const;
-  [[nodiscard]] WallTime wall() const { return ambient_->wall_now(); }
-  /// For the beats of workers on the same machine, which sleep when it does.
+  [[nodiscard]] WallTime wall() const { return system_->wall_now(); }
+  /// For the beats of nodes on the same machine, which sleep when it does.
   [[nodiscard]] WallTime beat_time() const { return WallTime(awake().time_since_epoch()); }
   /// A moment of the store as people see it, by the wall clock as it stands now; and back.
   [[nodiscard]] WallTime shown(WallTime time) const { return time + ahead(); }
@@ -74,7 +74,7 @@ class StoreClock {
   /// The wall's lead over the store's time. Moves only by jumps.
   [[nodiscard]] std::chrono::milliseconds ahead() const;
 
-  const domain::Ambient* ambient_;
+  const domain::System* system_;
   mutable std::optional<Anchor> anchor_;
   mutable std::optional<std::chrono::milliseconds> ahead_;
 };

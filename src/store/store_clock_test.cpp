@@ -13,8 +13,8 @@ std::uint64_t no_chance() { return 1; }
 
 TEST(StoreClock, begins_as_the_wall_clock_and_does_not_jump_with_it) {
   TestClocks clocks;
-  const domain::Ambient ambient = clocks.ambient(no_chance);
-  const StoreClock clock(ambient);
+  const domain::System system = clocks.system(no_chance);
+  const StoreClock clock(system);
   const WallTime begin = clocks.wall();
   EXPECT_EQ(clock.now(), begin);
   clocks.jump(24h);
@@ -30,8 +30,8 @@ TEST(StoreClock, begins_as_the_wall_clock_and_does_not_jump_with_it) {
 
 TEST(StoreClock, what_people_see_does_not_tremble_with_the_drift_of_a_clock) {
   TestClocks clocks;
-  const domain::Ambient ambient = clocks.ambient(no_chance);
-  const StoreClock clock(ambient);
+  const domain::System system = clocks.system(no_chance);
+  const StoreClock clock(system);
   const WallTime shown = clock.shown(clock.now()), then = clock.now();
   clocks.jump(700ms);
   EXPECT_EQ(clock.shown(then), shown);
@@ -41,23 +41,23 @@ TEST(StoreClock, what_people_see_does_not_tremble_with_the_drift_of_a_clock) {
 
 TEST(StoreClock, processes_show_a_moment_alike_although_each_reads_two_clocks_one_after_the_other) {
   TestClocks clocks;
-  const domain::Ambient ambient = clocks.ambient(no_chance);
-  const StoreClock first(ambient, std::nullopt, std::nullopt);
+  const domain::System system = clocks.system(no_chance);
+  const StoreClock first(system, std::nullopt, std::nullopt);
   const WallTime then = first.now();
   clocks.jump(1ms);  // as between the two readings
-  const StoreClock second(ambient, first.anchor(), first.look());
+  const StoreClock second(system, first.anchor(), first.look());
   EXPECT_EQ(second.shown(then), first.shown(then));
   EXPECT_EQ(second.look().wall - second.look().now, first.look().wall - first.look().now);
 }
 
 TEST(StoreClock, processes_of_one_boot_agree_whatever_the_wall_clock_did_between_their_starts) {
   TestClocks clocks;
-  const domain::Ambient ambient = clocks.ambient(no_chance);
-  const StoreClock first(ambient, std::nullopt, std::nullopt);
+  const domain::System system = clocks.system(no_chance);
+  const StoreClock first(system, std::nullopt, std::nullopt);
   const StoreClock::Seen seen = first.look();
   clocks.advance(5s);
   clocks.jump(-24h);
-  const StoreClock second(ambient, first.anchor(), seen);
+  const StoreClock second(system, first.anchor(), seen);
   EXPECT_EQ(second.now(), first.now());
   EXPECT_EQ(second.awake(), first.awake());
   EXPECT_TRUE(second.is_stale(seen)) << "the next boot should know of the jump";
@@ -67,13 +67,13 @@ TEST(StoreClock, processes_of_one_boot_agree_whatever_the_wall_clock_did_between
 TEST(StoreClock, goes_on_by_the_wall_clock_after_a_reboot_and_never_back) {
   for (const Duration off : {Duration(1h), Duration(-1h)}) {
     TestClocks clocks;
-    const domain::Ambient before = clocks.ambient(no_chance);
+    const domain::System before = clocks.system(no_chance);
     const StoreClock old(before, std::nullopt, std::nullopt);
     const StoreClock::Seen seen = old.look();
     const WallTime now = old.now();
     TestClocks next;  // the clocks of a boot begin anew
     next.jump(off);
-    domain::Ambient after = next.ambient(no_chance);
+    domain::System after = next.system(no_chance);
     after.boot = "another";
     const StoreClock clock(after, old.anchor(), seen);
     EXPECT_EQ(clock.now(), off > Duration::zero() ? now + 1h : now);
@@ -89,11 +89,11 @@ class Machine {
   explicit Machine(const std::string& path) : path_(path) { boot("first"); }
   void boot(const std::string& name) {
     store_.reset();
-    ambient_ = clocks_.ambient(no_chance);
-    ambient_.boot = name;
-    ambient_.elapsed = [this, off = clocks_.elapsed()] { return clocks_.elapsed() - off + 20s; };
-    ambient_.awake = [this, off = clocks_.awake()] { return clocks_.awake() - off + 10s; };
-    store_ = SqliteStore::blocking_open(path_, ambient_).value();
+    system_ = clocks_.system(no_chance);
+    system_.boot = name;
+    system_.elapsed = [this, off = clocks_.elapsed()] { return clocks_.elapsed() - off + 20s; };
+    system_.awake = [this, off = clocks_.awake()] { return clocks_.awake() - off + 10s; };
+    store_ = SqliteStore::blocking_open(path_, system_).value();
   }
   template <class T>
   T get(Task<Result<T>> task) {
@@ -103,12 +103,12 @@ class Machine {
   }
   Store& store() { return *store_; }
   TestClocks& clocks() { return clocks_; }
-  const domain::Ambient& ambient() { return ambient_; }
+  const domain::System& system() { return system_; }
 
  private:
   const std::string path_;
   TestClocks clocks_;
-  domain::Ambient ambient_;
+  domain::System system_;
   Reactor reactor_;
   std::unique_ptr<SqliteStore> store_;
 };
@@ -119,7 +119,7 @@ TEST(SqliteClock, goes_on_over_a_reboot_and_budgets_do_not) {
   AgentEntry agent;
   agent.name = "a";
   machine.get(machine.store().define({agent}));
-  const WorkerNumber worker = machine.get(machine.store().enrol("w"));
+  const NodeNumber node = machine.get(machine.store().enrol("w"));
   std::vector<NewRun> runs(2);
   runs[0].id = "aaaaaaaaaaaa";
   runs[0].budget = 10min;
@@ -128,7 +128,7 @@ TEST(SqliteClock, goes_on_over_a_reboot_and_budgets_do_not) {
   runs[1].delay = 2h;
   runs[0].agent = runs[1].agent = "a";
   machine.get(machine.store().enqueue(runs));
-  ASSERT_EQ(machine.get(machine.store().claim(worker, "a", 1)).size(), 1U);
+  ASSERT_EQ(machine.get(machine.store().claim(node, "a", 1)).size(), 1U);
   machine.clocks().advance(4min);
   machine.get(machine.store().tick());
   machine.clocks().jump(-24h);  // seen by the tick, and so not taken for time that went by
@@ -137,7 +137,7 @@ TEST(SqliteClock, goes_on_over_a_reboot_and_budgets_do_not) {
   machine.boot("second");
   EXPECT_EQ(machine.get(machine.store().tick()).lost, 1U);
   EXPECT_EQ(machine.get(machine.store().find(runs[1].id))->hold, domain::Hold::delay);
-  const WorkerNumber next = machine.get(machine.store().enrol("w"));
+  const NodeNumber next = machine.get(machine.store().enrol("w"));
   const std::vector<Claim> again = machine.get(machine.store().claim(next, "a", 2));
   ASSERT_EQ(again.size(), 1U);
   EXPECT_EQ(again[0].left, Duration(6min));

@@ -7,13 +7,13 @@ constexpr std::uint32_t kPage = 200;
 
 Error is_running(std::uint64_t runs) {
   return {Errc::conflict, std::to_string(runs) + (runs == 1 ? " run is" : " runs are") +
-                              " running. Drain the workers, or cancel what runs, and repeat"};
+                              " running. Drain the nodes, or cancel what runs, and repeat"};
 }
 
 }  // namespace
 
 Task<Result<Moved>> pour(Store& from, Sink& into) {
-  STINT_CO_CHECK(co_await from.tick());  // what a dead worker had is no longer running
+  STINT_CO_CHECK(co_await from.tick());  // what a dead node had is no longer running
   STINT_CO_TRY(const Stats before, co_await from.stats());
   const auto running = before.runs.find(domain::RunState::running);
   if (running != before.runs.end() && running->second > 0) co_return fail(is_running(running->second));

@@ -1,5 +1,5 @@
 /// All that a store holds, from one to another, or to a file: agents, limits, runs with their events and output. Not
-/// its workers, and not the fleet's own events.
+/// its nodes, and not the fleet's own events.
 #pragma once
 
 #include "store/store.hpp"

@@ -13,7 +13,7 @@ class Journal:
 
     def __init__(self):
         self.accepted, self.claimed, self.marked, self.settled = [], [], [], []
-        self.beats = collections.defaultdict(list)  # of a worker: when it asked, in ms
+        self.beats = collections.defaultdict(list)  # of a node: when it asked, in ms
         self.stale = 0
 
     def read(self, text):
@@ -34,7 +34,7 @@ class Attempt:
     """From a claim to what ended it."""
 
     def __init__(self, event, moment):
-        self.run, self.fence, self.worker, self.begin = event["run"], event["fence"], event["worker"], moment
+        self.run, self.fence, self.node, self.begin = event["run"], event["fence"], event["node"], moment
         self.end = self.state = self.cause = None
         self.unsafe = False
 
@@ -94,12 +94,12 @@ class Auditor:
 
     def end_attempt(self, attempt, event, moment):
         attempt.end, attempt.state, attempt.cause = moment, event["state"], event["cause"]
-        if (event["fence"], event["worker"]) != (attempt.fence, attempt.worker):
-            self.find(event, f"by {event['worker']} under fence {event['fence']}, claimed by {attempt.worker} with {attempt.fence}")
-        if event["cause"] in BY_OWNER and event["error"] != f"{attempt.worker}:{attempt.fence}":
-            self.find(event, f"the word of {event['error']} was taken for that of {attempt.worker}:{attempt.fence}")
+        if (event["fence"], event["node"]) != (attempt.fence, attempt.node):
+            self.find(event, f"by {event['node']} under fence {event['fence']}, claimed by {attempt.node} with {attempt.fence}")
+        if event["cause"] in BY_OWNER and event["error"] != f"{attempt.node}:{attempt.fence}":
+            self.find(event, f"the word of {event['error']} was taken for that of {attempt.node}:{attempt.fence}")
         if event["cause"] == "lost" and self.lease_ms:
-            beats = self.journal.beats[attempt.worker]
+            beats = self.journal.beats[attempt.node]
             at = bisect.bisect_right(beats, event["at"])
             if at > 0 and event["at"] < beats[at - 1] + self.lease_ms:
                 self.find(event, f"taken {event['at'] - beats[at - 1]} ms after a beat, with a lease of {self.lease_ms}")
@@ -140,13 +140,13 @@ class Auditor:
         for name in self.journal.accepted:
             if name not in self.runs:
                 self.findings.append(f"{name} was accepted and is not there")
-        for key, worker in self.journal.claimed:
-            if key not in self.attempts or self.attempts[key].worker != worker:
-                self.findings.append(f"{key} was given to {worker}, and the log does not know it")
-        for key, worker in self.journal.marked:
+        for key, node in self.journal.claimed:
+            if key not in self.attempts or self.attempts[key].node != node:
+                self.findings.append(f"{key} was given to {node}, and the log does not know it")
+        for key, node in self.journal.marked:
             if key not in self.attempts or not self.attempts[key].unsafe:
-                self.findings.append(f"{key} was marked by {worker}, and the log does not know it")
-        for key, worker, state in self.journal.settled:
+                self.findings.append(f"{key} was marked by {node}, and the log does not know it")
+        for key, node, state in self.journal.settled:
             attempt = self.attempts.get(key)
-            if attempt is None or attempt.worker != worker or attempt.state != state or attempt.cause == "lost":
-                self.findings.append(f"{key} was ended by {worker} as {state}, and the log has another end")
+            if attempt is None or attempt.node != node or attempt.state != state or attempt.cause == "lost":
+                self.findings.append(f"{key} was ended by {node} as {state}, and the log has another end")

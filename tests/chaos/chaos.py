@@ -2,7 +2,7 @@
 """Tortures a store: several processes carry runs under exact limits and in sessions while they are killed and frozen at random,
 and PostgreSQL with them; then an auditor that knows nothing of the store reads its event log.
 
-    chaos.py STORE_WORKER [--store sqlite|postgres] [--runs N] [--workers N] [--seconds N] [--seed N] [--break VARIANT] [--keep]
+    chaos.py STORE_WORKER [--store sqlite|postgres] [--runs N] [--nodes N] [--seconds N] [--seed N] [--break VARIANT] [--keep]
 
 What it checks: everything accepted ends, once, and nothing happens to it afterwards · no limit is exceeded at any event, nor whenever the rows
 are looked at · runs of a session never overlap and keep their order · every end was told by the owner of the attempt, under its fence, or the
@@ -26,12 +26,12 @@ from ground import Postgres, Sqlite
 
 
 class Fleet:
-    """The worker processes; whoever dies is replaced. What they say is kept."""
+    """The node processes; whoever dies is replaced. What they say is kept."""
 
     def __init__(self, program, ground, chance):
         self.program, self.ground, self.random = program, ground, chance
         self.said = tempfile.TemporaryFile()
-        self.workers, self.helpers, self.frozen = [], [], {}
+        self.nodes, self.helpers, self.frozen = [], [], {}
         self.kills = self.freezes = 0
 
     def spawn(self, *words):
@@ -44,8 +44,8 @@ class Fleet:
     def seed(self):
         return self.random.randrange(1 << 30)
 
-    def start_worker(self):
-        self.workers.append(self.spawn("work", self.seed()))
+    def start_node(self):
+        self.nodes.append(self.spawn("work", self.seed()))
 
     def start_helper(self, *words):
         self.helpers.append(self.spawn(*words, self.seed()))
@@ -57,31 +57,31 @@ class Fleet:
         self.thaw_in_time()
         if self.ground.hurt(self.random):
             return
-        alive = [worker for worker in self.workers if worker.poll() is None and worker not in self.frozen]
+        alive = [node for node in self.nodes if node.poll() is None and node not in self.frozen]
         if not alive:
             return
         victim = self.random.choice(alive)
         if self.random.random() < 0.6:
             victim.kill()
             victim.wait()
-            self.workers.remove(victim)
+            self.nodes.remove(victim)
             self.kills += 1
-            self.start_worker()
-        elif len(self.frozen) < max(1, len(self.workers) // 2):
+            self.start_node()
+        elif len(self.frozen) < max(1, len(self.nodes) // 2):
             victim.send_signal(signal.SIGSTOP)
             self.frozen[victim] = now + self.random.uniform(*self.ground.freeze_s)
             self.freezes += 1
 
     def thaw_in_time(self):
         now = time.monotonic()
-        for worker, until in list(self.frozen.items()):
+        for node, until in list(self.frozen.items()):
             if now >= until:
-                self.thaw(worker)
+                self.thaw(node)
 
-    def thaw(self, worker):
-        self.frozen.pop(worker)
-        if worker.poll() is None:
-            worker.send_signal(signal.SIGCONT)
+    def thaw(self, node):
+        self.frozen.pop(node)
+        if node.poll() is None:
+            node.send_signal(signal.SIGCONT)
 
     def left(self):
         """How many runs have not ended."""
@@ -94,8 +94,8 @@ class Fleet:
 
     def finish(self, seconds):
         """Nobody is hurt any more. What stands in the way of an end."""
-        for worker in list(self.frozen):
-            self.thaw(worker)
+        for node in list(self.frozen):
+            self.thaw(node)
         end = time.monotonic() + seconds
         while self.left() > 0:
             self.ground.watch()
@@ -103,9 +103,9 @@ class Fleet:
                 return [f"{self.left()} runs have not ended after {seconds} s without trouble"]
             time.sleep(0.1)
         findings = []
-        for process in self.workers + self.helpers:
+        for process in self.nodes + self.helpers:
             process.terminate()
-        for process in self.workers + self.helpers:
+        for process in self.nodes + self.helpers:
             try:
                 process.wait(30)
             except subprocess.TimeoutExpired:
@@ -122,7 +122,7 @@ class Fleet:
         return journal
 
     def close(self):
-        for process in self.workers + self.helpers:
+        for process in self.nodes + self.helpers:
             if process.poll() is None:
                 process.kill()
                 process.send_signal(signal.SIGCONT)
@@ -155,8 +155,8 @@ def torture(options, ground):
     try:
         submitters = [fleet.start_helper("submit", options.runs // 2) for _ in range(2)]
         fleet.start_helper("meddle")
-        for _ in range(options.workers):
-            fleet.start_worker()
+        for _ in range(options.nodes):
+            fleet.start_node()
         begin = time.monotonic()
         while time.monotonic() < begin + options.seconds:
             time.sleep(chance.uniform(*options.pause))
@@ -178,7 +178,7 @@ def torture(options, ground):
     findings = trouble + gaps + ground.trouble() + auditor.findings
     lost = sum(attempt.cause == "lost" for attempt in auditor.attempts.values())
     print(f"{ground.name}: {len(auditor.runs)} runs, {len(auditor.attempts)} claims, {lost} lost, {journal.stale} words of zombies refused, "
-          f"{len(events)} events; {fleet.kills} workers killed, {fleet.freezes} frozen, the server killed {ground.kills} times; "
+          f"{len(events)} events; {fleet.kills} nodes killed, {fleet.freezes} frozen, the server killed {ground.kills} times; "
           f"{dict(sorted(auditor.states.items(), key=lambda item: str(item[0])))}; {seconds:.0f} s; {len(findings)} findings")
     return findings
 
@@ -196,7 +196,7 @@ def main():
     parser.add_argument("program", type=lambda path: str(pathlib.Path(path).resolve()))
     parser.add_argument("--store", choices=["sqlite", "postgres"], default="sqlite")
     parser.add_argument("--runs", type=int, default=2000)
-    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--nodes", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=10, help="of trouble, or until all runs have ended")
     parser.add_argument("--pause", type=float, nargs=2, default=(0.02, 0.2), help="between two troubles, in seconds, at least and at most")
     parser.add_argument("--patience", type=float, default=120, help="for what is left when nobody is killed any more")

@@ -14,7 +14,7 @@ VARIANTS = os.path.join(HERE, "../../src/store/sql/postgres_test/queries.sql")
 
 
 class Sqlite:
-    """Frozen workers keep their runs: their lease is a lock. The order of the feed is that of the commits."""
+    """Frozen nodes keep their runs: their lease is a lock. The order of the feed is that of the commits."""
 
     name = "sqlite"
     freeze_s = (0.05, 0.3)
@@ -25,7 +25,7 @@ class Sqlite:
         self.address = os.path.join(self.folder, "stint.db")
 
     def hurt(self, random):
-        """Whether the store itself was hurt. There is no server: its processes are the workers."""
+        """Whether the store itself was hurt. There is no server: its processes are the nodes."""
         return False
 
     def moments(self, events):
@@ -47,17 +47,17 @@ class Sqlite:
 
 
 class Postgres:
-    """A frozen worker loses its lease. Events carry the database's time; commits have another order than the feed."""
+    """A frozen node loses its lease. Events carry the database's time; commits have another order than the feed."""
 
     name = "postgres"
-    LEASE_MS = 1000  # store_worker.cpp has it, too
+    LEASE_MS = 1000  # store_node.cpp has it, too
     freeze_s = (1.3, 2.5)
     KILL_EVERY_S = (2.0, 6.0)
 
     def __init__(self):
         self.programs = max(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[4]), default=None)
         if self.programs is None:
-            raise SystemExit("there is no PostgreSQL: install the package postgresql-15")
+            raise SystemExit("there is no PostgreSQL: ./dev setup test installs it")
         self.folder = tempfile.mkdtemp(prefix="stint-chaos-")
         self.address = f"host={self.folder} user=postgres dbname=postgres"
         self.kills, self.watcher, self.seen, self.next_kill = 0, None, [], 0

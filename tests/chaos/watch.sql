@@ -1,8 +1,8 @@
 -- What must not be at any moment: a limit exceeded, or two runs of a session at once. Asked again and again by a
 -- connection that knows nothing of the store's functions.
 SELECT format('%s of %s %s', sum(m.weight), g.capacity, g.name)
-  FROM stint.run r JOIN stint.limit_set_gate m USING (set_id) JOIN stint.gate g USING (gate_id)
-  WHERE r.state = 'running' GROUP BY g.gate_id HAVING sum(m.weight) > g.capacity
+  FROM stint.run r JOIN stint.limit_set_member m USING (set_id) JOIN stint.named_limit g USING (limit_id)
+  WHERE r.state = 'running' GROUP BY g.limit_id HAVING sum(m.weight) > g.capacity
 UNION ALL
 SELECT format('%s runs of session %s at once', count(*), r.session_id)
   FROM stint.run r WHERE r.state = 'running' AND r.session_id IS NOT NULL GROUP BY r.session_id HAVING count(*) > 1

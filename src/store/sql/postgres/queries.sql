@@ -1,6 +1,6 @@
 -- Statements of the store of a fleet: calls of the functions of this version of the program. `-- name:` begins one; @run@ is
 -- the list of columns below.
--- columns: run_id, public_id, agent, session, parent, idem_key, state, hold, stop, error, attempt, lost, fence, seq, unsafe, on_crash, worker_id, created_ms, not_before_ms, deadline_ms, expires_ms, started_ms, finished_ms, tokens, money_micros
+-- columns: run_id, public_id, agent, session, parent, idem_key, state, hold, stop, error, attempt, lost, fence, seq, unsafe, on_crash, node_id, created_ms, not_before_ms, deadline_ms, expires_ms, started_ms, finished_ms, tokens, cost_micros
 
 -- name: begin
 BEGIN
@@ -29,47 +29,47 @@ SELECT stint_v1.define($1, $2, $3, $4, $5, $6, $7, $8)
 -- name: resize
 SELECT stint_v1.resize($1, $2), stint_v1.announce()
 -- name: configure
-SELECT stint_v2.configure($1, $2, $3), stint_v1.announce()
+SELECT stint_v1.configure($1, $2, $3), stint_v1.announce()
 -- name: pause
-SELECT stint_v2.pause(stint_v1.expect($3::bigint, $1::text), $2)
+SELECT stint_v1.pause(stint_v1.expect($3::bigint, $1::text), $2)
 -- name: resume
 SELECT stint_v1.resume(stint_v1.expect($2::bigint, $1::text)), stint_v1.announce()
 -- name: limits
-SELECT * FROM stint_v1.limits()
+SELECT * FROM stint_v1.limits($1)
 
 -- name: enrol
-SELECT stint_v2.enrol($1, $2)
+SELECT stint_v1.enrol($1, $2)
 -- name: beat
-SELECT * FROM stint_v2.beat($1, $2)
+SELECT * FROM stint_v1.beat($1, $2)
 -- name: drain
 SELECT stint_v1.drain($1)
 -- name: leave
 SELECT stint_v1.leave($1), stint_v1.announce()
--- name: workers
-SELECT * FROM stint_v2.workers($1)
+-- name: nodes
+SELECT * FROM stint_v1.nodes()
 
 -- name: enqueue
 SELECT e.* FROM stint_v1.enqueue(stint_v1.expect($13::bigint, $1::text[]), $2, $3, $4, $5, $6, $7, stint_v1.deadlines($8, $12), $9, $10, $11) e CROSS JOIN stint_v1.announce()
 -- name: enqueue_kept
 -- Of which some are kept, or draw on the budgets of others.
-SELECT e.* FROM stint_v2.enqueue(stint_v1.expect($13::bigint, $1::text[]), $2, $3, $4, $5, $6, $7, stint_v1.deadlines($8, $12), $9, $10, $11, $14, $15) e CROSS JOIN stint_v1.announce()
+SELECT e.* FROM stint_v1.enqueue(stint_v1.expect($13::bigint, $1::text[]), $2, $3, $4, $5, $6, $7, stint_v1.deadlines($8, $12), $9, $10, $11, $14, $15) e CROSS JOIN stint_v1.announce()
 -- name: cancel
 SELECT * FROM stint_v1.cancel(stint_v1.expect($2::bigint, $1::text))
 -- name: resolve
 SELECT stint_v1.resolve(stint_v1.expect($4::bigint, $1::text), $2, $3)
 -- name: answer
-SELECT stint_v2.answer(stint_v1.expect($2::bigint, $1::text))
+SELECT stint_v1.answer(stint_v1.expect($2::bigint, $1::text))
 
 -- name: claim
-SELECT * FROM stint_v2.claim(stint_v1.expect($6::bigint, $1::bigint), $2, $3, $4, nullif($5, ''))
+SELECT * FROM stint_v1.claim(stint_v1.expect($6::bigint, $1::bigint), $2, $3, $4, nullif($5, ''))
 -- name: ready
-SELECT * FROM stint_v2.ready(stint_v1.expect($2::bigint, $1::bigint))
+SELECT * FROM stint_v1.ready(stint_v1.expect($2::bigint, $1::bigint))
 -- name: new_round
 SELECT stint_v1.new_round($1)
 -- name: owned
-SELECT * FROM stint_v2.owned(stint_v1.expect($2::bigint, $1::bigint))
+SELECT * FROM stint_v1.owned(stint_v1.expect($2::bigint, $1::bigint))
 -- name: settle
-SELECT * FROM stint_v2.settle(stint_v1.expect($12::bigint, $1::bigint), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+SELECT * FROM stint_v1.settle(stint_v1.expect($12::bigint, $1::bigint), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 -- name: mark
 SELECT stint_v1.mark($1, $2, $3, $4)
 -- name: note
@@ -78,10 +78,10 @@ SELECT stint_v1.note($1, $2, $3, $4, $5, $6)
 SELECT stint_v1.append_output($1, $2, $3, $4, $5, $6, $7)
 
 -- name: answered
-SELECT stint_v2.answered($1, $2, $3)
+SELECT stint_v1.answered($1, $2, $3)
 
 -- name: report
-SELECT * FROM stint_v2.report($1, $2, $3, $4, $5)
+SELECT * FROM stint_v1.report($1, $2, $3, $4, $5)
 
 -- name: wake
 SELECT stint_v1.wake(stint_v1.expect($2::bigint, $1::bigint))
@@ -98,10 +98,10 @@ LISTEN stint
 -- name: by_prefix
 SELECT @run@, (SELECT body FROM stint.run_input i WHERE i.run_id = s.run_id), (SELECT body FROM stint.run_result o WHERE o.run_id = s.run_id)
 FROM (SELECT run_id FROM stint.run_name WHERE public_id >= $1 AND public_id < $1 || '~' ORDER BY public_id LIMIT 2) n
-  JOIN stint_v2.seen s USING (run_id) ORDER BY public_id
+  JOIN stint_v1.seen s USING (run_id) ORDER BY public_id
 -- name: list
 -- Planned with its parameters: a condition that they make true is gone, and a state finds its index.
-SELECT @run@ FROM stint_v2.seen WHERE ($1::text[] = '{}' OR state = ANY ($1)) AND ($2 = '' OR agent = $2) AND ($3 = '' OR session = $3)
+SELECT @run@ FROM stint_v1.seen WHERE ($1::text[] = '{}' OR state = ANY ($1)) AND ($2 = '' OR agent = $2) AND ($3 = '' OR session = $3)
   AND ($6 = '' OR parent_id = (SELECT run_id FROM stint.run_name WHERE public_id = $6))
   AND ($4 = 0::bigint OR run_id < $4) ORDER BY run_id DESC LIMIT $5
 -- name: list_with_texts
@@ -111,14 +111,14 @@ SELECT @run@,
                ELSE json_build_object('title', replace(body, '\u0000', '')::json -> 'title')::text END FROM stint.run_input i WHERE i.run_id = s.run_id),
   (SELECT CASE WHEN $7 = 0::bigint OR octet_length(body) <= $7 THEN body
                ELSE json_build_object('usage', replace(body, '\u0000', '')::json -> 'usage')::text END FROM stint.run_result o WHERE o.run_id = s.run_id)
-FROM stint_v2.seen s WHERE ($1::text[] = '{}' OR state = ANY ($1)) AND ($2 = '' OR agent = $2) AND ($3 = '' OR session = $3)
+FROM stint_v1.seen s WHERE ($1::text[] = '{}' OR state = ANY ($1)) AND ($2 = '' OR agent = $2) AND ($3 = '' OR session = $3)
   AND ($6 = '' OR parent_id = (SELECT run_id FROM stint.run_name WHERE public_id = $6))
   AND ($4 = 0::bigint OR run_id < $4) ORDER BY run_id DESC LIMIT $5
 -- name: with_key
 SELECT @run@, (SELECT body FROM stint.run_input i WHERE i.run_id = s.run_id), (SELECT body FROM stint.run_result o WHERE o.run_id = s.run_id)
-FROM stint_v2.seen s WHERE s.idem_key = $2 AND ($1 = '' OR s.agent = $1) ORDER BY run_id
+FROM stint_v1.seen s WHERE s.idem_key = $2 AND ($1 = '' OR s.agent = $1) ORDER BY run_id
 -- name: used
-SELECT * FROM stint_v2.used($1)
+SELECT * FROM stint_v1.used($1)
 -- name: events
 SELECT * FROM stint_v1.events($1, $2, $3)
 -- name: feed
@@ -126,11 +126,11 @@ SELECT * FROM stint_v1.feed($1, $2, $3)
 -- name: feed_now
 SELECT xid::text::bigint - 1, 9223372036854775807 FROM pg_snapshot_xmin(pg_current_snapshot()) xid
 -- name: why
-SELECT * FROM stint_v2.why(stint_v1.expect($2::bigint, $1::text))
+SELECT * FROM stint_v1.why(stint_v1.expect($4::bigint, $1::text), $2, $3)
 -- name: output
 SELECT * FROM stint_v1.output($1, $2)
 -- name: spent
-SELECT * FROM stint_v2.spent($1)
+SELECT * FROM stint_v1.spent($1)
 -- name: sums
 SELECT state, count(*) FROM stint.run GROUP BY state
 -- name: queues
@@ -138,13 +138,13 @@ SELECT name, count(r.run_id), queued_max FROM stint.agent a LEFT JOIN stint.run 
 GROUP BY a.agent_id ORDER BY name COLLATE "C"
 -- name: counts
 SELECT (SELECT count(*) FROM stint.run WHERE state = 'queued' AND hold IS NULL
-    AND (kept_for IS NULL OR NOT stint_v2.is_kept(kept_for, NULL))), (SELECT count(*) FROM stint.event),
-  (SELECT count(*) FROM stint.worker WHERE state <> 'dead'),
+    AND (kept_for IS NULL OR NOT stint_v1.is_kept(kept_for, NULL))), (SELECT count(*) FROM stint.event),
+  (SELECT count(*) FROM stint.node WHERE state <> 'dead'),
   (SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class WHERE relnamespace = 'stint'::regnamespace AND relkind = 'r')
 -- name: prune
-SELECT stint_v2.prune(stint_v1.expect($3::bigint, $1::bigint), $2)
+SELECT stint_v1.prune(stint_v1.expect($3::bigint, $1::bigint), $2)
 -- name: prune_if_due
-SELECT stint_v2.prune_if_due(stint_v1.expect($4::bigint, $1::bigint), $2, $3)
+SELECT stint_v1.prune_if_due(stint_v1.expect($4::bigint, $1::bigint), $2, $3)
 
 -- name: agents
 SELECT * FROM stint_v1.agents()
@@ -152,7 +152,7 @@ SELECT * FROM stint_v1.agents()
 SELECT @run@, (SELECT body FROM stint.run_input i WHERE i.run_id = s.run_id), (SELECT body FROM stint.run_result o WHERE o.run_id = s.run_id),
   stint_v1.to_ms(r.rank) - (SELECT ahead_ms FROM stint.store_clock), r.budget_ms, r.budget_left_ms,
   stint_v1.to_ms(r.budget_until) - (SELECT ahead_ms FROM stint.store_clock), r.parked_on
-FROM stint_v2.seen s JOIN (SELECT x.run_id, x.rank, x.budget_ms, x.budget_left_ms, x.parked_on,
+FROM stint_v1.seen s JOIN (SELECT x.run_id, x.rank, x.budget_ms, x.budget_left_ms, x.parked_on,
     CASE WHEN x.budget_until IS NOT NULL THEN stint_v1.own_budget(x) END AS budget_until FROM stint.run x) r USING (run_id)
 WHERE run_id > $1 ORDER BY run_id LIMIT $2
 -- name: dump_events
@@ -161,10 +161,10 @@ SELECT * FROM stint_v1.told WHERE run_id BETWEEN $1 AND $2 ORDER BY run_id, seq
 SELECT c.run_id, o.bytes, c.at, c.body FROM stint.output_chunk c JOIN stint.output o USING (run_id)
 WHERE c.run_id BETWEEN $1 AND $2 ORDER BY c.run_id, c.at
 -- name: dump_families
-SELECT m.run_id, f.head, f.tokens, f.money_micros FROM stint.family_run m JOIN stint.family f USING (family_id)
+SELECT m.run_id, f.head, f.tokens, f.cost_micros FROM stint.family_run m JOIN stint.family f USING (family_id)
 WHERE m.run_id BETWEEN $1 AND $2 ORDER BY m.run_id, f.head
 -- name: load
-SELECT stint_v2.load($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26,
+SELECT stint_v1.load($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26,
   $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48,
   $49)
 -- name: wrong_indexes

@@ -11,13 +11,13 @@ CREATE OR REPLACE FUNCTION stint_v1.wall() RETURNS timestamptz LANGUAGE sql VOLA
 -- name: set_clock
 UPDATE stint_test.clock SET now = stint_v1.from_ms($1)
 -- name: end_lease
-UPDATE stint.worker SET lease_until = stint_v1.wall() - interval '1 s' WHERE worker_id = $1
+UPDATE stint.node SET lease_until = stint_v1.wall() - interval '1 s' WHERE node_id = $1
 -- name: store_clock
 SELECT ahead_ms, moved FROM stint.store_clock
 -- name: count_blocked
 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
 -- name: patient_claims
-ALTER FUNCTION stint_v2.claim SET lock_timeout = '30s'
+ALTER FUNCTION stint_v1.claim SET lock_timeout = '30s'
 -- name: set_schema_version
 UPDATE stint.meta SET value = $2 WHERE key = $1
 
@@ -27,20 +27,15 @@ FROM unnest($1::text[], $2::text[], $3::boolean[], $4::text[], $5::bigint[], $6:
   WITH ORDINALITY AS f (settle, stop, unsafe, on_crash, attempt, lost, expires, deadline, at) ORDER BY f.at
 
 -- name: claim_of
-SELECT * FROM stint_v2.claim($1, 0, $2, 1, NULL)
--- What a program of the version before says.
--- name: claim_as_before
-SELECT run_id, fence, input FROM stint_v1.claim($1, 0, $2, 9)
--- name: settle_as_before
-SELECT state FROM stint_v1.settle($1, ARRAY[$2::bigint], ARRAY[$3::bigint], '{succeeded}', '{""}', '{""}', '{0}', '{""}', '{NULL}')
+SELECT * FROM stint_v1.claim($1, 0, $2, 1, NULL)
 -- name: count_spent
 SELECT count(*), sum(runs), sum(tokens) FROM stint.spent
 -- name: enqueue_one
 SELECT * FROM stint_v1.enqueue(ARRAY[$1], ARRAY[$2], ARRAY[$3], '{""}', '{""}', '{0}', '{0}', '{NULL}', '{NULL}', '{rerun}', '{""}')
 -- name: count_sets
 SELECT count(*) FROM stint.limit_set
--- name: lock_gate
-SELECT gate_id FROM stint.gate WHERE name = $1 FOR UPDATE
+-- name: lock_limit
+SELECT limit_id FROM stint.named_limit WHERE name = $1 FOR UPDATE
 -- name: count_deadlocks
 SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()
 -- name: gapless
@@ -54,21 +49,21 @@ SELECT count(*) FROM stint.run WHERE finished_at IS NULL AND hold IS NULL
 -- Known-bad variants of the functions: what is promised must be seen broken with each of them.
 -- name: count_then_claim
 -- The count is right, and stale before the claim.
-CREATE OR REPLACE FUNCTION stint_v1.lock_gates(p_set int) RETURNS int[] LANGUAGE sql AS $$
-  SELECT coalesce(array_agg(gate_id), '{}') FROM stint.limit_set_gate WHERE set_id = p_set $$;
+CREATE OR REPLACE FUNCTION stint_v1.lock_limits(p_set int) RETURNS int[] LANGUAGE sql AS $$
+  SELECT coalesce(array_agg(limit_id), '{}') FROM stint.limit_set_member WHERE set_id = p_set $$;
 -- name: lock_and_count_in_one_statement
 -- The snapshot of the count is older than the lock that it waited for.
-CREATE OR REPLACE FUNCTION stint_v1.lock_gates(p_set int) RETURNS int[] LANGUAGE sql AS $$
-  SELECT coalesce(array_agg(gate_id), '{}') FROM stint.limit_set_gate WHERE set_id = p_set $$;
-CREATE OR REPLACE FUNCTION stint_v2.free_permits(p_agent int, p_set int, p_locked int[]) RETURNS bigint LANGUAGE sql AS $$
-  WITH g AS MATERIALIZED (SELECT * FROM stint.gate WHERE gate_id = ANY (p_locked) ORDER BY gate_id FOR NO KEY UPDATE)
-  SELECT min((g.capacity - h.units) / m.weight) FROM g JOIN stint.limit_set_gate m ON m.gate_id = g.gate_id AND m.set_id = p_set
-    CROSS JOIN LATERAL stint_v1.held(g.gate_id) h $$;
+CREATE OR REPLACE FUNCTION stint_v1.lock_limits(p_set int) RETURNS int[] LANGUAGE sql AS $$
+  SELECT coalesce(array_agg(limit_id), '{}') FROM stint.limit_set_member WHERE set_id = p_set $$;
+CREATE OR REPLACE FUNCTION stint_v1.free_permits(p_agent int, p_set int, p_locked int[]) RETURNS bigint LANGUAGE sql AS $$
+  WITH g AS MATERIALIZED (SELECT * FROM stint.named_limit WHERE limit_id = ANY (p_locked) ORDER BY limit_id FOR NO KEY UPDATE)
+  SELECT min((g.capacity - h.units) / m.weight) FROM g JOIN stint.limit_set_member m ON m.limit_id = g.limit_id AND m.set_id = p_set
+    CROSS JOIN LATERAL stint_v1.held(g.limit_id) h $$;
 -- name: settle_without_fence
 -- Any result of a running run is taken.
-CREATE OR REPLACE FUNCTION stint_v1.owns(r stint.run, p_worker bigint, p_fence bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION stint_v1.owns(r stint.run, p_node bigint, p_fence bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT r.state = 'running' $$;
--- name: session_without_gate
+-- name: session_without_lock
 -- Two submits see no head.
 CREATE OR REPLACE FUNCTION stint_v1.lock_sessions(p_sessions bigint[]) RETURNS void LANGUAGE sql AS '';
 CREATE OR REPLACE FUNCTION stint_v1.open_sessions(p_keys text[]) RETURNS void LANGUAGE sql AS $$
@@ -81,10 +76,10 @@ RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN p_settle IN ('succeeded', 'failed', 'cancelled') THEN p_settle WHEN p_settle = 'park' THEN 'parked' ELSE 'queued' END $$;
 -- name: owned_without_round
 -- What a lost claim does later is not seen.
-CREATE OR REPLACE FUNCTION stint_v1.new_round(p_worker bigint) RETURNS bigint LANGUAGE sql AS $$
-  SELECT round FROM stint.worker WHERE worker_id = p_worker $$;
+CREATE OR REPLACE FUNCTION stint_v1.new_round(p_node bigint) RETURNS bigint LANGUAGE sql AS $$
+  SELECT round FROM stint.node WHERE node_id = p_node $$;
 -- name: bury_early
--- A worker is taken for dead long before its lease is over.
+-- A node is taken for dead long before its lease is over.
 DO $do$ BEGIN EXECUTE replace(pg_get_functiondef('stint_v1.bury'::regproc), 'lease_until < wall()',
   'lease_until < wall() + interval ''850 ms'''); END $do$;
 -- name: announce_nothing

@@ -1,5 +1,5 @@
 -- Statements of the store on one machine. `-- name:` begins one; @run@ is the list of columns below.
--- columns: run_id, public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold, stop, error, not_before, budget_left, budget_until, attempt, lost, fence, seq, unsafe, worker_id, set_id, parked_on, started_at, finished_at, tokens, money_micros, kept_for, reported_tokens, reported_micros
+-- columns: run_id, public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold, stop, error, not_before, budget_left, budget_until, attempt, lost, fence, seq, unsafe, node_id, set_id, parked_on, started_at, finished_at, tokens, cost_micros, kept_for, reported_tokens, reported_micros
 
 -- name: settings
 PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000;
@@ -63,50 +63,58 @@ UPDATE agent SET stood_total = ?2, stood_paused = ?3, stood_until = ?4, stood_si
 -- name: make_set
 INSERT INTO limit_set DEFAULT VALUES RETURNING set_id;
 -- name: sets_with
-SELECT set_id FROM limit_set_gate WHERE gate_id = ?1 ORDER BY set_id;
+SELECT set_id FROM limit_set_member WHERE limit_id = ?1 ORDER BY set_id;
 -- name: add_to_set
-INSERT INTO limit_set_gate (set_id, gate_id, weight) VALUES (?1, ?2, ?3);
+INSERT INTO limit_set_member (set_id, limit_id, weight) VALUES (?1, ?2, ?3);
 
--- name: gate_by_name
-SELECT gate_id, name, capacity, paused, paused_until, ramp, turn_of, last_turn_of, turn_until, configured FROM gate WHERE name = ?1;
--- name: make_gate
-INSERT INTO gate (name) VALUES (?1) RETURNING gate_id;
--- name: put_gate
-UPDATE gate SET capacity = ?2, paused = ?3, paused_until = ?4, ramp = ?5, turn_of = ?6, last_turn_of = ?7, turn_until = ?8, configured = ?9 WHERE gate_id = ?1;
--- name: gates_of_set
-SELECT g.gate_id, g.name, g.capacity, g.paused, g.paused_until, g.ramp, g.turn_of, g.last_turn_of, g.turn_until, g.configured, m.weight,
-  (SELECT coalesce(sum(h.weight), 0) FROM limit_set_gate h CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.gate_id = g.gate_id),
-  (SELECT count(*) FROM limit_set_gate h CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.gate_id = g.gate_id),
-  (SELECT count(*) FROM limit_set_gate h CROSS JOIN agent a ON a.set_id = h.set_id WHERE h.gate_id = g.gate_id)
-FROM limit_set_gate m CROSS JOIN gate g ON g.gate_id = m.gate_id WHERE m.set_id = ?1 ORDER BY g.gate_id;
+-- name: limit_by_name
+SELECT limit_id, name, capacity, paused, paused_until, ramp, turn_of, last_turn_of, turn_until, configured FROM named_limit WHERE name = ?1;
+-- name: make_limit
+INSERT INTO named_limit (name) VALUES (?1) RETURNING limit_id;
+-- name: put_limit
+UPDATE named_limit SET capacity = ?2, paused = ?3, paused_until = ?4, ramp = ?5, turn_of = ?6, last_turn_of = ?7, turn_until = ?8, configured = ?9 WHERE limit_id = ?1;
+-- name: limits_of_set
+SELECT g.limit_id, g.name, g.capacity, g.paused, g.paused_until, g.ramp, g.turn_of, g.last_turn_of, g.turn_until, g.configured, m.weight,
+  (SELECT coalesce(sum(h.weight), 0) FROM limit_set_member h CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.limit_id = g.limit_id),
+  (SELECT count(*) FROM limit_set_member h CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.limit_id = g.limit_id),
+  (SELECT count(*) FROM limit_set_member h CROSS JOIN agent a ON a.set_id = h.set_id WHERE h.limit_id = g.limit_id)
+FROM limit_set_member m CROSS JOIN named_limit g ON g.limit_id = m.limit_id WHERE m.set_id = ?1 ORDER BY g.limit_id;
 -- name: members
-SELECT gate_id, weight FROM limit_set_gate WHERE set_id = ?1 ORDER BY gate_id;
+SELECT limit_id, weight FROM limit_set_member WHERE set_id = ?1 ORDER BY limit_id;
 -- name: ramping
-SELECT g.gate_id, g.name, g.capacity, g.paused, g.paused_until, g.ramp, g.turn_of, g.last_turn_of, g.turn_until, g.configured
-FROM limit_set_gate m CROSS JOIN gate g ON g.gate_id = m.gate_id WHERE m.set_id = ?1 AND g.ramp IS NOT NULL;
--- name: gates
-SELECT g.gate_id, g.name, g.capacity, g.paused, g.paused_until, g.ramp, g.turn_of, g.last_turn_of, g.turn_until, g.configured, 1,
-  (SELECT coalesce(sum(h.weight), 0) FROM limit_set_gate h CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.gate_id = g.gate_id),
-  (SELECT count(*) FROM limit_set_gate h CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.gate_id = g.gate_id),
-  (SELECT count(*) FROM limit_set_gate h CROSS JOIN agent a ON a.set_id = h.set_id WHERE h.gate_id = g.gate_id)
-FROM gate g ORDER BY g.name;
+SELECT g.limit_id, g.name, g.capacity, g.paused, g.paused_until, g.ramp, g.turn_of, g.last_turn_of, g.turn_until, g.configured
+FROM limit_set_member m CROSS JOIN named_limit g ON g.limit_id = m.limit_id WHERE m.set_id = ?1 AND g.ramp IS NOT NULL;
+-- name: limits
+SELECT g.limit_id, g.name, g.capacity, g.paused, g.paused_until, g.ramp, g.turn_of, g.last_turn_of, g.turn_until, g.configured, 1,
+  (SELECT coalesce(sum(h.weight), 0) FROM limit_set_member h CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.limit_id = g.limit_id),
+  (SELECT count(*) FROM limit_set_member h CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.limit_id = g.limit_id),
+  (SELECT count(*) FROM limit_set_member h CROSS JOIN agent a ON a.set_id = h.set_id WHERE h.limit_id = g.limit_id)
+FROM named_limit g ORDER BY g.name;
 
--- name: add_worker
-INSERT INTO worker (label) VALUES (?1) RETURNING worker_id;
--- name: worker
-SELECT worker_id, label, state FROM worker WHERE worker_id = ?1;
--- name: put_worker
-UPDATE worker SET state = ?2 WHERE worker_id = ?1;
--- name: remove_worker
-DELETE FROM worker WHERE worker_id = ?1;
--- name: remove_dead_workers
+-- name: holders
+SELECT r.public_id, r.agent_id, h.weight, coalesce(r.started_at, r.created_at) FROM limit_set_member h
+  CROSS JOIN run r ON r.set_id = h.set_id AND r.state = 'running' WHERE h.limit_id = ?1 ORDER BY r.started_at, r.run_id LIMIT ?2;
+-- name: agents_using
+SELECT a.agent_id, m.weight FROM limit_set_member m CROSS JOIN agent a ON a.set_id = m.set_id WHERE m.limit_id = ?1;
+-- name: first_ready
+SELECT public_id, rank, run_id FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL ORDER BY rank, run_id LIMIT ?2;
+
+-- name: add_node
+INSERT INTO node (label) VALUES (?1) RETURNING node_id;
+-- name: node
+SELECT node_id, label, state FROM node WHERE node_id = ?1;
+-- name: put_node
+UPDATE node SET state = ?2 WHERE node_id = ?1;
+-- name: remove_node
+DELETE FROM node WHERE node_id = ?1;
+-- name: remove_dead_nodes
 -- Those that a program of an earlier version has buried.
-DELETE FROM worker WHERE state = 'dead';
--- name: workers
-SELECT worker_id, label, state FROM worker WHERE state <> 'dead' ORDER BY worker_id;
--- name: worker_states
-SELECT w.worker_id, w.label, w.state, (SELECT count(*) FROM run r WHERE r.worker_id = w.worker_id AND r.state = 'running')
-FROM worker w WHERE w.state <> 'dead' ORDER BY w.worker_id;
+DELETE FROM node WHERE state = 'dead';
+-- name: nodes
+SELECT node_id, label, state FROM node WHERE state <> 'dead' ORDER BY node_id;
+-- name: node_states
+SELECT w.node_id, w.label, w.state, (SELECT count(*) FROM run r WHERE r.node_id = w.node_id AND r.state = 'running')
+FROM node w WHERE w.state <> 'dead' ORDER BY w.node_id;
 
 -- name: run_by_number
 SELECT @run@ FROM run WHERE run_id = ?1;
@@ -117,10 +125,10 @@ SELECT @run@ FROM run WHERE agent_id = ?1 AND idem_key = ?2;
 -- name: ready
 SELECT @run@ FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL AND (deadline IS NULL OR deadline > ?2)
   AND (budget_until IS NULL OR budget_until > ?5)
-  AND (kept_for IS NULL OR kept_for = ?4 OR kept_for NOT IN (SELECT worker_id FROM worker WHERE state <> 'dead'))
+  AND (kept_for IS NULL OR kept_for = ?4 OR kept_for NOT IN (SELECT node_id FROM node WHERE state <> 'dead'))
 ORDER BY rank, run_id LIMIT ?3;
 -- name: owned
-SELECT @run@ FROM run WHERE worker_id = ?1 AND state = 'running' ORDER BY run_id;
+SELECT @run@ FROM run WHERE node_id = ?1 AND state = 'running' ORDER BY run_id;
 -- name: head_of
 SELECT @run@ FROM run WHERE session = ?1 AND session IS NOT NULL AND finished_at IS NULL ORDER BY run_id LIMIT 1;
 -- name: children
@@ -152,10 +160,10 @@ SELECT 1 FROM queue_size WHERE agent_id = ?1 AND n >= ?2;
 SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL LIMIT 1;
 -- name: has_ready_for
 SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL
-  AND (kept_for IS NULL OR kept_for = ?2 OR kept_for NOT IN (SELECT worker_id FROM worker WHERE state <> 'dead')) LIMIT 1;
+  AND (kept_for IS NULL OR kept_for = ?2 OR kept_for NOT IN (SELECT node_id FROM node WHERE state <> 'dead')) LIMIT 1;
 -- name: queue
 SELECT count(*), min(rank) FROM (SELECT rank FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL
-  AND (kept_for IS NULL OR kept_for NOT IN (SELECT worker_id FROM worker WHERE state <> 'dead')) ORDER BY rank, run_id LIMIT ?2);
+  AND (kept_for IS NULL OR kept_for NOT IN (SELECT node_id FROM node WHERE state <> 'dead')) ORDER BY rank, run_id LIMIT ?2);
 -- OR FAIL: what it has done so far stays, and the step that it belongs to takes it back. Else SQLite would copy every page
 -- before each statement, to be able to take back that one alone.
 -- name: add_run
@@ -164,8 +172,8 @@ INSERT OR FAIL INTO run (public_id, agent_id, session, parent_id, parent, idem_k
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 0, 0, 0, 1, 0) RETURNING run_id;
 -- name: put_run
 UPDATE OR FAIL run SET state = ?2, hold = ?3, stop = ?4, error = ?5, not_before = ?6, budget_left = ?7, budget_until = ?8,
-  attempt = ?9, lost = ?10, fence = ?11, seq = ?12, unsafe = ?13, worker_id = ?14, set_id = ?15, parked_on = ?16, started_at = ?17,
-  finished_at = ?18, tokens = ?19, money_micros = ?20, reported_tokens = ?21, reported_micros = ?22 WHERE run_id = ?1;
+  attempt = ?9, lost = ?10, fence = ?11, seq = ?12, unsafe = ?13, node_id = ?14, set_id = ?15, parked_on = ?16, started_at = ?17,
+  finished_at = ?18, tokens = ?19, cost_micros = ?20, reported_tokens = ?21, reported_micros = ?22 WHERE run_id = ?1;
 -- name: add_input
 INSERT INTO run_input (run_id, body) VALUES (?1, ?2);
 -- name: input
@@ -175,10 +183,10 @@ INSERT INTO run_result (run_id, body) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET 
 -- name: result
 SELECT body FROM run_result WHERE run_id = ?1;
 -- name: add_event
-INSERT OR FAIL INTO event (run_id, seq, fence, worker_id, cause, state, hold, error, data, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
+INSERT OR FAIL INTO event (run_id, seq, fence, node_id, cause, state, hold, error, data, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
 -- name: add_events
 -- Sixteen at once: one statement takes a third of the time of sixteen.
-INSERT OR FAIL INTO event (run_id, seq, fence, worker_id, cause, state, hold, error, data, at) VALUES
+INSERT OR FAIL INTO event (run_id, seq, fence, node_id, cause, state, hold, error, data, at) VALUES
   (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
   (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
   (?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
@@ -197,10 +205,10 @@ INSERT OR FAIL INTO event (run_id, seq, fence, worker_id, cause, state, hold, er
   (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: add_spent
-INSERT INTO spent (day, agent_id, runs, tokens, money_micros) VALUES (?1, ?2, ?3, ?4, ?5)
-ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, tokens = tokens + excluded.tokens, money_micros = money_micros + excluded.money_micros;
+INSERT INTO spent (day, agent_id, runs, tokens, cost_micros) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, tokens = tokens + excluded.tokens, cost_micros = cost_micros + excluded.cost_micros;
 -- name: spent
-SELECT s.day, a.name, s.runs, s.tokens, s.money_micros FROM spent s JOIN agent a USING (agent_id) WHERE s.day >= ?1 ORDER BY s.day, a.name;
+SELECT s.day, a.name, s.runs, s.tokens, s.cost_micros FROM spent s JOIN agent a USING (agent_id) WHERE s.day >= ?1 ORDER BY s.day, a.name;
 
 -- name: output_bytes
 SELECT bytes FROM output WHERE run_id = ?1;
@@ -230,16 +238,16 @@ DELETE FROM output_chunk WHERE run_id = ?1;
 DELETE FROM event WHERE run_id = ?1 AND run_id IS NOT NULL;
 
 -- name: family
-SELECT family_id, head, tokens, money_micros FROM family WHERE head = ?1;
+SELECT family_id, head, tokens, cost_micros FROM family WHERE head = ?1;
 -- name: make_family
-INSERT INTO family (head, tokens, money_micros) VALUES (?1, ?2, ?3) RETURNING family_id;
+INSERT INTO family (head, tokens, cost_micros) VALUES (?1, ?2, ?3) RETURNING family_id;
 -- name: join_family
 INSERT OR IGNORE INTO family_run (family_id, run_id) VALUES (?1, ?2);
 -- name: families_of
-SELECT f.family_id, f.head, f.tokens, f.money_micros FROM family_run r CROSS JOIN family f ON f.family_id = r.family_id
+SELECT f.family_id, f.head, f.tokens, f.cost_micros FROM family_run r CROSS JOIN family f ON f.family_id = r.family_id
 WHERE r.run_id = ?1 ORDER BY f.head;
 -- name: add_use
-UPDATE family SET tokens = tokens + ?2, money_micros = money_micros + ?3 WHERE family_id = ?1;
+UPDATE family SET tokens = tokens + ?2, cost_micros = cost_micros + ?3 WHERE family_id = ?1;
 -- name: forget_families
 -- Of which the run is the last.
 DELETE FROM family WHERE family_id IN (SELECT r.family_id FROM family_run r WHERE r.run_id = ?1
@@ -275,15 +283,15 @@ SELECT @run@ FROM (
     WHERE finished_at IS NULL AND session IS NOT NULL AND hold = 'session' AND instr(?1, ',queued,') > 0) CROSS JOIN run ON run_id = n
 WHERE (?2 IS NULL OR agent_id = ?2) AND (?3 IS NULL OR session = ?3) AND (?4 = 0 OR run_id < ?4) ORDER BY run_id DESC LIMIT ?5;
 -- name: events
-SELECT seq, fence, worker_id, cause, state, hold, error, data, at FROM event WHERE run_id = ?1 AND run_id IS NOT NULL AND seq > ?2 ORDER BY seq LIMIT ?3;
+SELECT seq, fence, node_id, cause, state, hold, error, data, at FROM event WHERE run_id = ?1 AND run_id IS NOT NULL AND seq > ?2 ORDER BY seq LIMIT ?3;
 -- name: feed
-SELECT e.seq, e.fence, e.worker_id, e.cause, e.state, e.hold, e.error, e.data, e.at, e.event_id, r.public_id
+SELECT e.seq, e.fence, e.node_id, e.cause, e.state, e.hold, e.error, e.data, e.at, e.event_id, r.public_id
 FROM event e LEFT JOIN run r ON r.run_id = e.run_id WHERE e.event_id > ?1 ORDER BY e.event_id LIMIT ?2;
 -- name: last_event
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0);
 -- name: place
 SELECT count(*) FROM (SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL AND (rank, run_id) <= (?2, ?3)
-  AND (run_id = ?3 OR ?5 OR kept_for IS NULL OR kept_for NOT IN (SELECT worker_id FROM worker WHERE state <> 'dead'))
+  AND (run_id = ?3 OR ?5 OR kept_for IS NULL OR kept_for NOT IN (SELECT node_id FROM node WHERE state <> 'dead'))
   ORDER BY rank, run_id LIMIT ?4);
 -- name: sums
 SELECT state, count(*) FROM run GROUP BY state;
@@ -293,11 +301,11 @@ SELECT name, coalesce(n, 0), queued_max FROM agent LEFT JOIN queue_size USING (a
 SELECT coalesce(sum(n), 0) FROM queue_size;
 -- name: count_ready
 SELECT count(*) FROM run WHERE state = 'queued' AND hold IS NULL
-  AND (kept_for IS NULL OR kept_for NOT IN (SELECT worker_id FROM worker WHERE state <> 'dead'));
+  AND (kept_for IS NULL OR kept_for NOT IN (SELECT node_id FROM node WHERE state <> 'dead'));
 -- name: count_events
 SELECT count(*) FROM event;
--- name: count_workers
-SELECT count(*) FROM worker WHERE state <> 'dead';
+-- name: count_nodes
+SELECT count(*) FROM node WHERE state <> 'dead';
 -- name: count_bytes
 SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size();
 

@@ -1,4 +1,4 @@
-// One process of the torture of a store: `store_worker STORE MODE …`. STORE is the path of a SQLite file or the address
+// One process of the torture of a store: `store_node STORE MODE …`. STORE is the path of a SQLite file or the address
 // of a PostgreSQL database.
 //   define                 agents a0 … a4 and their limits
 //   submit COUNT SEED      submits runs
@@ -44,7 +44,7 @@ volatile std::sig_atomic_t asked_to_end = 0;
 std::string agent_name(std::uint32_t number) { return "a" + std::to_string(number); }
 
 [[noreturn]] void give_up(const std::string& why) {
-  std::fprintf(stderr, "store_worker: %s\n", why.c_str());
+  std::fprintf(stderr, "store_node: %s\n", why.c_str());
   std::_Exit(1);
 }
 
@@ -97,7 +97,7 @@ Task<> define(Store& store) {
 // ---- from outside --------------------------------------------------------------------------------------------------
 
 store::NewRun draw_run(std::mt19937_64& random) {
-  const domain::Ambient chance{.wall_now = {}, .random = [&random] { return random(); }};
+  const domain::System chance{.wall_now = {}, .random = [&random] { return random(); }};
   store::NewRun run;
   run.id = domain::new_run_id(chance);
   run.agent = agent_name(static_cast<std::uint32_t>(random() % kAgents));
@@ -143,7 +143,7 @@ Task<> meddle(Store& store, std::mt19937_64& random) {
     store::Filter filter;
     filter.states = {kStates.at(random() % kStates.size())};
     filter.most = 20;
-    (void)co_await insist<store::Ticked>([&] { return store.tick(); });  // not all workers can bury
+    (void)co_await insist<store::Ticked>([&] { return store.tick(); });  // not all nodes can bury
     const auto runs = co_await insist<std::vector<store::Run>>([&] { return store.list(filter); });
     for (const store::Run& run : runs) {
       if (run.state == RunState::in_doubt)
@@ -157,16 +157,16 @@ Task<> meddle(Store& store, std::mt19937_64& random) {
 
 // ---- carrying ------------------------------------------------------------------------------------------------------
 
-/// A worker from its enrolment until it is told that its runs were taken, which is what freezing it leads to.
+/// A node from its enrolment until it is told that its runs were taken, which is what freezing it leads to.
 struct Life {
-  store::WorkerNumber worker = 0;
+  store::NodeNumber node = 0;
   bool dead = false;
   std::set<store::RunNumber> stops;
   std::set<store::RunNumber> carried;
 };
 
 std::string name_of(const Life& life, const Claim& claim) {
-  return std::to_string(life.worker) + " " + claim.id + " " + std::to_string(claim.fence);
+  return std::to_string(life.node) + " " + claim.id + " " + std::to_string(claim.fence);
 }
 
 /// For words about a run: without a lease they are refused until a beat has told whether it is still ours.
@@ -185,7 +185,7 @@ store::Settlement draw_end(const Life& life, const Claim& claim, std::mt19937_64
   store::Settlement end;
   end.run = claim.run;
   end.fence = claim.fence;
-  end.error = std::to_string(life.worker) + ":" + std::to_string(claim.fence);  // says whose end it is
+  end.error = std::to_string(life.node) + ":" + std::to_string(claim.fence);  // says whose end it is
   constexpr std::array kEnds = {Settle::retry, Settle::retry, Settle::hand_back, Settle::failed, Settle::park};
   const std::uint64_t drawn = random() % 20;
   end.settle = drawn < kEnds.size() ? kEnds.at(drawn) : Settle::succeeded;
@@ -199,7 +199,7 @@ store::Settlement draw_end(const Life& life, const Claim& claim, std::mt19937_64
 
 Task<bool> mark(Store& store, std::shared_ptr<Life> life, Claim claim, bool unsafe) {
   const auto marked =
-      co_await insist_owning<bool>(life, [&] { return store.mark(life->worker, claim.run, claim.fence, unsafe); });
+      co_await insist_owning<bool>(life, [&] { return store.mark(life->node, claim.run, claim.fence, unsafe); });
   if (marked == true && unsafe) say("marked " + name_of(*life, claim));
   co_return marked == true;
 }
@@ -234,7 +234,7 @@ Task<> carry(Store& store, std::shared_ptr<Life> life, Claim claim, std::uint64_
     if (unsafe && random() % 2 == 0) (void)co_await mark(store, life, claim, false);
     const store::Settlement end = draw_end(*life, claim, random);
     using States = std::vector<std::optional<RunState>>;
-    const auto states = co_await insist_owning<States>(life, [&] { return store.settle(life->worker, {end}); });
+    const auto states = co_await insist_owning<States>(life, [&] { return store.settle(life->node, {end}); });
     const auto state = states ? states->at(0) : std::nullopt;
     say((state ? "settled " : "stale ") + name_of(*life, claim) + (state ? " " + std::string(to_string(*state)) : ""));
   }
@@ -245,9 +245,9 @@ Task<> carry(Store& store, std::shared_ptr<Life> life, Claim claim, std::uint64_
 Task<> beat(Store& store, std::shared_ptr<Life> life, const bool& ended) {
   while (!ended && !life->dead) {
     const std::int64_t before = wall_ms();
-    const store::Beat answer = co_await insist<store::Beat>([&] { return store.beat(life->worker); });
+    const store::Beat answer = co_await insist<store::Beat>([&] { return store.beat(life->node); });
     life->dead = !answer.alive;
-    if (answer.alive) say("beat " + std::to_string(life->worker) + " " + std::to_string(before));
+    if (answer.alive) say("beat " + std::to_string(life->node) + " " + std::to_string(before));
     for (const store::StopAsked& stop : answer.stops) life->stops.insert(stop.run);
     co_await sleep_for(kBeat);
   }
@@ -255,11 +255,11 @@ Task<> beat(Store& store, std::shared_ptr<Life> life, const bool& ended) {
 
 /// A claim that was not answered may have happened: owned() tells.
 Task<std::vector<Claim>> claim(Store& store, std::shared_ptr<Life> life, std::string agent, std::uint32_t most) {
-  auto claims = co_await store.claim(life->worker, agent, most);
+  auto claims = co_await store.claim(life->node, agent, most);
   if (claims) co_return std::move(*claims);
   if (claims.error() == Errc::closed) co_return std::vector<Claim>();  // the next beat tells
   if (claims.error() != Errc::unavailable) give_up(claims.error().describe());
-  const auto owned = co_await insist_owning<std::vector<Claim>>(life, [&] { return store.owned(life->worker); });
+  const auto owned = co_await insist_owning<std::vector<Claim>>(life, [&] { return store.owned(life->node); });
   std::vector<Claim> found;
   for (const Claim& each : owned.value_or(std::vector<Claim>())) {
     if (!life->carried.contains(each.run)) found.push_back(each);
@@ -269,7 +269,7 @@ Task<std::vector<Claim>> claim(Store& store, std::shared_ptr<Life> life, std::st
 
 Task<std::shared_ptr<Life>> enrol(Store& store, Scope& scope, const bool& ended) {
   auto life = std::make_shared<Life>();  // owned by its runs as well
-  life->worker = co_await insist<store::WorkerNumber>([&] { return store.enrol("chaos"); });
+  life->node = co_await insist<store::NodeNumber>([&] { return store.enrol("chaos"); });
   scope.spawn(beat(store, life, ended));
   co_return life;
 }
@@ -294,8 +294,8 @@ Task<> work(Store& store, std::mt19937_64& random) {
     while (!life->carried.empty() && !life->dead) co_await sleep_for(1ms);
     ended = true;
     if (life->dead) co_return Result<>();
-    must(co_await store.drain(life->worker));
-    must(co_await store.leave(life->worker));
+    must(co_await store.drain(life->node));
+    must(co_await store.leave(life->node));
     co_return Result<>();
   };
   must(co_await with_scope(std::ref(inner)));
@@ -315,13 +315,12 @@ Task<> print_events(Store& store) {
     const store::FeedPage page = must(co_await store.feed(cursor, 1000));
     if (page.events.empty()) co_return;
     for (const store::Event& event : page.events) {
-      std::printf(
-          R"({"run":"%s","seq":%lld,"fence":%lld,"cause":"%s","state":"%s","worker":%lld,"error":"%s","at":%lld})"
-          "\n",
-          event.run.c_str(), static_cast<long long>(event.seq), static_cast<long long>(event.fence),
-          event.cause.c_str(), event.state ? std::string(to_string(*event.state)).c_str() : "",
-          static_cast<long long>(event.worker.value_or(0)), event.error.c_str(),
-          static_cast<long long>(event.at.time_since_epoch().count()));
+      std::printf(R"({"run":"%s","seq":%lld,"fence":%lld,"cause":"%s","state":"%s","node":%lld,"error":"%s","at":%lld})"
+                  "\n",
+                  event.run.c_str(), static_cast<long long>(event.seq), static_cast<long long>(event.fence),
+                  event.cause.c_str(), event.state ? std::string(to_string(*event.state)).c_str() : "",
+                  static_cast<long long>(event.node.value_or(0)), event.error.c_str(),
+                  static_cast<long long>(event.at.time_since_epoch().count()));
     }
     cursor = page.cursor;
   }
@@ -352,20 +351,20 @@ struct Call {
 };
 
 Call read_call(const std::vector<std::string>& words) {
-  if (words.size() < 2) give_up("usage: store_worker STORE define|submit|work|meddle|left|events|runs …");
+  if (words.size() < 2) give_up("usage: store_node STORE define|submit|work|meddle|left|events|runs …");
   Call call{.store = words[0], .mode = words[1]};
   if (call.mode == "submit") call.count = std::atoll(words.at(2).c_str());
   if (words.size() > 2) call.seed = std::strtoull(words.back().c_str(), nullptr, 10);
   return call;
 }
 
-Task<std::unique_ptr<Store>> open(const Call& call, Reactor& reactor, const domain::Ambient& ambient) {
+Task<std::unique_ptr<Store>> open(const Call& call, Reactor& reactor, const domain::System& system) {
   if (!call.store.starts_with("host=") && !call.store.starts_with("postgresql:")) {
-    co_return must(store::SqliteStore::blocking_open(call.store, ambient));
+    co_return must(store::SqliteStore::blocking_open(call.store, system));
   }
   store::PostgresOptions options;
   options.lease = kLease;
-  options.random = ambient.random;
+  options.random = system.random;
   // Most of them do not know that they slept: the fence alone keeps their words out.
   if (call.mode == "work" && call.seed % 4 != 0) options.since_boot = [] { return Duration::zero(); };
   const auto ask = [&] { return store::PostgresStore::open(reactor, call.store, options); };
@@ -374,9 +373,9 @@ Task<std::unique_ptr<Store>> open(const Call& call, Reactor& reactor, const doma
 
 Task<> run(Call call, Reactor& reactor) {
   std::mt19937_64 random(call.seed);
-  const domain::Ambient ambient{.wall_now = [] { return WallTime(std::chrono::milliseconds(wall_ms())); },
-                                .random = [source = std::mt19937_64(random())]() mutable { return source(); }};
-  const std::unique_ptr<Store> store = co_await open(call, reactor, ambient);
+  const domain::System system{.wall_now = [] { return WallTime(std::chrono::milliseconds(wall_ms())); },
+                              .random = [source = std::mt19937_64(random())]() mutable { return source(); }};
+  const std::unique_ptr<Store> store = co_await open(call, reactor, system);
   if (call.mode == "define") {
     co_await define(*store);
   } else if (call.mode == "submit") {

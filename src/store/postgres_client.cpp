@@ -1,11 +1,11 @@
-#include "store/postgres_lane.hpp"
+#include "store/postgres_client.hpp"
 
 #include "stint/combinators.hpp"
 
 namespace stint::store {
 
 /// Doubles; between half and the whole of it, so that a fleet does not come back at once.
-Duration PostgresLane::backoff(int failures) const {
+Duration PostgresClient::backoff(int failures) const {
   const Duration whole = std::min(kBackoffCap, kBackoffBase * (1 << std::min(failures, 10)));
   if (!options_.random) return whole;
   const double share = static_cast<double>(options_.random() >> 11U) * 0x1p-53;
@@ -13,7 +13,7 @@ Duration PostgresLane::backoff(int failures) const {
 }
 
 /// Tries until there is one; who waits has a deadline. What can't get better is told at once.
-Task<Result<>> PostgresLane::connect() {
+Task<Result<>> PostgresClient::connect() {
   connection_.reset();
   for (int failures = 0;; ++failures) {
     auto fresh = co_await PostgresConnection::open(reactor_, url_);
@@ -28,8 +28,8 @@ Task<Result<>> PostgresLane::connect() {
   }
 }
 
-Task<Result<PostgresRows>> PostgresLane::attempt(std::string_view sql, Parameters& parameters, Repeat repeat,
-                                                 const Guard& guard, bool& begun) {
+Task<Result<PostgresRows>> PostgresClient::attempt(std::string_view sql, Parameters& parameters, Repeat repeat,
+                                                   const Guard& guard, bool& begun) {
   STINT_CO_TRY(const Permit turn, co_await turn_.acquire());
   for (int repeats = 0;; ++repeats) {
     if (!connection_ || !connection_->is_usable()) STINT_CO_CHECK(co_await connect());
@@ -43,7 +43,8 @@ Task<Result<PostgresRows>> PostgresLane::attempt(std::string_view sql, Parameter
   }
 }
 
-Task<Result<PostgresRows>> PostgresLane::run(std::string_view sql, Parameters parameters, Repeat repeat, Guard guard) {
+Task<Result<PostgresRows>> PostgresClient::run(std::string_view sql, Parameters parameters, Repeat repeat,
+                                               Guard guard) {
   bool begun = false;
   auto rows = co_await with_deadline(Deadline::after(reactor_.now(), options_.patience),
                                      attempt(sql, parameters, repeat, guard, begun));

@@ -1,12 +1,12 @@
 -- Tables of the store of a fleet. Versions of the program that are next to each other share them; each has its functions
--- in a schema of its own (0002_functions.sql). What is added later comes with a default.
+-- in a schema of its own, the first in stint_v1. What is added later comes with a default.
 -- Times are whole milliseconds of the store's clock, which is the database's, but does not jump with it; leases and deadlines are
 -- times of the database's own. Durations are milliseconds.
 CREATE SCHEMA stint;
 SET LOCAL search_path = stint;
 
 CREATE TABLE meta (key text PRIMARY KEY, value bigint NOT NULL);
-INSERT INTO meta VALUES ('version', 0), ('oldest_program', 1);  -- the oldest version of the schema that a program may know
+INSERT INTO meta VALUES ('version', 0), ('oldest_program', 101);  -- the oldest version of the schema that a program may know
 
 -- How far the store's clock is ahead of the database's. Who sees that jump sets it, so that the store's goes on as before; `moved`
 -- counts how often that was, so that two who see the same jump do it once. `seen`: the database's clock when somebody last found
@@ -14,24 +14,27 @@ INSERT INTO meta VALUES ('version', 0), ('oldest_program', 1);  -- the oldest ve
 CREATE TABLE store_clock (ahead_ms bigint NOT NULL, moved bigint NOT NULL, seen timestamptz NOT NULL) WITH (fillfactor = 20);
 INSERT INTO store_clock VALUES (0, 0, date_trunc('milliseconds', clock_timestamp()));
 
--- A gate is the row of one limit. A claim locks it; nothing counts in it. The rows of run decide what is held.
-CREATE TABLE gate (
-  gate_id      int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+-- The row of one limit. A claim locks it; nothing counts in it. The rows of run decide what is held.
+CREATE TABLE named_limit (
+  limit_id      int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name         text COLLATE "C" UNIQUE NOT NULL,
-  capacity     bigint CHECK (capacity > 0),           -- NULL: no cap, the gate is there to be paused
+  capacity     bigint CHECK (capacity > 0),           -- NULL: no cap, the limit is there to be paused
   shared       boolean NOT NULL DEFAULT false,        -- several agents use it: a claim waits for it. Else it skips it
   paused_until timestamptz,                           -- 'infinity': until somebody resumes it
   ramp         bigint,                                -- after a pause: runs allowed at once; 1 is the probe
   turn_of      int, turn_until timestamptz,           -- whose turn it is, while a heavy request waits for units
-  last_turn_of int                                    -- not again before another agent was served
+  last_turn_of int,                                   -- not again before another agent was served
+  -- The capacity that a configuration gave the limit last: so a resize by hand outlives a restart, and what the configuration does
+  -- not name any more can be taken back.
+  configured   bigint
 ) WITH (fillfactor = 50);
 
 -- A set never changes: new limits or weights of an agent make a new one. A run keeps the one it was claimed with.
 CREATE TABLE limit_set (set_id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
-CREATE TABLE limit_set_gate (
-  set_id int NOT NULL REFERENCES limit_set, gate_id int NOT NULL REFERENCES gate,
-  weight bigint NOT NULL CHECK (weight > 0), PRIMARY KEY (set_id, gate_id));
-CREATE INDEX limit_set_gate_by_gate ON limit_set_gate (gate_id, set_id, weight);
+CREATE TABLE limit_set_member (
+  set_id int NOT NULL REFERENCES limit_set, limit_id int NOT NULL REFERENCES named_limit,
+  weight bigint NOT NULL CHECK (weight > 0), PRIMARY KEY (set_id, limit_id));
+CREATE INDEX limit_set_member_by_limit ON limit_set_member (limit_id, set_id, weight);
 
 CREATE TABLE agent (
   agent_id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "C" UNIQUE NOT NULL,
@@ -39,19 +42,19 @@ CREATE TABLE agent (
   backoff_base_ms bigint NOT NULL, backoff_cap_ms bigint NOT NULL);
 CREATE INDEX agent_by_set ON agent (set_id);
 -- How long budgets of an agent's ready runs have stood still because a limit of it was paused: until `since`, and from then on
--- until `until`, if a limit is paused. A row of its own, which is locked after the gates.
+-- until `until`, if a limit is paused. A row of its own, which is locked after the limits.
 CREATE TABLE standstill (
   agent_id int PRIMARY KEY, total_ms bigint NOT NULL DEFAULT 0, since timestamptz, until timestamptz) WITH (fillfactor = 50);
 
 -- One row for each process that carries runs: its lease.
-CREATE TABLE worker (
-  worker_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, label text NOT NULL,
-  state text NOT NULL DEFAULT 'live' CHECK (state IN ('live', 'draining', 'dead')), lease_until timestamptz NOT NULL,
+CREATE TABLE node (
+  node_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, label text NOT NULL,
+  state text NOT NULL DEFAULT 'live' CHECK (state IN ('live', 'draining', 'dead')), lease_until timestamptz NOT NULL, beaten_at timestamptz NOT NULL,
   round bigint NOT NULL DEFAULT 0                      -- a claim of an earlier round is refused: see owned()
 ) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
-CREATE INDEX worker_lease ON worker (lease_until) WHERE state <> 'dead';
+CREATE INDEX node_lease ON node (lease_until) WHERE state <> 'dead';
 
--- The row is the session's gate: a submit and every end lock it, so that there is one head.
+-- The lock of the session: a submit and every end lock it, so that there is one head.
 CREATE TABLE session (session_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text COLLATE "C" UNIQUE NOT NULL);
 
 -- The ids that people see, each with the number of its run. No index of run: each change of a run would write it anew,
@@ -79,19 +82,22 @@ CREATE TABLE run (
   fence bigint NOT NULL DEFAULT 0, seq bigint NOT NULL DEFAULT 1,
   unsafe boolean NOT NULL DEFAULT false,               -- a call that may not be repeated was begun, its outcome is not known
   last_word bigint,                                    -- the owner's last note, which is not written twice
-  worker_id bigint, set_id int, parked_on text COLLATE "C",
+  node_id bigint, set_id int, parked_on text COLLATE "C",
   started_at timestamptz, finished_at timestamptz,
-  CHECK ((state = 'running') = (worker_id IS NOT NULL)),
+  tokens bigint NOT NULL DEFAULT 0, cost_micros bigint NOT NULL DEFAULT 0,  -- of all attempts, with what the running one has reported
+  reported_tokens bigint NOT NULL DEFAULT 0, reported_micros bigint NOT NULL DEFAULT 0,
+  kept_for bigint,                                     -- the node that submitted it and carries it itself: while that lives, no other claims it
+  CHECK ((state = 'running') = (node_id IS NOT NULL)),
   CHECK ((state IN ('succeeded', 'failed', 'cancelled', 'expired')) = (finished_at IS NOT NULL)),
   CHECK (hold IS NULL OR state IN ('queued', 'parked'))
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
         autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
 -- Predicates are literal, so that what is blocked is in no index that a claim reads. No index that a claim could use begins with
 -- agent_id but those two: it would take it, and sort, while the queue is short.
-CREATE INDEX run_ready    ON run (agent_id, rank, run_id) WHERE state = 'queued' AND hold IS NULL;
+CREATE INDEX run_ready    ON run (agent_id, rank, run_id) INCLUDE (kept_for) WHERE state = 'queued' AND hold IS NULL;
 CREATE INDEX run_waiting  ON run (agent_id)               WHERE state = 'queued' AND hold IS NOT NULL;
 CREATE INDEX run_held     ON run (set_id)                 WHERE state = 'running';
-CREATE INDEX run_owned    ON run (worker_id)              WHERE state = 'running';
+CREATE INDEX run_owned    ON run (node_id)              WHERE state = 'running';
 CREATE INDEX run_asleep   ON run (not_before)             WHERE not_before IS NOT NULL AND hold <> 'session';
 CREATE INDEX run_deadline ON run (deadline)               WHERE deadline IS NOT NULL AND stop IS NULL
                                                                 AND state IN ('queued', 'running', 'parked');
@@ -101,6 +107,7 @@ CREATE INDEX run_ready_budget ON run (agent_id, budget_until) WHERE state = 'que
 CREATE INDEX run_session  ON run (session_id, run_id)     WHERE finished_at IS NULL AND session_id IS NOT NULL;
 CREATE INDEX run_of_old_session ON run (session_id)       WHERE finished_at IS NOT NULL AND session_id IS NOT NULL;
 CREATE INDEX run_parked   ON run (parked_on)              WHERE state = 'parked';
+CREATE INDEX run_doubt    ON run (run_id)                 WHERE state = 'in_doubt';  -- for lists: nearly always empty
 CREATE INDEX run_child    ON run (parent_id)              WHERE parent_id IS NOT NULL;
 CREATE INDEX run_finished ON run (finished_at, run_id)    WHERE finished_at IS NOT NULL;
 CREATE UNIQUE INDEX run_idem ON run (idem_key, agent_id)  WHERE idem_key IS NOT NULL;  -- looked for with and without its agent
@@ -111,10 +118,25 @@ CREATE TABLE run_result (run_id bigint PRIMARY KEY, body text NOT NULL);
 CREATE TABLE output (run_id bigint PRIMARY KEY, bytes bigint NOT NULL, last_word bigint) WITH (fillfactor = 50);
 CREATE TABLE output_chunk (run_id bigint NOT NULL, at bigint NOT NULL, body bytea NOT NULL, PRIMARY KEY (run_id, at));
 
+-- What attempts used, by day in UTC and agent. Each node has rows of its own, so that no settle waits for another's; what is old is
+-- one row, of node 0: see prune().
+CREATE TABLE spent (
+  day date NOT NULL, agent_id int NOT NULL, node_id bigint NOT NULL, runs bigint NOT NULL, tokens bigint NOT NULL,
+  cost_micros bigint NOT NULL, PRIMARY KEY (day, agent_id, node_id)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+-- What a run and all that draw on its budget have used together. Kept until the last of them is forgotten; the head is one
+-- of them. Few runs have any.
+CREATE TABLE family (
+  family_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, head text COLLATE "C" UNIQUE NOT NULL, tokens bigint NOT NULL,
+  cost_micros bigint NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+CREATE TABLE family_run (run_id bigint, family_id bigint, PRIMARY KEY (run_id, family_id));
+CREATE INDEX family_run_by_family ON family_run (family_id);
+
 -- The feed goes by (xid, id): ids alone are not in the order of commits, and a late one would be missed.
 CREATE TABLE event (
   id bigint GENERATED ALWAYS AS IDENTITY, xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
-  run_id bigint, seq bigint NOT NULL, fence bigint NOT NULL, worker_id bigint, set_id int,
+  run_id bigint, seq bigint NOT NULL, fence bigint NOT NULL, node_id bigint, set_id int,
   cause text NOT NULL, state text, hold text, error text, data text, at timestamptz NOT NULL);
 CREATE UNIQUE INDEX event_of_run ON event (run_id, seq);
 CREATE INDEX event_feed ON event (xid, id);
@@ -127,8 +149,8 @@ CREATE FUNCTION run_event() RETURNS trigger LANGUAGE plpgsql SET enable_nestloop
     INSERT INTO stint.event (run_id, seq, fence, cause, state, hold, at)
       SELECT run_id, seq, fence, cause, state, hold, changed_at FROM fresh WHERE seq = 1 ORDER BY run_id;
   ELSE
-    INSERT INTO stint.event (run_id, seq, fence, worker_id, set_id, cause, state, hold, error, at)
-      SELECT n.run_id, n.seq, n.fence, coalesce(n.worker_id, o.worker_id), n.set_id, n.cause, n.state, n.hold,
+    INSERT INTO stint.event (run_id, seq, fence, node_id, set_id, cause, state, hold, error, at)
+      SELECT n.run_id, n.seq, n.fence, coalesce(n.node_id, o.node_id), n.set_id, n.cause, n.state, n.hold,
              CASE WHEN n.state <> 'running' THEN n.error END, n.changed_at
       FROM fresh n JOIN old o USING (run_id) WHERE n.seq > o.seq AND n.cause <> 'note' ORDER BY n.run_id;
   END IF;

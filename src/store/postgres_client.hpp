@@ -12,7 +12,7 @@
 namespace stint::store {
 
 struct PostgresOptions {
-  Duration lease = std::chrono::seconds(15);     ///< of a worker, from its last beat
+  Duration lease = std::chrono::seconds(15);     ///< of a node, from its last beat
   Duration patience = std::chrono::seconds(10);  ///< for one statement
   Duration migration = std::chrono::minutes(5);  ///< for all that open() does
   std::function<std::uint64_t()> random;         ///< for the back-off of a fleet that lost its server; none: no jitter
@@ -20,7 +20,7 @@ struct PostgresOptions {
   std::function<Duration()> elapsed = stint::since_boot;     ///< by which it knows that the database's clock has jumped
 };
 
-class PostgresLane {
+class PostgresClient {
  public:
   static constexpr Duration kBackoffBase = std::chrono::milliseconds(50), kBackoffCap = std::chrono::seconds(2);
   static constexpr int kRepeatsMax = 3;
@@ -31,7 +31,7 @@ class PostgresLane {
     always,       ///< it only looks, or twice is as good as once
   };
 
-  PostgresLane(Reactor& reactor, std::string name, std::string url, PostgresOptions options)
+  PostgresClient(Reactor& reactor, std::string name, std::string url, PostgresOptions options)
       : reactor_(reactor), url_(std::move(url)), options_(std::move(options)), turn_(std::move(name), 1) {}
 
   /// `sql` is a literal. `guard` is asked at the last moment before each sending, and may refuse.

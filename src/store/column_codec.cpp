@@ -1,4 +1,6 @@
-#include "store/words.hpp"
+#include "store/column_codec.hpp"
+
+#include "store/errors.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -16,6 +18,9 @@ Error strange(std::string_view what, const std::string& value) {
 }
 
 }  // namespace
+
+std::string_view hold_text(Hold hold) noexcept { return hold == Hold::none ? std::string_view() : to_string(hold); }
+std::string_view stop_text(Stop stop) noexcept { return stop == Stop::none ? std::string_view() : to_string(stop); }
 
 Stop read_stop(const std::string& name) noexcept {
   return name.empty() ? Stop::none : name == to_string(Stop::expired) ? Stop::expired : Stop::cancelled;
@@ -59,6 +64,14 @@ std::optional<std::int64_t> wide(std::optional<std::uint32_t> value) noexcept {
   return value ? std::optional(std::int64_t{*value}) : std::nullopt;
 }
 
+std::optional<AwakeTime> awake_time(std::optional<std::int64_t> ms) noexcept {
+  return ms ? std::optional(AwakeTime(std::chrono::milliseconds(*ms))) : std::nullopt;
+}
+std::int64_t number_of(AwakeTime time) noexcept { return time.time_since_epoch().count(); }
+std::optional<std::int64_t> number_of(std::optional<AwakeTime> time) noexcept {
+  return time ? std::optional(number_of(*time)) : std::nullopt;
+}
+
 std::string day_of(WallTime time) {
   const std::chrono::year_month_day day(std::chrono::floor<std::chrono::days>(time));
   const auto digits = [](std::int64_t number, std::size_t width) {
@@ -77,19 +90,6 @@ std::string to_hex(std::string_view bytes) {
     hex += kDigits[static_cast<unsigned char>(byte) & 0xFU];
   }
   return hex;
-}
-
-Error no_such_run(const std::string& id) { return {Errc::invalid, "there is no run '" + id + "'"}; }
-Error no_such_agent(const std::string& name) { return {Errc::invalid, "there is no agent '" + name + "'"}; }
-Error waits_for_itself(const std::string& session, const std::string& above) {
-  return {Errc::invalid, "session '" + session + "' is held by run '" + above +
-                             "', which is above this one: each would wait for the other. Use another session"};
-}
-
-Error no_such_cursor(const std::string& text) { return {Errc::invalid, "'" + text + "' is no cursor of this feed"}; }
-
-Error cursor_ahead(const std::string& text) {
-  return {Errc::invalid, "'" + text + "' is after the newest event of this feed: begin anew, without a cursor"};
 }
 
 Result<std::int64_t> read_cursor(const std::string& text) {

@@ -1,0 +1,127 @@
+// Those members of Ledger that write what the owner of a run says: its end, and what comes before.
+#include "store/ledger.hpp"
+#include "store/moments.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stint::store {
+namespace {
+
+using domain::Hold;
+using domain::RunState;
+using domain::Settle;
+
+/// Full jitter.
+Duration backoff(const AgentEntry& agent, std::uint32_t attempt, std::uint64_t random) {
+  const double most = std::min(static_cast<double>(agent.backoff_cap.count()),
+                               std::ldexp(static_cast<double>(agent.backoff_base.count()),
+                                          static_cast<int>(std::min<std::uint32_t>(attempt, 20))));
+  return Duration(static_cast<Duration::rep>(most * (static_cast<double>(random >> 11U) * 0x1p-53)));
+}
+
+}  // namespace
+
+Result<> Ledger::widen(SetNumber set) {
+  STINT_TRY(std::vector<LimitRow> limits, rows_.ramping(set));
+  for (LimitRow& limit : limits) {
+    limit.ramp = domain::wider_ramp(*limit.ramp, limit.capacity);
+    STINT_CHECK(rows_.put(limit));
+  }
+  return {};
+}
+
+Result<RunState> Ledger::settle_row(RunRow& row, Settlement&& settlement) {
+  const Settle settle = settlement.settle;
+  STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(row.agent));
+  if (!agent) return fail(Errc::failed, "the agent of run '" + row.run.id + "' is not there");
+  Run& run = row.run;
+  const WallTime at = now();
+  const bool park = settle == Settle::park;
+  const std::optional<WallTime> park_until =
+      settlement.park_for ? std::optional(later(at, *settlement.park_for)) : std::nullopt;
+  WallTime again = at;
+  if (settle == Settle::retry) {
+    again = later(at, std::max(settlement.retry_after, backoff(agent->entry, run.attempt, system_.random())));
+  }
+  domain::SettleFacts facts;
+  facts.settle = settle;
+  facts.stop = run.stop;
+  facts.unsafe = run.unsafe;
+  facts.on_crash = run.on_crash;
+  facts.attempt = run.attempt;
+  facts.attempts_max = agent->entry.attempts_max;
+  facts.lost = run.lost;
+  facts.lost_max = agent->entry.lost_max;
+  STINT_TRY(const std::optional<Duration> left, time_left(row));
+  facts.expires_first = left && *left <= again - at;
+  facts.deadline_first =
+      park && settlement.park_for && run.deadline && *run.deadline <= later(clock_.wall(), *settlement.park_for);
+  const RunState next = domain::after_settle(facts);
+  const bool retry = next == RunState::queued && settle == Settle::retry, parked = next == RunState::parked;
+  const auto owner = std::exchange(run.node, std::nullopt);
+  run.state = next;
+  if (!settlement.error.empty() || next == RunState::succeeded) {  // what failed before it succeeded is in its events
+    run.error = std::move(settlement.error);
+  } else if (settle == Settle::lost) {
+    if (std::string why = domain::error_of_loss(next, run.lost + 1); !why.empty()) run.error = std::move(why);
+  }
+  run.hold = retry ? Hold::backoff : !parked ? Hold::none : park_until ? Hold::quota : Hold::person;
+  run.not_before = retry ? std::optional(again) : parked ? park_until : std::nullopt;
+  if (park || settle == Settle::hand_back || settle == Settle::lost) --run.attempt;
+  if (settle == Settle::lost) ++run.lost;
+  row.parked_on = parked ? settlement.park_on : std::string();
+  if (parked && row.budget_until) row.budget_left = *row.budget_until - clock_.awake();
+  if (parked) row.budget_until.reset();
+  run.unsafe = next == RunState::in_doubt && run.unsafe;
+  if (domain::is_finished(next)) run.finished_at = at;
+  STINT_CHECK(save(row, std::string(to_string(settle)), owner));
+  if (!settlement.result.empty()) STINT_CHECK(rows_.put_result(run.number, std::move(settlement.result)));
+  if (run.finished_at) STINT_CHECK(promote(run.session));
+  if (park && !settlement.park_on.empty()) STINT_CHECK(pause(settlement.park_on, settlement.park_for, true));
+  if (settle == Settle::succeeded) STINT_CHECK(widen(row.set));
+  return next;
+}
+
+Result<std::optional<RunState>> Ledger::settle(NodeNumber node, Settlement&& settlement) {
+  STINT_TRY(std::optional<RunRow> row, find_owned(node, settlement.run, settlement.fence));
+  if (!row) return std::nullopt;
+  const Use used{.tokens = settlement.tokens, .cost_micros = settlement.cost_micros};
+  STINT_CHECK(count_use(*row, used));
+  row->reported = {};
+  STINT_CHECK(rows_.add_spent(row->agent, clock_.wall(), used));
+  STINT_TRY(const RunState state, settle_row(*row, std::move(settlement)));
+  return state;
+}
+
+Result<bool> Ledger::mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe) {
+  STINT_TRY(std::optional<RunRow> row, find_owned(node, run, fence));
+  if (!row) return false;
+  if (row->run.unsafe == unsafe) return true;
+  row->run.unsafe = unsafe;
+  STINT_CHECK(save(*row, unsafe ? "unsafe" : "safe"));
+  return true;
+}
+
+Result<bool> Ledger::note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause, std::string data) {
+  STINT_TRY(std::optional<RunRow> row, find_owned(node, run, fence));
+  if (!row) return false;
+  STINT_CHECK(save(*row, std::move(cause), {}, std::move(data)));
+  return true;
+}
+
+Result<bool> Ledger::append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string_view text) {
+  STINT_TRY(std::optional<RunRow> row, find_owned(node, run, fence));
+  if (!row) return false;
+  STINT_CHECK(rows_.add_output(run, text));
+  return true;
+}
+
+Result<bool> Ledger::answered(NodeNumber node, RunNumber run, std::int64_t fence) {
+  STINT_TRY(std::optional<RunRow> row, find_owned(node, run, fence));
+  if (!row) return false;
+  STINT_CHECK(widen(row->set));
+  return true;
+}
+
+}  // namespace stint::store

@@ -1,0 +1,171 @@
+// The queries of PostgresStore, but for those of limits.
+#include "domain/run_id.hpp"
+#include "store/column_codec.hpp"
+#include "store/errors.hpp"
+#include "store/postgres_read.hpp"
+#include "store/postgres_store.hpp"
+#include "store_sql_postgres.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace stint::store {
+namespace {
+
+using domain::RunState;
+using Texts = std::vector<std::string>;
+namespace query = postgres::query;
+
+/// "xid-id".
+struct Cursor {
+  std::uint64_t xid = 0;
+  std::int64_t event = 0;
+
+  [[nodiscard]] std::string text() const { return std::to_string(xid) + "-" + std::to_string(event); }
+};
+Result<Cursor> read_place(const std::string& text) {
+  Cursor cursor;
+  if (text.empty()) return cursor;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, cursor.xid);
+  if (first.ec == std::errc() && first.ptr != end && *first.ptr == '-') {
+    const auto second = std::from_chars(first.ptr + 1, end, cursor.event);
+    if (second.ec == std::errc() && second.ptr == end) return cursor;
+  }
+  return fail(no_such_cursor(text));
+}
+
+}  // namespace
+
+Task<Result<std::optional<Run>>> PostgresStore::find(std::string id) {
+  if (id.empty()) co_return std::nullopt;
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::by_prefix, Parameters().text(id)));
+  if (rows.empty()) co_return std::nullopt;
+  STINT_CO_TRY(Run run, read_whole_run(rows, 0));
+  if (rows.size() > 1 && run.id != id) co_return fail(Errc::invalid, "more than one run begins with '" + id + "'");
+  co_return std::move(run);
+}
+
+Task<Result<std::vector<Run>>> PostgresStore::list(Filter filter) {
+  Parameters parameters;
+  Texts states;
+  for (const RunState state : filter.states) states.emplace_back(to_string(state));
+  parameters.texts(states).text(filter.agent).text(filter.session).number(filter.before);
+  parameters.number(std::int64_t{filter.most}).text(filter.parent);
+  if (filter.texts) parameters.number(std::int64_t{filter.text_bytes_max});
+  STINT_CO_TRY(const PostgresRows rows,
+               co_await read(filter.texts ? query::list_with_texts : query::list, std::move(parameters)));
+  std::vector<Run> runs;
+  for (int row = 0; row < rows.size(); ++row) {
+    STINT_CO_TRY(runs.emplace_back(), filter.texts ? read_whole_run(rows, row) : read_run(rows, row));
+  }
+  co_return runs;
+}
+
+Task<Result<std::vector<Run>>> PostgresStore::with_key(std::string agent, std::string key) {
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::with_key, Parameters().text(agent).text(key)));
+  std::vector<Run> runs;
+  for (int row = 0; row < rows.size(); ++row) {
+    STINT_CO_TRY(runs.emplace_back(), read_whole_run(rows, row));
+  }
+  co_return runs;
+}
+
+Task<Result<std::vector<Event>>> PostgresStore::events(std::string id, std::int64_t after, std::uint32_t most) {
+  Parameters parameters;
+  parameters.text(id).number(after).number(std::int64_t{most});
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::events, std::move(parameters)));
+  std::vector<Event> events;
+  for (int row = 0; row < rows.size(); ++row) {
+    STINT_CO_TRY(events.emplace_back(), read_event(rows, row));
+  }
+  co_return events;
+}
+
+Task<Result<FeedPage>> PostgresStore::feed(std::string cursor, std::uint32_t most) {
+  STINT_CO_TRY(Cursor at, cursor == kFeedNow ? Cursor() : read_place(cursor));
+  // A cursor that may be ahead is looked at before its page: what was given out is never more than what was then told.
+  if (cursor == kFeedNow || at.xid > feed_known_) {
+    STINT_CO_TRY(const PostgresRows rows, co_await read(query::feed_now, Parameters()));
+    const Cursor now{.xid = static_cast<std::uint64_t>(rows.number(0, 0)), .event = rows.number(0, 1)};
+    feed_known_ = std::max(feed_known_, now.xid);
+    if (cursor == kFeedNow) co_return FeedPage{{}, now.text()};
+    if (at.xid > now.xid) co_return fail(cursor_ahead(cursor));
+  }
+  Parameters parameters;
+  parameters.text(std::to_string(at.xid)).number(at.event).number(std::int64_t{most});
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::feed, std::move(parameters)));
+  FeedPage page;
+  for (int row = 0; row < rows.size(); ++row) {
+    STINT_CO_TRY(Event event, read_event(rows, row));
+    at = {.xid = static_cast<std::uint64_t>(rows.number(row, kXidColumn)), .event = rows.number(row, kEventColumn)};
+    event.cursor = at.text();
+    page.events.push_back(std::move(event));
+  }
+  page.cursor = at.text();
+  co_return page;
+}
+
+Task<Result<Output>> PostgresStore::output(std::string id) {
+  STINT_CO_TRY(const PostgresRows rows,
+               co_await read(query::output, Parameters().text(id).number(std::int64_t{kOutputHeadMax})));
+  Output output;
+  output.bytes = static_cast<std::uint64_t>(rows.number(0, 0));
+  output.head = rows.bytes(0, 1);
+  output.tail = rows.bytes(0, 2);
+  if (output.tail.size() > kOutputTailMax) output.tail.erase(0, output.tail.size() - kOutputTailMax);
+  co_return output;
+}
+
+Task<Result<Stats>> PostgresStore::stats() {
+  STINT_CO_TRY(const PostgresRows sums, co_await read(query::sums, {}));
+  STINT_CO_TRY(const PostgresRows counts, co_await read(query::counts, {}));
+  Stats stats;
+  for (int row = 0; row < sums.size(); ++row) {
+    STINT_CO_TRY(const RunState state, read_state(sums.text(row, 0)));
+    stats.runs[state] = static_cast<std::uint64_t>(sums.number(row, 1));
+  }
+  stats.ready = static_cast<std::uint64_t>(counts.number(0, 0));
+  stats.events = static_cast<std::uint64_t>(counts.number(0, 1));
+  stats.nodes = static_cast<std::uint64_t>(counts.number(0, 2));
+  stats.bytes = static_cast<std::uint64_t>(counts.number(0, 3));
+  co_return stats;
+}
+
+Task<Result<std::vector<QueueState>>> PostgresStore::queues() {
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::queues, {}));
+  std::vector<QueueState> found;
+  for (int row = 0; row < rows.size(); ++row) {
+    found.push_back({rows.text(row, 0), static_cast<std::uint64_t>(rows.number(row, 1)),
+                     static_cast<std::uint64_t>(rows.number(row, 2))});
+  }
+  co_return found;
+}
+
+Task<Result<std::vector<Spent>>> PostgresStore::spent(WallTime since) {
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::spent, Parameters().time(since)));
+  std::vector<Spent> found;
+  for (int row = 0; row < rows.size(); ++row) {
+    found.push_back({.day = rows.text(row, 0),
+                     .agent = rows.text(row, 1),
+                     .runs = rows.number(row, 2),
+                     .tokens = rows.number(row, 3),
+                     .cost_micros = rows.number(row, 4)});
+  }
+  co_return found;
+}
+
+Task<Result<std::vector<std::string>>> PostgresStore::check() {
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::wrong_indexes, {}));
+  std::vector<std::string> findings;
+  for (int row = 0; row < rows.size(); ++row) {
+    findings.push_back("the index " + rows.text(row, 0) + " is not valid: REINDEX INDEX stint." + rows.text(row, 0));
+  }
+  STINT_CO_TRY(const PostgresRows names, co_await read(query::wrong_names, {}));
+  for (int row = 0; row < names.size(); ++row) {
+    findings.push_back("run " + names.text(row, 0) + ": its id leads to another run, or to none");
+  }
+  co_return findings;
+}
+
+}  // namespace stint::store

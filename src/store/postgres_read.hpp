@@ -1,0 +1,19 @@
+/// Reads rows of the views of sql/postgres.
+#pragma once
+
+#include "store/postgres_connection.hpp"
+#include "store/store.hpp"
+
+namespace stint::store {
+
+/// In the order of `columns` in sql/postgres/queries.sql.
+[[nodiscard]] Result<Run> read_run(const PostgresRows& rows, int row);
+/// With its input and result, whose columns come after those of a run.
+[[nodiscard]] Result<Run> read_whole_run(const PostgresRows& rows, int row);
+inline constexpr int kInputColumn = 25, kResultColumn = 26;
+
+/// In the order of the view `told`.
+[[nodiscard]] Result<Event> read_event(const PostgresRows& rows, int row);
+inline constexpr int kXidColumn = 11, kEventColumn = 12;
+
+}  // namespace stint::store

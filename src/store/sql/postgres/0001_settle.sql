@@ -1,0 +1,203 @@
+-- The end of an attempt, and what its owner says before that.
+
+-- domain::after_settle, word for word. In the place of the first version's, which never says `expired`.
+CREATE FUNCTION next_state(p_settle text, p_stop text, p_unsafe boolean, p_on_crash text,
+  p_attempt bigint, p_attempts_max bigint, p_lost bigint, p_lost_max bigint, p_expires_first boolean,
+  p_deadline_first boolean)
+RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE
+    WHEN p_settle = 'succeeded'                              THEN 'succeeded'  -- also after a late cancel
+    WHEN p_settle = 'failed'                                 THEN coalesce(p_stop, 'failed')
+    WHEN p_unsafe                                            THEN 'in_doubt'   -- unknown effects outrank a cancel
+    WHEN p_stop IS NOT NULL OR p_settle = 'cancelled'        THEN coalesce(p_stop, 'cancelled')
+    WHEN p_settle = 'expired'                                THEN 'expired'
+    WHEN p_settle = 'lost' AND p_on_crash = 'doubt'          THEN 'in_doubt'
+    WHEN p_settle = 'lost' AND p_lost + 1 >= p_lost_max      THEN 'failed'     -- it kills its owners
+    WHEN p_settle = 'retry' AND p_attempt >= p_attempts_max  THEN 'failed'
+    WHEN p_settle = 'park' AND p_deadline_first              THEN 'expired'
+    WHEN p_settle = 'park'                                   THEN 'parked'
+    WHEN p_expires_first                                     THEN 'expired'    -- what can't fit ends now
+    ELSE 'queued' END $$;
+
+-- domain::error_of_loss, word for word.
+CREATE FUNCTION error_of_loss(p_next text, p_times bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE p_next WHEN 'in_doubt' THEN 'the process that carried it was lost: what it did until then is unknown'
+    WHEN 'failed' THEN format('the process that carried it was lost %s: the run may be the cause. `stint retry` runs it again',
+      CASE p_times WHEN 1 THEN 'once' ELSE p_times || ' times' END) END $$;
+
+-- After the runs: pauses what a park named, and widens the ramps of what succeeded. All limits are locked first.
+CREATE FUNCTION settle_limits(p_runs bigint[], p_settles text[], p_park_on text[], p_park_ms bigint[]) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE v_paused text[]; v_ramped int[]; BEGIN
+  SELECT array_agg(DISTINCT i.name) INTO v_paused FROM unnest(p_settles, p_park_on) i (settle, name)
+    WHERE i.settle = 'park' AND i.name <> '';
+  IF v_paused IS NOT NULL THEN PERFORM make_limits(v_paused); END IF;
+  IF 'succeeded' = ANY (p_settles) AND EXISTS (SELECT FROM named_limit WHERE ramp IS NOT NULL) THEN
+    SELECT array_agg(DISTINCT g.limit_id) INTO v_ramped FROM unnest(p_runs, p_settles) i (run_id, settle)
+      JOIN run r USING (run_id) JOIN limit_set_member m USING (set_id) JOIN named_limit g USING (limit_id)
+      WHERE i.settle = 'succeeded' AND g.ramp IS NOT NULL;
+  END IF;
+  IF v_paused IS NULL AND v_ramped IS NULL THEN RETURN; END IF;
+  PERFORM FROM named_limit WHERE limit_id = ANY (v_ramped) OR name = ANY (v_paused) ORDER BY limit_id FOR NO KEY UPDATE;
+  -- Each success doubles it, up to the capacity or 64: then it is over.
+  UPDATE named_limit g SET ramp = CASE WHEN g.ramp * 2 ^ n.times < least(g.capacity, 64) THEN (g.ramp * 2 ^ n.times)::bigint END
+    FROM (SELECT m.limit_id, count(*) AS times FROM unnest(p_runs, p_settles) i (run_id, settle)
+            JOIN run r USING (run_id) JOIN limit_set_member m USING (set_id) WHERE i.settle = 'succeeded' GROUP BY m.limit_id) n
+    WHERE g.limit_id = n.limit_id AND g.limit_id = ANY (v_ramped) AND g.ramp IS NOT NULL;
+  UPDATE named_limit g SET paused_until = greatest(g.paused_until, n.until), ramp = 1
+    FROM (SELECT i.name, max(coalesce(later(clock(), i.park_ms), 'infinity')) AS until
+            FROM unnest(p_settles, p_park_on, p_park_ms) i (settle, name, park_ms)
+            WHERE i.settle = 'park' AND i.name <> '' GROUP BY i.name) n
+    WHERE g.name = n.name;
+  IF v_paused IS NOT NULL THEN PERFORM note_pauses(v_paused); END IF; END $$;
+
+-- Adds to the families of these runs. Last in a transaction: who holds the lock of a family waits for nothing but other
+-- families, in the order of their ids.
+CREATE FUNCTION add_use(p_runs bigint[], p_tokens bigint[], p_cost_micros bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE v_families bigint[]; BEGIN
+  SELECT array_agg(DISTINCT family_id) INTO v_families FROM family_run WHERE run_id = ANY (p_runs);
+  IF v_families IS NULL THEN RETURN; END IF;
+  PERFORM FROM family WHERE family_id = ANY (v_families) ORDER BY family_id FOR NO KEY UPDATE;
+  UPDATE family f SET tokens = f.tokens + n.tokens, cost_micros = f.cost_micros + n.cost
+    FROM (SELECT m.family_id, sum(u.tokens)::bigint AS tokens, sum(u.cost)::bigint AS cost
+            FROM unnest(p_runs, p_tokens, p_cost_micros) u (run_id, tokens, cost) JOIN family_run m USING (run_id)
+            GROUP BY m.family_id) n
+    WHERE f.family_id = n.family_id; END $$;
+
+-- Ends attempts, of whatever kind, and adds up what they used. What is missing in the answer was stale: it counts for nothing.
+-- p_tokens and p_cost_micros are NULL for a lost attempt: what it reported stays counted. The settings are claim()'s: each run is
+-- looked up by its number, whatever the statistics say, and nothing is planned anew.
+CREATE FUNCTION settle(p_node bigint, p_runs bigint[], p_fences bigint[], p_settles text[], p_errors text[], p_results text[],
+  p_retry_ms bigint[], p_park_on text[], p_park_ms bigint[], p_tokens bigint[], p_cost_micros bigint[])
+RETURNS TABLE (at bigint, state text) LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_column
+DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; v_used bigint[]; v_tokens bigint[]; v_cost bigint[];
+  t timestamptz; w timestamptz; BEGIN
+  v_sessions := lock_runs(p_runs);
+  t := clock(); w := wall();
+  -- OFFSET: the runs are looked up one by one. Else a plan may compare all that the node owns with all that it settles.
+  WITH due AS MATERIALIZED (
+    SELECT DISTINCT ON (r.run_id) r.*, i.at, i.settle, i.error, i.result, i.park_on, later(t, i.park_ms) AS until, later(w, i.park_ms) AS wall_until,
+           CASE i.settle WHEN 'retry' THEN later(t, greatest(i.retry_ms,
+             ceil(random() * least(a.backoff_cap_ms, a.backoff_base_ms * 2.0 ^ least(r.attempt, 20)))::bigint)) ELSE t END AS again,
+           i.tokens, i.cost, a.attempts_max, a.lost_max
+    FROM unnest(p_runs, p_fences, p_settles, p_errors, p_results, p_retry_ms, p_park_on, p_park_ms, p_tokens, p_cost_micros)
+      WITH ORDINALITY AS i (run_id, fence, settle, error, result, retry_ms, park_on, park_ms, tokens, cost, at)
+      CROSS JOIN LATERAL (SELECT x.run_id, x.agent_id, x.stop, x.unsafe, x.on_crash, x.attempt, x.lost, x.budget_until, x.deadline,
+          x.reported_tokens, x.reported_micros, owns(x, p_node, i.fence) AS owned FROM run x WHERE x.run_id = i.run_id OFFSET 0) r
+      JOIN agent a USING (agent_id)
+    WHERE r.owned ORDER BY r.run_id, i.at),
+  decided AS MATERIALIZED (
+    SELECT d.run_id, d.lost, d.agent_id, d.tokens, d.cost, coalesce(d.tokens - d.reported_tokens, 0) AS more_tokens,
+      coalesce(d.cost - d.reported_micros, 0) AS more_cost, d.at, d.settle, d.error, d.result, d.park_on, d.until, d.again,
+      next_state(d.settle, d.stop, d.unsafe, d.on_crash, d.attempt, d.attempts_max, d.lost, d.lost_max,
+        coalesce(time_left(d.deadline, d.budget_until, w, t) <= to_ms(d.again) - to_ms(t), false),
+        coalesce(d.settle = 'park' AND d.deadline <= d.wall_until, false)) AS next
+    FROM due d),
+  ended AS (
+    UPDATE run u SET state = n.next, cause = n.settle, changed_at = t,
+      error = coalesce(nullif(n.error, ''), CASE n.settle WHEN 'lost' THEN error_of_loss(n.next, n.lost + 1) END,
+        CASE WHEN n.next <> 'succeeded' THEN u.error END),
+      seq = u.seq + 1, node_id = NULL, tokens = u.tokens + n.more_tokens, cost_micros = u.cost_micros + n.more_cost,
+      reported_tokens = 0, reported_micros = 0,
+      hold = CASE WHEN n.next = 'queued' AND n.settle = 'retry' THEN 'backoff'
+                  WHEN n.next = 'parked' THEN CASE WHEN n.until IS NULL THEN 'person' ELSE 'quota' END END,
+      not_before = CASE WHEN n.next = 'queued' AND n.settle = 'retry' THEN n.again WHEN n.next = 'parked' THEN n.until END,
+      attempt = u.attempt - (n.settle IN ('park', 'hand_back', 'lost'))::int, lost = u.lost + (n.settle = 'lost')::int,
+      parked_on = CASE WHEN n.next = 'parked' THEN nullif(n.park_on, '') END,
+      budget_left_ms = CASE WHEN n.next = 'parked' THEN to_ms(u.budget_until) - to_ms(t) END,
+      budget_until = CASE WHEN n.next = 'queued' AND n.settle <> 'retry' THEN by_agents_clock(u.budget_until, u.agent_id, t)
+                          WHEN n.next <> 'parked' THEN u.budget_until END,
+      unsafe = n.next = 'in_doubt' AND u.unsafe,
+      finished_at = CASE WHEN n.next IN ('succeeded', 'failed', 'cancelled', 'expired') THEN t END
+    FROM decided n WHERE u.run_id = n.run_id),
+  kept AS (
+    INSERT INTO run_result (run_id, body) SELECT n.run_id, n.result FROM decided n WHERE n.result <> ''
+      ON CONFLICT (run_id) DO UPDATE SET body = excluded.body),
+  counted AS (
+    INSERT INTO spent AS s (day, agent_id, node_id, runs, tokens, cost_micros)
+      SELECT (w AT TIME ZONE 'UTC')::date, n.agent_id, p_node, count(*), sum(n.tokens)::bigint, sum(n.cost)::bigint
+      FROM decided n WHERE n.settle <> 'lost' GROUP BY n.agent_id ORDER BY n.agent_id
+      ON CONFLICT (day, agent_id, node_id) DO UPDATE SET runs = s.runs + excluded.runs,
+        tokens = s.tokens + excluded.tokens, cost_micros = s.cost_micros + excluded.cost_micros)
+  SELECT array_agg(n.at ORDER BY n.at), array_agg(n.next ORDER BY n.at),
+      array_agg(n.run_id ORDER BY n.at) FILTER (WHERE n.more_tokens <> 0 OR n.more_cost <> 0),
+      array_agg(n.more_tokens ORDER BY n.at) FILTER (WHERE n.more_tokens <> 0 OR n.more_cost <> 0),
+      array_agg(n.more_cost ORDER BY n.at) FILTER (WHERE n.more_tokens <> 0 OR n.more_cost <> 0)
+    INTO v_at, v_states, v_used, v_tokens, v_cost FROM decided n;
+  IF v_at IS NULL THEN RETURN; END IF;
+  IF v_sessions IS NOT NULL THEN PERFORM promote(v_sessions); END IF;
+  IF 'park' = ANY (p_settles) OR EXISTS (SELECT FROM named_limit WHERE ramp IS NOT NULL) THEN
+    PERFORM settle_limits(array_agg(p_runs[i]), array_agg(p_settles[i]), array_agg(p_park_on[i]), array_agg(p_park_ms[i]))
+      FROM unnest(v_at) i;
+  END IF;
+  IF v_used IS NOT NULL THEN PERFORM add_use(v_used, v_tokens, v_cost); END IF;
+  RETURN QUERY SELECT * FROM unnest(v_at, v_states); END $$;
+
+-- As a success does it: settle_limits().
+CREATE FUNCTION answered(p_node bigint, p_run bigint, p_fence bigint) RETURNS boolean
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
+  PERFORM FROM run r WHERE r.run_id = p_run AND owns(r, p_node, p_fence) FOR SHARE;
+  IF NOT FOUND THEN RETURN false; END IF;
+  IF EXISTS (SELECT FROM named_limit WHERE ramp IS NOT NULL) THEN
+    PERFORM settle_limits(ARRAY[p_run], '{succeeded}', '{""}', '{NULL}');
+  END IF;
+  RETURN true; END $$;
+
+-- What an attempt has used so far. No row: stale. No event: nothing but the sums has changed.
+CREATE FUNCTION report(p_node bigint, p_run bigint, p_fence bigint, p_tokens bigint, p_cost_micros bigint)
+RETURNS TABLE (head text, tokens bigint, cost_micros bigint)
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+#variable_conflict use_column
+DECLARE r run; v_tokens bigint; v_micros bigint; BEGIN
+  SELECT * INTO r FROM run WHERE run_id = p_run FOR NO KEY UPDATE;
+  IF NOT FOUND OR NOT owns(r, p_node, p_fence) THEN RETURN; END IF;
+  v_tokens := p_tokens - r.reported_tokens;
+  v_micros := p_cost_micros - r.reported_micros;
+  IF v_tokens <> 0 OR v_micros <> 0 THEN
+    UPDATE run u SET tokens = u.tokens + v_tokens, cost_micros = u.cost_micros + v_micros, reported_tokens = p_tokens,
+        reported_micros = p_cost_micros WHERE u.run_id = p_run;
+    PERFORM add_use(ARRAY[p_run], ARRAY[v_tokens], ARRAY[v_micros]);
+  END IF;
+  RETURN QUERY SELECT f.head, f.tokens, f.cost_micros FROM family_run m JOIN family f USING (family_id) WHERE m.run_id = p_run
+    UNION ALL SELECT r.public_id, r.tokens + v_tokens, r.cost_micros + v_micros
+      WHERE NOT EXISTS (SELECT FROM family f WHERE f.head = r.public_id); END $$;
+
+-- Before a call that may not be repeated is begun, and when its outcome is known.
+CREATE FUNCTION mark(p_node bigint, p_run bigint, p_fence bigint, p_unsafe boolean) RETURNS boolean
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
+  UPDATE run r SET unsafe = p_unsafe, cause = CASE WHEN p_unsafe THEN 'unsafe' ELSE 'safe' END, changed_at = clock(), seq = r.seq + 1
+    WHERE r.run_id = p_run AND owns(r, p_node, p_fence) AND r.unsafe <> p_unsafe;
+  RETURN FOUND OR EXISTS (SELECT FROM run r WHERE r.run_id = p_run AND owns(r, p_node, p_fence)); END $$;
+
+-- Asked again under the same word, it is not written again: an answer may have been lost.
+CREATE FUNCTION note(p_node bigint, p_run bigint, p_fence bigint, p_word bigint, p_cause text, p_data text) RETURNS boolean
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
+  WITH u AS (UPDATE run r SET seq = r.seq + 1, cause = 'note', changed_at = clock(), last_word = p_word
+    WHERE r.run_id = p_run AND owns(r, p_node, p_fence) AND r.last_word IS DISTINCT FROM p_word RETURNING r.*)
+  INSERT INTO event (run_id, seq, fence, node_id, set_id, cause, state, data, at)
+    SELECT run_id, seq, fence, node_id, set_id, p_cause, state, p_data, changed_at FROM u;
+  RETURN FOUND OR EXISTS (SELECT FROM run r WHERE r.run_id = p_run AND owns(r, p_node, p_fence)); END $$;
+
+-- The head of an output and its tail are kept, in chunks; what falls out of the tail goes.
+CREATE FUNCTION append_output(p_node bigint, p_run bigint, p_fence bigint, p_word bigint, p_text bytea, p_head_max bigint,
+  p_tail_max bigint)
+RETURNS boolean LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE v_at bigint; v_end bigint; v_head int; v_tail int; BEGIN
+  PERFORM FROM run r WHERE r.run_id = p_run AND owns(r, p_node, p_fence) FOR SHARE;
+  IF NOT FOUND THEN RETURN false; END IF;
+  IF length(p_text) = 0 THEN RETURN true; END IF;
+  INSERT INTO output AS o (run_id, bytes, last_word) VALUES (p_run, length(p_text), p_word)
+    ON CONFLICT (run_id) DO UPDATE SET bytes = o.bytes + excluded.bytes, last_word = p_word
+    WHERE o.last_word IS DISTINCT FROM p_word RETURNING bytes INTO v_end;
+  IF NOT FOUND THEN RETURN true; END IF;                 -- it is there already
+  v_at := v_end - length(p_text);
+  v_head := least(greatest(p_head_max - v_at, 0), length(p_text));
+  v_tail := least(p_tail_max, length(p_text) - v_head);
+  INSERT INTO output_chunk (run_id, at, body)
+    SELECT p_run, c.at, c.body FROM (VALUES (v_at, substring(p_text FROM 1 FOR v_head)),
+      (v_end - v_tail, substring(p_text FROM length(p_text) - v_tail + 1))) c (at, body) WHERE length(c.body) > 0;
+  DELETE FROM output_chunk c WHERE c.run_id = p_run AND c.at >= p_head_max AND c.at + length(c.body) <= v_end - p_tail_max;
+  RETURN true; END $$;

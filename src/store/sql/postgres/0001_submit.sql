@@ -1,0 +1,165 @@
+-- Submit.
+
+-- Deadlines as moments of the database's clock, of moments and of lengths from now: the earlier one holds.
+CREATE FUNCTION deadlines(p_moments_ms bigint[], p_lengths_ms bigint[]) RETURNS bigint[]
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE v_now bigint := to_ms(wall()); BEGIN
+  RETURN ARRAY(SELECT least(d.moment, v_now + d.length) FROM unnest(p_moments_ms, p_lengths_ms)
+    WITH ORDINALITY AS d (moment, length, at) ORDER BY d.at); END $$;
+
+-- How many more may be queued. Soft by the number of those who submit at once: an exact bound would make all submits of
+-- an agent wait for each other. Its cost is the bound.
+CREATE FUNCTION room(a agent) RETURNS bigint LANGUAGE sql STABLE AS $$
+  SELECT a.queued_max - count(*) FROM (
+    (SELECT FROM run WHERE agent_id = a.agent_id AND state = 'queued' AND hold IS NULL LIMIT a.queued_max)
+    UNION ALL
+    (SELECT FROM run WHERE agent_id = a.agent_id AND state = 'queued' AND hold IS NOT NULL LIMIT a.queued_max)) q $$;
+
+-- The common case, all at once: runs without session, parent and key, all of them new, and room for all. False: nothing
+-- was done, they have to be looked at one by one.
+CREATE FUNCTION enqueue_all(p_ids text[], p_agents text[], p_priorities int[], p_delays_ms bigint[], p_deadlines_ms bigint[],
+  p_budgets_ms bigint[], p_on_crash text[], p_inputs text[]) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE v_runs bigint[]; t timestamptz; BEGIN
+  PERFORM FROM (SELECT u.agent, count(*) AS n FROM unnest(p_agents) u (agent) GROUP BY u.agent) w
+    LEFT JOIN agent a ON a.name = w.agent WHERE a.agent_id IS NULL OR room(a) < w.n;
+  IF FOUND THEN RETURN false; END IF;
+  WITH named AS (
+    INSERT INTO run_name (public_id) SELECT u.id FROM unnest(p_ids) WITH ORDINALITY u (id, at) ORDER BY u.at
+      ON CONFLICT DO NOTHING RETURNING run_id)
+  SELECT array_agg(run_id ORDER BY run_id) INTO v_runs FROM named;
+  IF cardinality(v_runs) IS DISTINCT FROM cardinality(p_ids) THEN
+    DELETE FROM run_name WHERE public_id = ANY (p_ids) AND run_id = ANY (v_runs);
+    RETURN false;
+  END IF;
+  t := clock();
+  INSERT INTO run (run_id, public_id, agent_id, on_crash, state, hold, cause, changed_at, rank, created_at, not_before,
+                   deadline, budget_ms)
+    SELECT u.run_id, u.id, a.agent_id, u.on_crash, 'queued', CASE WHEN u.delay_ms > 0 THEN 'delay' END, 'enqueued', t,
+           later(t, u.delay_ms) - u.priority * interval '10 minutes', t, CASE WHEN u.delay_ms > 0 THEN later(t, u.delay_ms) END,
+           from_ms(u.deadline_ms), u.budget_ms
+    FROM unnest(v_runs, p_ids, p_agents, p_priorities, p_delays_ms, p_deadlines_ms, p_budgets_ms, p_on_crash)
+      AS u (run_id, id, agent, priority, delay_ms, deadline_ms, budget_ms, on_crash) JOIN agent a ON a.name = u.agent
+    ORDER BY u.run_id;
+  INSERT INTO run_input (run_id, body) SELECT * FROM unnest(v_runs, p_inputs) u (run_id, body) WHERE u.body <> '';
+  RETURN true; END $$;
+
+-- The run that holds the session and is above a child of p_parent; NULL: none. The child and it would wait for each other.
+-- One that has ended holds nothing, and waits for nothing below it: the search ends there.
+CREATE FUNCTION holder_above(p_parent bigint, p_session bigint) RETURNS text LANGUAGE sql STABLE AS $$
+  WITH RECURSIVE above AS (
+    SELECT r.run_id, r.parent_id, r.session_id, r.public_id FROM run r WHERE r.run_id = p_parent AND r.finished_at IS NULL
+    UNION SELECT r.run_id, r.parent_id, r.session_id, r.public_id FROM above a JOIN run r ON r.run_id = a.parent_id
+      WHERE r.finished_at IS NULL)
+  SELECT public_id FROM above WHERE session_id = p_session LIMIT 1 $$;
+
+-- One answer for each, in their order; a NULL `error` is success. Sessions and parents are locked for all of them before
+-- the first is written. The share lock on a parent orders its children against its end and its cancel.
+CREATE FUNCTION enqueue(p_ids text[], p_agents text[], p_sessions text[], p_parents text[], p_keys text[], p_priorities int[],
+  p_delays_ms bigint[], p_deadlines_ms bigint[], p_budgets_ms bigint[], p_on_crash text[], p_inputs text[])
+RETURNS TABLE (id text, created boolean, error text, message text)
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+#variable_conflict use_column
+DECLARE n record; a agent; v_parent run; v_session bigint; v_holder text; v_behind boolean; v_run bigint; v_keys text[];
+  v_room jsonb := '{}'; t timestamptz; BEGIN             -- the room of each agent is counted once
+  IF '' = ALL (p_sessions || p_parents || p_keys) AND
+      enqueue_all(p_ids, p_agents, p_priorities, p_delays_ms, p_deadlines_ms, p_budgets_ms, p_on_crash, p_inputs) THEN
+    RETURN QUERY SELECT u.id, true, NULL::text, NULL::text FROM unnest(p_ids) u (id);
+    RETURN;
+  END IF;
+  SELECT array_agg(DISTINCT s) INTO v_keys FROM unnest(p_sessions) s WHERE s <> '';
+  IF v_keys IS NOT NULL THEN PERFORM open_sessions(v_keys); END IF;
+  PERFORM FROM run WHERE run_id IN (SELECT run_id FROM run_name WHERE public_id = ANY (p_parents)) ORDER BY run_id FOR SHARE;
+  t := clock();
+  FOR n IN SELECT * FROM unnest(p_ids, p_agents, p_sessions, p_parents, p_keys, p_priorities, p_delays_ms, p_deadlines_ms,
+        p_budgets_ms, p_on_crash, p_inputs)
+      WITH ORDINALITY AS u (id, agent, session, parent, key, priority, delay_ms, deadline_ms, budget_ms, on_crash, input, at)
+      ORDER BY u.at LOOP
+    created := false; error := NULL; message := NULL; v_parent := NULL; v_session := NULL; v_behind := false;
+    SELECT * INTO a FROM agent WHERE name = n.agent;
+    IF NOT FOUND THEN
+      error := 'ST400'; message := format('there is no agent ''%s''', n.agent); RETURN NEXT; CONTINUE;
+    END IF;
+    SELECT public_id INTO id FROM run_name WHERE public_id = n.id;
+    IF NOT FOUND AND n.key <> '' THEN SELECT public_id INTO id FROM run WHERE agent_id = a.agent_id AND idem_key = n.key; END IF;
+    IF id IS NOT NULL THEN RETURN NEXT; CONTINUE; END IF;
+    id := n.id;
+    IF NOT v_room ? n.agent THEN v_room := v_room || jsonb_build_object(n.agent, room(a)); END IF;
+    IF (v_room ->> n.agent)::bigint < 1 THEN
+      error := 'ST503'; message := format('the queue of ''%s'' is full', n.agent); RETURN NEXT; CONTINUE;
+    END IF;
+    IF n.session <> '' THEN
+      SELECT session_id INTO v_session FROM session WHERE key = n.session;
+      v_behind := EXISTS (SELECT FROM run WHERE session_id = v_session AND finished_at IS NULL);
+    END IF;
+    IF n.parent <> '' THEN
+      SELECT r.* INTO v_parent FROM run_name p JOIN run r USING (run_id)
+        WHERE p.public_id = n.parent AND r.state = 'running' AND r.stop IS NULL;
+      IF NOT FOUND THEN
+        error := 'ST409'; message := format('its parent ''%s'' does not run', n.parent); RETURN NEXT; CONTINUE;
+      END IF;
+      IF v_session IS NOT NULL THEN
+        v_holder := holder_above(v_parent.run_id, v_session);
+        IF v_holder IS NOT NULL THEN                       -- store/words.cpp has the same words
+          error := 'ST400'; message := format('session ''%s'' is held by run ''%s'', which is above this one: each would wait for the '
+            'other. Use another session', n.session, v_holder); RETURN NEXT; CONTINUE;
+        END IF;
+      END IF;
+    END IF;
+    INSERT INTO run_name (public_id) VALUES (n.id) ON CONFLICT DO NOTHING RETURNING run_id INTO v_run;
+    IF NOT FOUND THEN RETURN NEXT; CONTINUE; END IF;     -- a twin was quicker, and has committed
+    INSERT INTO run (run_id, public_id, agent_id, session_id, parent_id, parent, idem_key, on_crash, state, hold, cause,
+                     changed_at, rank, created_at, not_before, deadline, budget_ms, budget_until)
+      VALUES (v_run, n.id, a.agent_id, v_session, v_parent.run_id, nullif(n.parent, ''), nullif(n.key, ''), n.on_crash, 'queued',
+              CASE WHEN v_behind THEN 'session' WHEN n.delay_ms > 0 THEN 'delay' END, 'enqueued', t,
+              later(t, n.delay_ms) - n.priority * interval '10 minutes', t,
+              CASE WHEN n.delay_ms > 0 THEN later(t, n.delay_ms) END, least(from_ms(n.deadline_ms), v_parent.deadline), n.budget_ms,
+              CASE WHEN v_behind OR n.delay_ms > 0 THEN v_parent.budget_until
+                   ELSE by_agents_clock(v_parent.budget_until, a.agent_id, t) END)
+      ON CONFLICT DO NOTHING;
+    IF FOUND THEN
+      created := true;
+      v_room := v_room || jsonb_build_object(n.agent, (v_room ->> n.agent)::bigint - 1);
+      IF n.input <> '' THEN INSERT INTO run_input (run_id, body) VALUES (v_run, n.input); END IF;
+    ELSE                                                 -- a twin by its key
+      DELETE FROM run_name WHERE public_id = n.id;
+      SELECT public_id INTO id FROM run WHERE agent_id = a.agent_id AND idem_key = n.key;
+    END IF;
+    RETURN NEXT;
+  END LOOP; END $$;
+
+-- A family is begun by a child of its head, which holds a share lock on it: what the head has used can't change meanwhile.
+-- The parent of a run belongs to all families that the run joins, so none of them is forgotten now.
+CREATE FUNCTION join_families(p_run bigint, p_heads text[]) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+  WITH made AS (
+    INSERT INTO family (head, tokens, cost_micros) SELECT r.public_id, r.tokens, r.cost_micros
+      FROM run_name n JOIN run r USING (run_id) WHERE n.public_id = ANY (p_heads) ORDER BY r.public_id ON CONFLICT DO NOTHING
+      RETURNING family_id, head)
+  INSERT INTO family_run (run_id, family_id) SELECT n.run_id, m.family_id FROM made m JOIN run_name n ON n.public_id = m.head;
+  INSERT INTO family_run (run_id, family_id) SELECT p_run, f.family_id FROM family f WHERE f.head = ANY (p_heads)
+    ON CONFLICT DO NOTHING; END $$;
+
+-- The same, if some are kept, or draw on the budgets of others: p_draws_on has their ids, with a space
+-- between them. Nobody sees them before they are.
+CREATE FUNCTION enqueue(p_ids text[], p_agents text[], p_sessions text[], p_parents text[], p_keys text[], p_priorities int[],
+  p_delays_ms bigint[], p_deadlines_ms bigint[], p_budgets_ms bigint[], p_on_crash text[], p_inputs text[], p_kept_for bigint[],
+  p_draws_on text[])
+RETURNS TABLE (id text, created boolean, error text, message text)
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+#variable_conflict use_column
+DECLARE v_for bigint; v_draws_on text; BEGIN
+  FOR id, created, error, message, v_for, v_draws_on IN SELECT * FROM ROWS FROM (stint_v1.enqueue(p_ids, p_agents, p_sessions,
+      p_parents, p_keys, p_priorities, p_delays_ms, p_deadlines_ms, p_budgets_ms, p_on_crash, p_inputs), unnest(p_kept_for),
+      unnest(p_draws_on)) LOOP
+    IF created AND v_for IS NOT NULL THEN
+      UPDATE run r SET kept_for = v_for FROM run_name n WHERE n.public_id = enqueue.id AND r.run_id = n.run_id;
+    END IF;
+    IF created AND v_draws_on <> '' THEN
+      PERFORM join_families(n.run_id, string_to_array(v_draws_on, ' ')) FROM run_name n WHERE n.public_id = enqueue.id;
+    END IF;
+    RETURN NEXT;
+  END LOOP; END $$;
+
+-- Wakes who waits for work. A commit that notifies waits for the others that do, of the whole database: so only one at
+-- a time does; what another commits just after that is found by a poll.
+CREATE FUNCTION announce() RETURNS void LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
+  IF pg_try_advisory_xact_lock(hashtextextended('stint.announce', 0)) THEN PERFORM pg_notify('stint', ''); END IF; END $$;

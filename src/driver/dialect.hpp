@@ -6,9 +6,8 @@
 /// is kept is bounded, whatever comes. The exit status alone never decides where a dialect has a final event.
 #pragma once
 
-#include "domain/agent.hpp"
+#include "domain/attempt_spec.hpp"
 #include "domain/outcome.hpp"
-#include "domain/price.hpp"
 #include "stint/error.hpp"
 
 #include <cstdint>
@@ -21,30 +20,8 @@
 
 namespace stint::driver {
 
+using domain::Invocation;
 using domain::Permissions;
-
-/// What a dialect needs to know of an attempt.
-struct Attempt {
-  std::string prompt;
-  std::string model;                     ///< empty: the CLI's own default
-  std::string program;                   ///< instead of the CLI's usual name
-  std::vector<std::string> driver_args;  ///< verbatim, before ours
-  std::vector<std::string> command;      ///< of the command dialect: an argv, expanded
-  Permissions permissions = Permissions::edit;
-  std::optional<std::vector<std::string>> tools;  ///< that it may use: tool_rules.hpp; absent: all of the permissions
-  std::vector<std::string> tools_denied;
-  /// False: the CLI is told to read no settings, hooks, MCP servers or instructions of the folder that it starts in.
-  bool reads_checkout = false;
-  std::string conversation;                ///< one to go on with; empty: a new one
-  Usage usage_before;                      ///< what that conversation had used: Codex counts it again
-  std::string system_prompt;               ///< added to the CLI's own
-  std::optional<std::int64_t> tokens_max;  ///< what is left of the budget
-  std::optional<std::int64_t> money_micros_max;
-  Price price;  ///< of the model, as the settings have it: for a CLI that names no cost
-  std::optional<int> turns_max;
-  /// Of the conversation, chosen before the CLI starts; empty: the CLI chooses. For one that takes such an id.
-  std::string new_conversation;
-};
 
 struct Launch {
   std::vector<std::string> argv;
@@ -100,7 +77,7 @@ class Dialect {
   Dialect& operator=(const Dialect&) = delete;
   virtual ~Dialect() = default;
 
-  [[nodiscard]] virtual Launch launch(const Attempt& attempt) = 0;
+  [[nodiscard]] virtual Launch launch(const Invocation& invocation) = 0;
   /// False: stdout means nothing but itself, and is read in pieces as they come.
   [[nodiscard]] virtual bool has_lines() const { return true; }
   /// One line of stdout, without its end; or a piece. Appends to `out`.

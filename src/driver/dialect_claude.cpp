@@ -99,7 +99,7 @@ Usage read_model_usage(const json::object& models) {
 
 class ClaudeDialect final : public Dialect {
  public:
-  Launch launch(const Attempt& attempt) override;
+  Launch launch(const Invocation& invocation) override;
   void read(std::string_view line, std::vector<Progress>& out) override;
   bool result_seen() const override { return result_.seen; }
   bool is_conversation_unknown() const override {
@@ -163,35 +163,35 @@ class ClaudeDialect final : public Dialect {
   bool rejected_ = false;  // by a rate limit of the account
 };
 
-Launch ClaudeDialect::launch(const Attempt& attempt) {
-  permissions_ = attempt.permissions;
-  conversation_ = attempt.conversation;
+Launch ClaudeDialect::launch(const Invocation& invocation) {
+  permissions_ = invocation.permissions;
+  conversation_ = invocation.conversation;
   Launch launch;
-  launch.argv = {attempt.program.empty() ? std::string(kName) : attempt.program, "-p"};
-  launch.argv.insert(launch.argv.end(), attempt.driver_args.begin(), attempt.driver_args.end());
+  launch.argv = {invocation.program.empty() ? std::string(kName) : invocation.program, "-p"};
+  launch.argv.insert(launch.argv.end(), invocation.driver_args.begin(), invocation.driver_args.end());
   const auto add_arg = [&](std::string argument) { launch.argv.push_back(std::move(argument)); };
   // Every value in the same word as its name: one that begins with a dash is not an option then.
   add_arg("--output-format=stream-json");
   add_arg("--input-format=stream-json");
   add_arg("--verbose");
   add_arg("--include-partial-messages");  // else nothing tells what a call had used that breaks in mid-stream
-  const ToolRules rules{attempt.permissions, attempt.tools, attempt.tools_denied};
+  const ToolRules rules{invocation.permissions, invocation.tools, invocation.tools_denied};
   for (std::string& argument : claude_arguments(rules)) add_arg(std::move(argument));
-  if (!attempt.reads_checkout) {  // checked with the real CLI: tests/integration/untrusted_test.py
+  if (!invocation.reads_checkout) {  // checked with the real CLI: tests/integration/untrusted_test.py
     add_arg("--setting-sources=user");
     if (std::ranges::find(launch.argv, "--strict-mcp-config") == launch.argv.end()) add_arg("--strict-mcp-config");
   }
-  if (!attempt.model.empty()) add_arg("--model=" + attempt.model);
-  if (!attempt.system_prompt.empty()) add_arg("--append-system-prompt=" + attempt.system_prompt);
-  if (!attempt.conversation.empty()) {
-    add_arg("--resume=" + attempt.conversation);
-  } else if (!attempt.new_conversation.empty()) {
-    add_arg("--session-id=" + attempt.new_conversation);
+  if (!invocation.model.empty()) add_arg("--model=" + invocation.model);
+  if (!invocation.system_prompt.empty()) add_arg("--append-system-prompt=" + invocation.system_prompt);
+  if (!invocation.conversation.empty()) {
+    add_arg("--resume=" + invocation.conversation);
+  } else if (!invocation.new_conversation.empty()) {
+    add_arg("--session-id=" + invocation.new_conversation);
   }
-  if (attempt.turns_max) add_arg(fmt::format("--max-turns={}", *attempt.turns_max));
-  if (attempt.money_micros_max) {
-    add_arg(fmt::format("--max-budget-usd={}.{:06}", *attempt.money_micros_max / 1'000'000,
-                        *attempt.money_micros_max % 1'000'000));
+  if (invocation.turns_max) add_arg(fmt::format("--max-turns={}", *invocation.turns_max));
+  if (invocation.cost_micros_max) {
+    add_arg(fmt::format("--max-budget-usd={}.{:06}", *invocation.cost_micros_max / 1'000'000,
+                        *invocation.cost_micros_max % 1'000'000));
   }
   launch.env = {
       {"CLAUDECODE", std::nullopt},  // else it takes itself for nested
@@ -199,10 +199,10 @@ Launch ClaudeDialect::launch(const Attempt& attempt) {
       {"CLAUDE_CODE_MAX_RETRIES", "1"},                    // and it says how long it was told to wait
       {"CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1"},  // a broken stream was asked again, unseen and billed
       {"DISABLE_AUTOUPDATER", "1"}};
-  if (attempt.permissions == Permissions::read) {
+  if (invocation.permissions == Permissions::read) {
     for (auto& variable : read_only_git()) launch.env.push_back(std::move(variable));
   }
-  json::object message{{"role", "user"}, {"content", attempt.prompt}};
+  json::object message{{"role", "user"}, {"content", invocation.prompt}};
   launch.stdin_text = json::serialize(json::object{{"type", "user"}, {"message", std::move(message)}}) + "\n";
   launch.close_stdin = false;
   return launch;
@@ -361,7 +361,7 @@ void ClaudeDialect::read_result(const json::object& event, std::vector<Progress>
   if (models != nullptr) {
     if (const Usage all = read_model_usage(*models); all.tokens() > now.usage.tokens()) now.usage = all;
   }
-  now.usage.money_micros = micros_of(real_at(event, "total_cost_usd"));
+  now.usage.cost_micros = micros_of(real_at(event, "total_cost_usd"));
   if (const json::array* const refused = array_at(event, "permission_denials")) {
     for (const json::value& entry : *refused) {
       if (now.denials.size() >= Outcome::kDenialsMax) break;
@@ -434,9 +434,9 @@ Outcome ClaudeDialect::finish(const ProcessEnd& end) {
     }
   }
   const Usage parts = counted();
-  const std::int64_t money = result_.usage.money_micros;
+  const std::int64_t cost = result_.usage.cost_micros;
   outcome.usage = parts.tokens() > result_.usage.tokens() ? parts : result_.usage;
-  outcome.usage.money_micros = money;
+  outcome.usage.cost_micros = cost;
   outcome.exit_status = end.exit_status;
   outcome.signal = end.signal;
   outcome.conversation = conversation_;

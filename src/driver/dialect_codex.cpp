@@ -72,17 +72,17 @@ struct OwnBudget {
   std::int64_t limit = 0;
   double output_weight = 1;
 };
-std::optional<OwnBudget> budget_of(const Attempt& attempt) {
+std::optional<OwnBudget> budget_of(const Invocation& invocation) {
   std::optional<OwnBudget> budget;
-  if (attempt.tokens_max) budget = OwnBudget{.limit = *attempt.tokens_max};
-  if (attempt.money_micros_max && attempt.price.known()) {
-    const Price& price = attempt.price;
+  if (invocation.tokens_max) budget = OwnBudget{.limit = *invocation.tokens_max};
+  if (invocation.cost_micros_max && invocation.price.known()) {
+    const Price& price = invocation.price;
     const double input = static_cast<double>(price.input > 0 ? price.input : price.output);
-    OwnBudget money;
-    money.limit = static_cast<std::int64_t>(static_cast<double>(*attempt.money_micros_max) * 1e6 / input);
-    money.output_weight = std::max(1.0, static_cast<double>(price.output) / input);
-    if (budget) money.limit = std::min(money.limit, budget->limit);  // a weight of one or more: the stricter of both
-    budget = money;
+    OwnBudget cost;
+    cost.limit = static_cast<std::int64_t>(static_cast<double>(*invocation.cost_micros_max) * 1e6 / input);
+    cost.output_weight = std::max(1.0, static_cast<double>(price.output) / input);
+    if (budget) cost.limit = std::min(cost.limit, budget->limit);  // a weight of one or more: the stricter of both
+    budget = cost;
   }
   if (budget) budget->limit = std::max<std::int64_t>(1, budget->limit);
   return budget;
@@ -90,31 +90,31 @@ std::optional<OwnBudget> budget_of(const Attempt& attempt) {
 
 class CodexDialect final : public Dialect {
  public:
-  Launch launch(const Attempt& attempt) override {
+  Launch launch(const Invocation& invocation) override {
     Launch launch;
-    launch.argv = {attempt.program.empty() ? std::string(kName) : attempt.program,
+    launch.argv = {invocation.program.empty() ? std::string(kName) : invocation.program,
                    "exec",
                    "--json",
                    "--skip-git-repo-check",
                    "--color",
                    "never"};
-    launch.argv.insert(launch.argv.end(), attempt.driver_args.begin(), attempt.driver_args.end());
-    if (!attempt.model.empty()) launch.argv.push_back("--model=" + attempt.model);
-    permissions_ = attempt.permissions;
-    for (std::string& argument : codex_arguments({attempt.permissions, attempt.tools, attempt.tools_denied})) {
+    launch.argv.insert(launch.argv.end(), invocation.driver_args.begin(), invocation.driver_args.end());
+    if (!invocation.model.empty()) launch.argv.push_back("--model=" + invocation.model);
+    permissions_ = invocation.permissions;
+    for (std::string& argument : codex_arguments({invocation.permissions, invocation.tools, invocation.tools_denied})) {
       launch.argv.push_back(std::move(argument));
     }
-    add_limits(launch, attempt, limit_);
-    if (!attempt.conversation.empty()) {
+    add_limits(launch, invocation, limit_);
+    if (!invocation.conversation.empty()) {
       launch.argv.emplace_back("resume");
       // An id that begins with a dash would be read as an option.
-      if (!attempt.conversation.starts_with('-')) launch.argv.push_back(attempt.conversation);
+      if (!invocation.conversation.starts_with('-')) launch.argv.push_back(invocation.conversation);
     }
     launch.argv.emplace_back("-");
     launch.stdin_text =
-        attempt.system_prompt.empty() ? attempt.prompt : attempt.system_prompt + "\n\n" + attempt.prompt;
-    conversation_ = attempt.conversation;
-    before_ = attempt.usage_before;
+        invocation.system_prompt.empty() ? invocation.prompt : invocation.system_prompt + "\n\n" + invocation.prompt;
+    conversation_ = invocation.conversation;
+    before_ = invocation.usage_before;
     prompt_tokens_ = estimated_tokens(launch.stdin_text);
     return launch;
   }
@@ -159,7 +159,7 @@ class CodexDialect final : public Dialect {
       outcome.kind = OutcomeKind::succeeded;
     } else if (limit_ > 0 && is_budget_used_up(error_)) {
       outcome.kind = OutcomeKind::over_budget;
-      outcome.message = "the budget's tokens or money are used up, says codex";
+      outcome.message = "the budget's tokens or cost are used up, says codex";
       usage_.fresh_in = std::max(usage_.fresh_in, limit_);
       usage_.estimated = true;
     } else if (gave_up_) {
@@ -182,17 +182,17 @@ class CodexDialect final : public Dialect {
   }
 
  private:
-  static void add_limits(Launch& launch, const Attempt& attempt, std::int64_t& limit) {
+  static void add_limits(Launch& launch, const Invocation& invocation, std::int64_t& limit) {
     const auto add = [&](std::string setting) {
       launch.argv.emplace_back("-c");
       launch.argv.push_back(std::move(setting));
     };
-    if (const std::string name = own_provider(attempt.driver_args); !name.empty()) {
+    if (const std::string name = own_provider(invocation.driver_args); !name.empty()) {
       for (const std::string_view kind : {"request", "stream"}) {
         add(fmt::format("model_providers.{}.{}_max_retries=1", name, kind));
       }
     }
-    if (const auto budget = budget_of(attempt)) {
+    if (const auto budget = budget_of(invocation)) {
       limit = budget->limit;
       add(
           fmt::format("features.rollout_budget={{enabled=true, limit_tokens={}, reminder_at_remaining_tokens=[1], "

@@ -11,12 +11,12 @@ namespace {
 
 class CommandDialect final : public Dialect {
  public:
-  Launch launch(const Attempt& attempt) override {
+  Launch launch(const Invocation& invocation) override {
     Launch launch;
-    launch.argv = attempt.command;
-    launch.argv.insert(launch.argv.end(), attempt.driver_args.begin(), attempt.driver_args.end());
-    launch.stdin_text = attempt.prompt;
-    if (!attempt.command.empty()) name_ = one_line(attempt.command.front(), kNameMax);
+    launch.argv = invocation.command;
+    launch.argv.insert(launch.argv.end(), invocation.driver_args.begin(), invocation.driver_args.end());
+    launch.stdin_text = invocation.prompt;
+    if (!invocation.command.empty()) name_ = one_line(invocation.command.front(), kNameMax);
     return launch;
   }
   bool has_lines() const override { return false; }

@@ -65,22 +65,23 @@ std::optional<std::int64_t> time_of_day(std::string_view text) {
 
 class GeminiDialect final : public Dialect {
  public:
-  Launch launch(const Attempt& attempt) override {
+  Launch launch(const Invocation& invocation) override {
     Launch launch;
-    launch.argv = {attempt.program.empty() ? std::string(kName) : attempt.program, "--output-format=stream-json",
+    launch.argv = {invocation.program.empty() ? std::string(kName) : invocation.program, "--output-format=stream-json",
                    "--skip-trust"};
-    launch.argv.insert(launch.argv.end(), attempt.driver_args.begin(), attempt.driver_args.end());
-    if (!attempt.model.empty()) launch.argv.push_back("--model=" + attempt.model);
-    for (std::string& argument : gemini_arguments({attempt.permissions, attempt.tools, attempt.tools_denied})) {
+    launch.argv.insert(launch.argv.end(), invocation.driver_args.begin(), invocation.driver_args.end());
+    if (!invocation.model.empty()) launch.argv.push_back("--model=" + invocation.model);
+    for (std::string& argument :
+         gemini_arguments({invocation.permissions, invocation.tools, invocation.tools_denied})) {
       launch.argv.push_back(std::move(argument));
     }
-    if (attempt.permissions == Permissions::read) launch.env = read_only_git();
-    if (!attempt.conversation.empty()) launch.argv.push_back("--resume=" + attempt.conversation);
+    if (invocation.permissions == Permissions::read) launch.env = read_only_git();
+    if (!invocation.conversation.empty()) launch.argv.push_back("--resume=" + invocation.conversation);
     // Otherwise the process that we signal is only the parent of the one that works, and passes nothing on.
     launch.env.emplace_back("GEMINI_CLI_NO_RELAUNCH", "true");
     launch.stdin_text =
-        attempt.system_prompt.empty() ? attempt.prompt : attempt.system_prompt + "\n\n" + attempt.prompt;
-    conversation_ = attempt.conversation;
+        invocation.system_prompt.empty() ? invocation.prompt : invocation.system_prompt + "\n\n" + invocation.prompt;
+    conversation_ = invocation.conversation;
     prompt_tokens_ = estimated_tokens(launch.stdin_text);
     return launch;
   }

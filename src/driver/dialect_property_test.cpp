@@ -20,7 +20,7 @@ void check_bounds(const Played& played) {
 Played play_errors(std::string_view driver, const std::vector<std::string>& lines) {
   Played played;
   const std::unique_ptr<Dialect> dialect = make_dialect(driver).value();
-  played.launch = dialect->launch(Attempt());
+  played.launch = dialect->launch(Invocation());
   for (const std::string& line : lines) {
     dialect->read_error(line);
     dialect->read_error("Attempt 1 failed with status 500. Retrying with backoff... " + line);

@@ -89,7 +89,7 @@ TEST(DialectStream, claude_says_what_it_does) {
   EXPECT_EQ(played.outcome.text, "All done.");
   EXPECT_EQ(played.outcome.usage.fresh_in, 38598);
   EXPECT_EQ(played.outcome.usage.out, 8);
-  EXPECT_EQ(played.outcome.usage.money_micros, 193190);
+  EXPECT_EQ(played.outcome.usage.cost_micros, 193190);
 }
 
 TEST(DialectStream, a_refused_call_comes_with_the_line_that_would_allow_it) {
@@ -98,7 +98,7 @@ TEST(DialectStream, a_refused_call_comes_with_the_line_that_would_allow_it) {
   EXPECT_EQ(claude.denials[0],
             (Denial{"Bash", "curl -s http://127.0.0.1:1/", R"x(driver_args: ["--allowedTools","Bash(curl:*)"])x"}));
   EXPECT_EQ(claude.denials[1].allow, R"(driver_args: ["--allowedTools","WebFetch"])");
-  Attempt reads;
+  Invocation reads;
   reads.permissions = Permissions::read;
   const std::vector<std::string> outside = recorded("claude/denied_write");
   EXPECT_EQ(play("claude", outside, exited(0), reads).outcome.denials.at(0).allow, "permissions: edit");
@@ -110,7 +110,7 @@ TEST(DialectStream, a_refused_call_comes_with_the_line_that_would_allow_it) {
 TEST(DialectStream, tokens_are_counted_though_the_result_says_zero) {
   const Usage budget = play("claude", recorded("claude/max_budget"), exited(1)).outcome.usage;
   EXPECT_EQ(budget.fresh_in, 19263);
-  EXPECT_EQ(budget.money_micros, 96365);
+  EXPECT_EQ(budget.cost_micros, 96365);
   const Usage cut = play("claude", recorded("claude/interrupted"), killed_by_us(1)).outcome.usage;
   EXPECT_EQ(cut.fresh_in, 19243);
   EXPECT_TRUE(cut.estimated);

@@ -23,9 +23,9 @@ struct Row {
 Played play_row(const Row& row) {
   Played played;
   Result<std::unique_ptr<Dialect>> dialect = make_dialect(row.driver);
-  Attempt attempt;
-  attempt.prompt = "Say it.";
-  played.launch = (*dialect)->launch(attempt);
+  Invocation invocation;
+  invocation.prompt = "Say it.";
+  played.launch = (*dialect)->launch(invocation);
   constexpr std::size_t kBeforeErrors = 2;  // lines that name the session and repeat the prompt
   std::size_t lines = 0;
   for (const std::string& line : recorded(row.driver + "/" + row.stream)) {
@@ -127,20 +127,20 @@ TEST(DialectTable, a_call_that_breaks_in_mid_stream_counts_its_input) {
 }
 
 TEST(DialectTable, codex_ends_by_the_budget_that_it_was_given) {
-  Attempt attempt;
-  attempt.tokens_max = 12000;
+  Invocation invocation;
+  invocation.tokens_max = 12000;
   for (const std::string stream : {"codex/budget_reached", "codex/budget_exhausted"}) {
-    const Played played = play("codex", recorded(stream), exited(1), attempt);
+    const Played played = play("codex", recorded(stream), exited(1), invocation);
     EXPECT_EQ(played.outcome.kind, OutcomeKind::over_budget) << stream;
     EXPECT_EQ(played.outcome.usage.tokens(), 12000);
     EXPECT_TRUE(played.outcome.usage.estimated);
   }
   // With a price, the cost decides, output weighed by what it costs more.
-  attempt.tokens_max.reset();
-  attempt.money_micros_max = 30'000;
-  attempt.price = {.input = 3'000'000, .output = 15'000'000};
+  invocation.tokens_max.reset();
+  invocation.cost_micros_max = 30'000;
+  invocation.price = {.input = 3'000'000, .output = 15'000'000};
   std::string words;
-  for (const std::string& word : (*make_dialect("codex"))->launch(attempt).argv) words += word + " ";
+  for (const std::string& word : (*make_dialect("codex"))->launch(invocation).argv) words += word + " ";
   EXPECT_NE(words.find("limit_tokens=10000,"), std::string::npos) << words;
   EXPECT_NE(words.find("sampling_token_weight=5.000"), std::string::npos) << words;
 }

@@ -10,7 +10,9 @@ namespace {
 bool contains(const std::vector<std::string>& list, const std::string& item) {
   return std::ranges::find(list, item) != list.end();
 }
-Launch launched(std::string_view driver, const Attempt& attempt) { return (*make_dialect(driver))->launch(attempt); }
+Launch launched(std::string_view driver, const Invocation& invocation) {
+  return (*make_dialect(driver))->launch(invocation);
+}
 std::string claude_result(const std::string& rest) {
   return R"({"type":"result","subtype":"success","session_id":"s")" + rest + "}";
 }
@@ -22,17 +24,17 @@ TEST(Dialect, an_unknown_driver_is_refused_with_those_that_are_known) {
 }
 
 TEST(Dialect, claude_is_started_with_one_retry_loop_and_nothing_that_can_be_taken_for_an_option) {
-  Attempt attempt;
-  attempt.prompt = "say \"hi\"\nand more";
-  attempt.model = "opus";
-  attempt.conversation = "--dangerously-skip-permissions";
-  attempt.driver_args = {"--allowedTools", "Read"};
-  attempt.system_prompt = "be brief";
-  attempt.money_micros_max = 2'500'000;
-  attempt.turns_max = 7;
-  const Launch launch = launched("claude", attempt);
+  Invocation invocation;
+  invocation.prompt = "say \"hi\"\nand more";
+  invocation.model = "opus";
+  invocation.conversation = "--dangerously-skip-permissions";
+  invocation.driver_args = {"--allowedTools", "Read"};
+  invocation.system_prompt = "be brief";
+  invocation.cost_micros_max = 2'500'000;
+  invocation.turns_max = 7;
+  const Launch launch = launched("claude", invocation);
   EXPECT_EQ(launch.argv[0], "claude");
-  EXPECT_EQ((std::vector<std::string>{launch.argv.begin() + 2, launch.argv.begin() + 4}), attempt.driver_args);
+  EXPECT_EQ((std::vector<std::string>{launch.argv.begin() + 2, launch.argv.begin() + 4}), invocation.driver_args);
   for (const char* const argument :
        {"-p", "--output-format=stream-json", "--input-format=stream-json", "--verbose", "--model=opus",
         "--resume=--dangerously-skip-permissions", "--append-system-prompt=be brief", "--max-budget-usd=2.500000",
@@ -55,9 +57,9 @@ TEST(Dialect, claude_is_started_with_one_retry_loop_and_nothing_that_can_be_take
 
 TEST(Dialect, permissions_are_mapped_to_each_cli) {
   const auto has = [](std::string_view driver, Permissions permissions, const std::string& argument) {
-    Attempt attempt;
-    attempt.permissions = permissions;
-    return contains(launched(driver, attempt).argv, argument);
+    Invocation invocation;
+    invocation.permissions = permissions;
+    return contains(launched(driver, invocation).argv, argument);
   };
   EXPECT_TRUE(has("claude", Permissions::read, "--permission-mode=default"));
   EXPECT_TRUE(has("claude", Permissions::read, "--disallowedTools=Edit,Write,MultiEdit,NotebookEdit"));
@@ -71,17 +73,17 @@ TEST(Dialect, permissions_are_mapped_to_each_cli) {
 }
 
 TEST(Dialect, a_conversation_goes_on) {
-  Attempt attempt;
-  attempt.prompt = "go on";
-  attempt.conversation = "id-1";
-  const Launch codex = launched("codex", attempt);
+  Invocation invocation;
+  invocation.prompt = "go on";
+  invocation.conversation = "id-1";
+  const Launch codex = launched("codex", invocation);
   EXPECT_EQ((std::vector<std::string>{codex.argv.end() - 3, codex.argv.end()}),
             (std::vector<std::string>{"resume", "id-1", "-"}));
   EXPECT_EQ(codex.stdin_text, "go on");
   EXPECT_TRUE(codex.close_stdin);
-  EXPECT_TRUE(contains(launched("gemini", attempt).argv, "--resume=id-1"));
-  attempt.conversation = "--yolo";
-  EXPECT_FALSE(contains(launched("codex", attempt).argv, "--yolo"));
+  EXPECT_TRUE(contains(launched("gemini", invocation).argv, "--resume=id-1"));
+  invocation.conversation = "--yolo";
+  EXPECT_FALSE(contains(launched("codex", invocation).argv, "--yolo"));
 }
 
 TEST(Dialect, each_has_its_polite_end) {
@@ -162,7 +164,7 @@ TEST(Dialect, claude_usage_counts_each_message_once_and_all_subagents) {
   const Usage all = play("claude", {total}, exited(0)).outcome.usage;
   EXPECT_EQ(all.fresh_in, 103);
   EXPECT_EQ(all.out, 11);
-  EXPECT_EQ(all.money_micros, 500'000);
+  EXPECT_EQ(all.cost_micros, 500'000);
 }
 
 TEST(Dialect, cached_tokens_are_taken_out_of_the_input_where_they_are_inside) {
@@ -181,16 +183,16 @@ TEST(Dialect, cached_tokens_are_taken_out_of_the_input_where_they_are_inside) {
 }
 
 TEST(Dialect, codex_counts_a_conversation_from_its_beginning_and_we_do_not) {
-  Attempt attempt;
-  attempt.conversation = "id-1";
-  attempt.usage_before.fresh_in = 70;
-  attempt.usage_before.out = 5;
+  Invocation invocation;
+  invocation.conversation = "id-1";
+  invocation.usage_before.fresh_in = 70;
+  invocation.usage_before.out = 5;
   const std::string total = R"({"type":"turn.completed","usage":{"input_tokens":100,"output_tokens":9}})";
-  const Usage usage = play("codex", {total}, exited(0), attempt).outcome.usage;
+  const Usage usage = play("codex", {total}, exited(0), invocation).outcome.usage;
   EXPECT_EQ(usage.fresh_in, 30);
   EXPECT_EQ(usage.out, 4);
-  attempt.usage_before.out = 50;
-  EXPECT_EQ(play("codex", {total}, exited(0), attempt).outcome.usage.out, 0) << "never below nothing";
+  invocation.usage_before.out = 50;
+  EXPECT_EQ(play("codex", {total}, exited(0), invocation).outcome.usage.out, 0) << "never below nothing";
 }
 
 TEST(Dialect, numbers_that_cannot_be_are_nothing) {
@@ -199,7 +201,7 @@ TEST(Dialect, numbers_that_cannot_be_are_nothing) {
                     R"("usage":{"input_tokens":-5,"output_tokens":1e300,"cache_read_input_tokens":"many"})");
   const Outcome outcome = play("claude", {odd}, exited(0)).outcome;
   EXPECT_EQ(outcome.usage.tokens(), 0);
-  EXPECT_EQ(outcome.usage.money_micros, 0);
+  EXPECT_EQ(outcome.usage.cost_micros, 0);
   EXPECT_FALSE(outcome.http_status);
 }
 
@@ -260,18 +262,18 @@ TEST(Dialect, want_of_memory_and_signals_are_told_apart) {
 }
 
 TEST(Dialect, a_commands_output_is_its_answer_and_its_status_the_result) {
-  Attempt attempt;
-  attempt.command = {"./review.sh", "42"};
-  attempt.prompt = "the prompt";
-  const Played good = play("command", {"one\ntw", "o\n\n"}, exited(0), attempt);
-  EXPECT_EQ(good.launch.argv, attempt.command);
+  Invocation invocation;
+  invocation.command = {"./review.sh", "42"};
+  invocation.prompt = "the prompt";
+  const Played good = play("command", {"one\ntw", "o\n\n"}, exited(0), invocation);
+  EXPECT_EQ(good.launch.argv, invocation.command);
   EXPECT_EQ(good.launch.stdin_text, "the prompt");
   EXPECT_EQ(good.outcome.kind, OutcomeKind::succeeded);
   EXPECT_EQ(good.outcome.text, "one\ntwo");
-  const Played bad = play("command", {"one"}, exited(3, "no such pull request\n"), attempt);
+  const Played bad = play("command", {"one"}, exited(3, "no such pull request\n"), invocation);
   EXPECT_EQ(bad.outcome.kind, OutcomeKind::agent_error);
   EXPECT_EQ(bad.outcome.message, "./review.sh ended with exit status 3: no such pull request");
-  EXPECT_EQ(play("command", {}, killed_by_us(143), attempt).outcome.kind, OutcomeKind::cancelled);
+  EXPECT_EQ(play("command", {}, killed_by_us(143), invocation).outcome.kind, OutcomeKind::cancelled);
 }
 
 TEST(Dialect, long_texts_are_cut_between_characters) {

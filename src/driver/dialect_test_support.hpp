@@ -56,11 +56,11 @@ struct Played {
 };
 
 inline Played play(std::string_view driver, const std::vector<std::string>& lines, const ProcessEnd& end,
-                   const Attempt& attempt = Attempt()) {
+                   const Invocation& invocation = Invocation()) {
   Played played;
   Result<std::unique_ptr<Dialect>> dialect = make_dialect(driver);
   EXPECT_TRUE(dialect);
-  played.launch = (*dialect)->launch(attempt);
+  played.launch = (*dialect)->launch(invocation);
   for (const std::string& line : lines) (*dialect)->read(line, played.progress);
   played.result_seen = (*dialect)->result_seen();
   played.outcome = (*dialect)->finish(end);

@@ -54,16 +54,16 @@ ProcessAttempt::ProcessAttempt(Wardens& wardens, Dialect& dialect, ProcessOption
 
 ProcessAttempt::~ProcessAttempt() = default;
 
-Task<Result<std::unique_ptr<ProcessReport>>> ProcessAttempt::run(std::unique_ptr<const Attempt> attempt) {
-  STINT_CO_CHECK(start(*attempt));
-  attempt.reset();
+Task<Result<std::unique_ptr<ProcessReport>>> ProcessAttempt::run(std::unique_ptr<const Invocation> invocation) {
+  STINT_CO_CHECK(start(*invocation));
+  invocation.reset();
   const Duration most = polite_ + grace_ + kFinishOffExtra;
   STINT_CO_TRY(const Ended ended, co_await finally_do(attend(), finish_off(), most));
   co_return report(ended);
 }
 
-Result<> ProcessAttempt::start(const Attempt& attempt) {
-  Launch launch = dialect_.launch(attempt);
+Result<> ProcessAttempt::start(const Invocation& invocation) {
+  Launch launch = dialect_.launch(invocation);
   if (why_ended_) return fail(Errc::cancelled, why_ended_->message);
   if (launch.argv.empty() || launch.argv.front().empty()) return fail(Errc::invalid, "there is no command to start");
   program_ = launch.argv.front();
@@ -113,9 +113,9 @@ Task<Result<Ended>> ProcessAttempt::attend() {
     left_ = ward_->left();
     ward_.reset();
     over_ = true;
-    let_go_.ring();
+    let_go_.notify();
     // Nothing of it is alive, so the pipes are at their end, unless somebody else has them open.
-    (void)co_await drained_.hear(0, kDrainMax);
+    (void)co_await drained_.wait(0, kDrainMax);
     scope.cancel();
     co_return ended;
   };
@@ -183,13 +183,13 @@ std::string ProcessAttempt::waits_for() const {
 
 void ProcessAttempt::hold(bool held) noexcept {
   holds_ += held ? 1 : -1;
-  if (holds_ == 0) let_go_.ring();
+  if (holds_ == 0) let_go_.notify();
 }
 
 /// Until it may be read.
 Task<> ProcessAttempt::let_go(const Descriptor& from) {
   if (&from != &streams_->output) co_return;
-  while (holds_ > 0 && !over_) co_await let_go_.hear(let_go_.rings());
+  while (holds_ > 0 && !over_) co_await let_go_.wait(let_go_.count());
 }
 
 Task<> ProcessAttempt::read(Descriptor& from, void (ProcessAttempt::*take)(std::string_view)) {
@@ -211,7 +211,7 @@ Task<> ProcessAttempt::read(Descriptor& from, void (ProcessAttempt::*take)(std::
 }
 
 void ProcessAttempt::reader_ended() noexcept {
-  if (--open_pipes_ == 0) drained_.ring();
+  if (--open_pipes_ == 0) drained_.notify();
 }
 
 void ProcessAttempt::take_errors(std::string_view bytes) {

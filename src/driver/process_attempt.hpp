@@ -8,7 +8,7 @@
 #include "domain/outcome.hpp"
 #include "driver/dialect.hpp"
 #include "driver/ward.hpp"
-#include "stint/bell.hpp"
+#include "stint/notification.hpp"
 #include "stint/scope.hpp"
 
 #include <functional>
@@ -61,7 +61,7 @@ class ProcessAttempt {
   /// Once. Fails only if nothing was started. If the awaiting chain is stopped, the process is ended all the same, and
   /// the stop goes on when it is gone. Many wait for long: the attempt is let go of as soon as the process has it, and
   /// there is no room for the report (never null) before there is one.
-  Task<Result<std::unique_ptr<ProcessReport>>> run(std::unique_ptr<const Attempt> attempt);
+  Task<Result<std::unique_ptr<ProcessReport>>> run(std::unique_ptr<const Invocation> invocation);
   /// Begins to end it, in the dialect's own way first; `kind` is what its outcome becomes, unless it was done before.
   /// Called again it hurries.
   void end(OutcomeKind kind, std::string why);
@@ -81,7 +81,7 @@ class ProcessAttempt {
     bool unreachable = false;  // as of an outcome
     bool gave_up = false;      // the dialect did: its outcome counts, unless somebody else wants the end as well
   };
-  Result<> start(const Attempt& attempt);
+  Result<> start(const Invocation& invocation);
   Task<Result<Ended>> attend();
   Task<> finish_off();
   Task<> write(std::string text, bool close);
@@ -113,10 +113,10 @@ class ProcessAttempt {
   Scope* scope_ = nullptr;  // of the helpers, while there is something to help
   std::optional<WhyEnded> why_ended_;
   bool leaving_ = false;  // the result was seen
-  Bell drained_;          // both pipes have come to their end
+  Notification drained_;  // both pipes have come to their end
   int open_pipes_ = 2;
   int holds_ = 0;
-  Bell let_go_;
+  Notification let_go_;
   bool over_ = false;      // nothing of it is alive
   std::string line_;       // the part of a line that has come
   bool skipping_ = false;  // a line that is too long, up to its end

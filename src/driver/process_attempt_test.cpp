@@ -31,15 +31,15 @@ class ProcessAttemptTest : public testing::Test {
     options_.grace = 100ms;
   }
 
-  static Attempt stand_in() {
-    Attempt attempt;
-    attempt.command = {"python3", "-S", "-E", STINT_STAND_IN};
-    return attempt;
+  static Invocation stand_in() {
+    Invocation invocation;
+    invocation.command = {"python3", "-S", "-E", STINT_STAND_IN};
+    return invocation;
   }
-  static Attempt shell(std::string script) {
-    Attempt attempt;
-    attempt.command = {"sh", "-c", std::move(script)};
-    return attempt;
+  static Invocation shell(std::string script) {
+    Invocation invocation;
+    invocation.command = {"sh", "-c", std::move(script)};
+    return invocation;
   }
   void play(const std::string& settings) { options_.environment = {"STAND_IN=" + settings}; }
 
@@ -50,7 +50,7 @@ class ProcessAttemptTest : public testing::Test {
     wardens_.emplace(reactor_);
   }
   /// Runs one attempt; `at_first_output` is called with it.
-  Result<ProcessReport> run(const Attempt& attempt, std::function<void(ProcessAttempt&)> at_first_output = {}) {
+  Result<ProcessReport> run(const Invocation& invocation, std::function<void(ProcessAttempt&)> at_first_output = {}) {
     auto dialect = make_ ? make_() : make_dialect("command").value();
     ProcessAttempt* running = nullptr;
     ProcessEvents events;
@@ -62,7 +62,7 @@ class ProcessAttemptTest : public testing::Test {
     ProcessAttempt process(*wardens_, *dialect, options_, std::move(events));
     running = &process;
     std::optional<Result<std::unique_ptr<ProcessReport>>> report;
-    auto body = [&]() -> Task<> { report = co_await process.run(std::make_unique<Attempt>(attempt)); };
+    auto body = [&]() -> Task<> { report = co_await process.run(std::make_unique<Invocation>(invocation)); };
     {
       RootScope scope(reactor_);
       aside_ = &scope;
@@ -89,9 +89,9 @@ class ProcessAttemptTest : public testing::Test {
 
 TEST_F(ProcessAttemptTest, succeeds_with_the_output_as_its_answer) {
   play(R"({"lines": ["hello", "world"], "stdin": "all", "stderr": "noise"})");
-  Attempt attempt = stand_in();
-  attempt.prompt = "do it";
-  const auto report = run(attempt);
+  Invocation invocation = stand_in();
+  invocation.prompt = "do it";
+  const auto report = run(invocation);
   ASSERT_TRUE(report);
   EXPECT_EQ(report->outcome.kind, OutcomeKind::succeeded);
   EXPECT_EQ(report->outcome.text, "hello\nworld");
@@ -108,14 +108,14 @@ TEST_F(ProcessAttemptTest, fails_with_the_exit_status_and_the_end_of_stderr) {
 }
 
 TEST_F(ProcessAttemptTest, a_command_that_is_not_there_is_a_failure_and_nothing_was_started) {
-  Attempt attempt;
-  attempt.command = {"/nonexistent/program"};
-  const auto report = run(attempt);
+  Invocation invocation;
+  invocation.command = {"/nonexistent/program"};
+  const auto report = run(invocation);
   ASSERT_FALSE(report);
   EXPECT_NE(report.error().what().find("/nonexistent/program"), std::string::npos);
   options_.directory = "/nonexistent/folder";
   EXPECT_FALSE(run(shell("true")));
-  EXPECT_FALSE(run(Attempt()));
+  EXPECT_FALSE(run(Invocation()));
 }
 
 TEST_F(ProcessAttemptTest, a_held_one_waits_with_its_words_is_not_taken_for_silent_and_loses_none) {
@@ -212,7 +212,7 @@ TEST_F(ProcessAttemptTest, an_end_before_the_start_starts_nothing) {
   process.end(OutcomeKind::cancelled, "too early");
   EXPECT_TRUE(process.ending());
   auto body = [&]() -> Task<> {
-    const auto report = co_await process.run(std::make_unique<Attempt>(shell("true")));
+    const auto report = co_await process.run(std::make_unique<Invocation>(shell("true")));
     EXPECT_FALSE(report);
     EXPECT_EQ(report.error().code(), Errc::cancelled);
   };
@@ -230,7 +230,7 @@ TEST_F(ProcessAttemptTest, a_stop_of_the_awaiting_chain_goes_on_when_the_process
   events.raw_output = [&](std::string_view) { scope.cancel(); };
   ProcessAttempt process(*wardens_, *dialect, options_, std::move(events));
   auto body = [&]() -> Task<> {
-    (void)co_await process.run(std::make_unique<Attempt>(stand_in()));
+    (void)co_await process.run(std::make_unique<Invocation>(stand_in()));
     done = true;
   };
   scope.spawn(body());
@@ -291,7 +291,7 @@ TEST_F(ProcessAttemptTest, what_many_say_at_once_is_not_mixed) {
     };
     ProcessAttempt process(*wardens_, *dialect, options_, std::move(events));
     const std::string say = "head -c " + std::to_string(kBytes) + " /dev/zero | tr '\\0' " + letter;
-    (void)co_await process.run(std::make_unique<Attempt>(shell("{ " + say + " >&2; } & " + say + "; wait")));
+    (void)co_await process.run(std::make_unique<Invocation>(shell("{ " + say + " >&2; } & " + say + "; wait")));
   };
   {
     RootScope scope(reactor_);
@@ -319,7 +319,7 @@ TEST_F(ProcessAttemptTest, one_that_no_signal_ends_is_given_up_in_doubt_and_name
   ProcessAttempt process(*wardens_, *dialect, options_, std::move(events));
   std::unique_ptr<ProcessReport> report;
   auto body = [&]() -> Task<> {
-    auto ended = co_await process.run(std::make_unique<Attempt>(shell("echo $$; exec sleep 60")));
+    auto ended = co_await process.run(std::make_unique<Invocation>(shell("echo $$; exec sleep 60")));
     if (ended) report = std::move(*ended);
   };
   {
@@ -338,9 +338,9 @@ TEST_F(ProcessAttemptTest, one_that_no_signal_ends_is_given_up_in_doubt_and_name
 /// A CLI that announces its own retries on stderr, and its waits on stdout.
 class RetryingDialect final : public Dialect {
  public:
-  Launch launch(const Attempt& attempt) override {
+  Launch launch(const Invocation& invocation) override {
     Launch launch;
-    launch.argv = attempt.command;
+    launch.argv = invocation.command;
     return launch;
   }
   void read(std::string_view line, std::vector<Progress>& out) override {
@@ -424,7 +424,7 @@ TEST_F(ProcessAttemptTest, a_hundred_at_once_leave_no_process_and_no_descriptor)
   auto one = [&]() -> Task<> {
     auto dialect = make_dialect("command").value();
     ProcessAttempt process(*wardens_, *dialect, options_, {});
-    const auto report = co_await process.run(std::make_unique<Attempt>(shell("setsid sleep 60 & cat; echo x")));
+    const auto report = co_await process.run(std::make_unique<Invocation>(shell("setsid sleep 60 & cat; echo x")));
     succeeded += report && (*report)->outcome.kind == OutcomeKind::succeeded ? 1 : 0;
   };
   {

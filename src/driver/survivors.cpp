@@ -21,7 +21,7 @@ namespace stint::driver {
 namespace {
 
 using namespace std::chrono_literals;
-using Attempt = domain::Survivors::Attempt;
+using Leftover = domain::Survivors::Leftover;
 using Trace = domain::Survivors::Trace;
 
 constexpr int kScansThatProve = 2;  // in a row: one can miss a process that is born behind its back
@@ -42,13 +42,13 @@ os::Marks marked_by_others() {
 /// Runs, each with the last of its attempts that is over.
 class Over {
  public:
-  explicit Over(const std::vector<Attempt>& attempts) {
-    for (const Attempt& each : attempts) last_[each.run] = std::max(last_[each.run], each.fence);
+  explicit Over(const std::vector<Leftover>& leftovers) {
+    for (const Leftover& each : leftovers) last_[each.run] = std::max(last_[each.run], each.fence);
   }
   [[nodiscard]] bool contains(std::string_view part) const {
-    const auto attempt = parse_attempt(part);
-    const auto last = attempt ? last_.find(attempt->run) : last_.end();
-    return last != last_.end() && attempt->fence <= last->second;
+    const auto leftover = parse_leftover(part);
+    const auto last = leftover ? last_.find(leftover->run) : last_.end();
+    return last != last_.end() && leftover->fence <= last->second;
   }
 
  private:
@@ -106,15 +106,15 @@ std::string name_of(const std::vector<os::Process>& processes, bool complete) {
 
 }  // namespace
 
-std::optional<Attempt> parse_attempt(std::string_view part) {
+std::optional<Leftover> parse_leftover(std::string_view part) {
   const auto colon = part.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return std::nullopt;
   const auto fence = os::number<std::int64_t>(part.substr(colon + 1));
   if (fence <= 0) return std::nullopt;
-  return Attempt{std::string(part.substr(0, colon)), fence};
+  return Leftover{std::string(part.substr(0, colon)), fence};
 }
 
-std::vector<Attempt> HostSurvivors::found() const {
+std::vector<Leftover> HostSurvivors::found() const {
   struct Seen {
     std::vector<os::Process> processes;
     bool kept = false;
@@ -130,19 +130,19 @@ std::vector<Attempt> HostSurvivors::found() const {
   }
   for (const std::string& run : os::cgroup_runs_below(os::delegated_cgroup())) seen[run];
   const std::vector<std::string> own = os::mark_parts(os::environment(os::kMarkVariable));
-  std::vector<Attempt> attempts;
+  std::vector<Leftover> leftovers;
   for (const auto& [part, what] : seen) {
-    auto attempt = parse_attempt(part);
-    if (!attempt || std::ranges::find(own, part) != own.end()) continue;
+    auto leftover = parse_leftover(part);
+    if (!leftover || std::ranges::find(own, part) != own.end()) continue;
     const bool alive = std::ranges::any_of(what.processes, is_alive);
-    attempt->trace = what.kept ? Trace::kept : alive ? Trace::orphaned : Trace::empty;
-    attempts.push_back(std::move(*attempt));
+    leftover->trace = what.kept ? Trace::kept : alive ? Trace::orphaned : Trace::empty;
+    leftovers.push_back(std::move(*leftover));
   }
-  return attempts;
+  return leftovers;
 }
 
-Task<HostSurvivors::Ending> HostSurvivors::end(std::vector<Attempt> attempts, std::function<bool()> hurry) {
-  const Over over(attempts);
+Task<HostSurvivors::Ending> HostSurvivors::end(std::vector<Leftover> leftovers, std::function<bool()> hurry) {
+  const Over over(leftovers);
   std::set<std::string> cgroups = cgroups_of(over);
   Ladder ladder(grace_, "", [&] { return scan(over, cgroups).processes; });
   Ending ending;
@@ -182,9 +182,9 @@ Task<HostSurvivors::Ending> HostSurvivors::end(std::vector<Attempt> attempts, st
   co_return ending;
 }
 
-void HostSurvivors::kill(const std::vector<Attempt>& attempts) {
-  if (attempts.empty()) return;
-  const Over over(attempts);
+void HostSurvivors::kill(const std::vector<Leftover>& leftovers) {
+  if (leftovers.empty()) return;
+  const Over over(leftovers);
   std::set<std::string> cgroups = cgroups_of(over);
   const Scan left = scan(over, cgroups);
   std::ranges::for_each(cgroups, os::kill_cgroup);

@@ -1,4 +1,4 @@
-/// What attempts left alive on this host when their Stint and its warden were both killed, or the warden is not done
+/// What leftovers left alive on this host when their Stint and its warden were both killed, or the warden is not done
 /// yet: found by the mark that every process of an attempt carries in its environment, and by the attempt's cgroup, if
 /// it had one. Ended by the ladder, and proven gone by scans, since this process is not their parent. The wait for
 /// their end is bounded: a process can be in a sleep that no signal ends. Own thread only.
@@ -22,9 +22,9 @@ class HostSurvivors final : public domain::Survivors {
                          Duration killed_max = std::chrono::seconds(10))
       : executor_(executor), grace_(grace), killed_max_(killed_max) {}
 
-  [[nodiscard]] std::vector<Attempt> found() const override;
-  Task<Ending> end(std::vector<Attempt> attempts, std::function<bool()> hurry) override;
-  void kill(const std::vector<Attempt>& attempts) override;
+  [[nodiscard]] std::vector<Leftover> found() const override;
+  Task<Ending> end(std::vector<Leftover> leftovers, std::function<bool()> hurry) override;
+  void kill(const std::vector<Leftover>& leftovers) override;
 
  private:
   Executor& executor_;
@@ -32,6 +32,6 @@ class HostSurvivors final : public domain::Survivors {
 };
 
 /// From `<run>:<fence>`; none if it is not that.
-[[nodiscard]] std::optional<domain::Survivors::Attempt> parse_attempt(std::string_view part);
+[[nodiscard]] std::optional<domain::Survivors::Leftover> parse_leftover(std::string_view part);
 
 }  // namespace stint::driver

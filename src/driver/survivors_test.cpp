@@ -24,15 +24,15 @@ namespace stint::driver {
 namespace {
 
 using namespace std::chrono_literals;
-using Attempt = domain::Survivors::Attempt;
+using Leftover = domain::Survivors::Leftover;
 
 TEST(ParseAttempt, takes_runs_with_a_fence_only) {
-  const auto attempt = parse_attempt("abc:12");
-  ASSERT_TRUE(attempt);
-  EXPECT_EQ(attempt->run, "abc");
-  EXPECT_EQ(attempt->fence, 12);
+  const auto leftover = parse_leftover("abc:12");
+  ASSERT_TRUE(leftover);
+  EXPECT_EQ(leftover->run, "abc");
+  EXPECT_EQ(leftover->fence, 12);
   for (const char* text : {"", "abc", "abc:", ":1", "abc:0", "abc:-1", "abc:x"})
-    EXPECT_FALSE(parse_attempt(text)) << text;
+    EXPECT_FALSE(parse_leftover(text)) << text;
 }
 
 class SurvivorsTest : public testing::Test {
@@ -62,12 +62,12 @@ class SurvivorsTest : public testing::Test {
     return process && !process->is_zombie();
   }
   /// With `beside` beside it, until it is done.
-  domain::Survivors::Ending end_with(HostSurvivors& survivors, std::vector<Attempt> attempts,
+  domain::Survivors::Ending end_with(HostSurvivors& survivors, std::vector<Leftover> leftovers,
                                      std::function<bool()> hurry, Task<> beside) {
     domain::Survivors::Ending ending;
     auto body = [&](Scope& scope) -> Task<> {
       scope.spawn(std::move(beside));
-      ending = co_await survivors.end(std::move(attempts), std::move(hurry));
+      ending = co_await survivors.end(std::move(leftovers), std::move(hurry));
       scope.cancel();
     };
     auto all = [&]() -> Task<> { (void)co_await with_scope(std::ref(body)); };
@@ -77,14 +77,14 @@ class SurvivorsTest : public testing::Test {
     return ending;
   }
   static Task<> nothing() { co_return; }
-  std::uint32_t end(std::vector<Attempt> attempts) {
-    const auto ending = end_with(survivors_, std::move(attempts), [] { return false; }, nothing());
+  std::uint32_t end(std::vector<Leftover> leftovers) {
+    const auto ending = end_with(survivors_, std::move(leftovers), [] { return false; }, nothing());
     EXPECT_EQ(ending.left, "");
     return ending.processes;
   }
   std::string trace_of(const std::string& name, std::int64_t fence) {
     using Trace = domain::Survivors::Trace;
-    for (const Attempt& each : survivors_.found()) {
+    for (const Leftover& each : survivors_.found()) {
       if (each.run != name || each.fence != fence) continue;
       return each.trace == Trace::kept ? "kept" : each.trace == Trace::orphaned ? "orphaned" : "empty";
     }
@@ -254,7 +254,7 @@ TEST_F(SurvivorsTest, what_a_process_within_a_run_started_is_none_to_it) {
   ::setenv(os::kMarkVariable, own.c_str(), 1);
   const pid_t ours = start(os::mark_beneath(own, run('b') + ":1"));
   EXPECT_EQ(end({{run('a'), 1}, {run('b'), 1}}), 0U);
-  EXPECT_TRUE(std::ranges::none_of(survivors_.found(), [&](const Attempt& each) { return each.run == run('b'); }));
+  EXPECT_TRUE(std::ranges::none_of(survivors_.found(), [&](const Leftover& each) { return each.run == run('b'); }));
   ::unsetenv(os::kMarkVariable);
   EXPECT_TRUE(lives(ours));
 }
@@ -263,7 +263,7 @@ TEST_F(SurvivorsTest, what_is_alive_is_told_by_attempt_and_each_once) {
   start(run('a') + ":4");
   start(run('a') + ":4/" + run('b') + ":1");
   std::vector<std::string> found;
-  for (const Attempt& each : survivors_.found()) {
+  for (const Leftover& each : survivors_.found()) {
     if (each.run == run('a') || each.run == run('b')) found.push_back(each.run + ":" + std::to_string(each.fence));
   }
   std::ranges::sort(found);

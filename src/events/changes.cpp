@@ -2,72 +2,58 @@
 
 namespace stint::events {
 
-Changes::Place::Place(Changes& changes, std::string run)
+Changes::Subscription::Subscription(Changes& changes, std::string run)
     : changes_(changes), run_(run.empty() ? changes.runs_.end() : changes.runs_.try_emplace(std::move(run)).first) {
-  ++changes_.followers_;
-  if (run_ != changes_.runs_.end()) ++followed().followers;
+  ++changes_.subscribers_;
+  if (run_ != changes_.runs_.end()) ++subscribed().subscribers;
 }
 
-Changes::Place::~Place() {
-  --changes_.followers_;
-  if (run_ != changes_.runs_.end() && --followed().followers == 0) changes_.runs_.erase(run_);
+Changes::Subscription::~Subscription() {
+  --changes_.subscribers_;
+  if (run_ != changes_.runs_.end() && --subscribed().subscribers == 0) changes_.runs_.erase(run_);
 }
 
-/// Null: nobody follows it.
-Changes::Followed* Changes::tell_followers(std::string_view run) {
-  ++told_;
-  any_.ring();
+void Changes::notify(std::string_view run, Kind kind) {
+  ++notified_;
+  any_.notify();
   const auto found = runs_.find(run);
-  if (found == runs_.end()) return nullptr;
-  found->second.told = told_;
-  found->second.bell.ring();
-  return &found->second;
+  if (found == runs_.end()) return;
+  found->second.notified = notified_;
+  found->second.changed.notify();
+  if (kind == Kind::any) found->second.may_have_ended.notify();
 }
 
-void Changes::tell(std::string_view run, Kind kind) {
-  Followed* const followed = tell_followers(run);
-  if (followed != nullptr && kind == Kind::any) followed->may_have_ended.ring();
-}
-
-void Changes::tell_success(std::string_view run, const std::string& answer) {
-  Followed* const followed = tell_followers(run);
-  if (followed == nullptr) return;
-  followed->answer = std::make_shared<const std::string>(answer);
-  followed->may_have_ended.ring();
-}
-
-void Changes::tell_all() {
-  ++told_;
-  any_.ring();
-  for (auto& [run, followed] : runs_) {
-    followed.told = told_;
-    followed.bell.ring();
-    followed.may_have_ended.ring();
+void Changes::notify_all() {
+  ++notified_;
+  any_.notify();
+  for (auto& [run, subscribed] : runs_) {
+    subscribed.notified = notified_;
+    subscribed.changed.notify();
+    subscribed.may_have_ended.notify();
   }
 }
 
 Task<> Changes::wait(std::string run, std::uint64_t seen, Duration most) {
   const bool any = run.empty();
-  const Place place(*this, std::move(run));
+  const Subscription place(*this, std::move(run));
   if (any) {
-    if (told_ == seen) (void)co_await any_.hear(any_.rings(), most);
+    if (notified_ == seen) (void)co_await any_.wait(any_.count(), most);
     co_return;
   }
-  Followed& followed = place.followed();
-  // Nobody counts for runs that nobody followed: what was told since `seen` may have been of this one.
-  if (told_ != seen && followed.told == 0) {
-    followed.told = told_;
+  Subscribed& subscribed = place.subscribed();
+  // Runs without a subscriber are not counted: what was notified since `seen` may have been of this one.
+  if (notified_ != seen && subscribed.notified == 0) {
+    subscribed.notified = notified_;
     co_return;
   }
-  if (followed.told > seen) co_return;
-  (void)co_await followed.bell.hear(followed.bell.rings(), most);
+  if (subscribed.notified > seen) co_return;
+  (void)co_await subscribed.changed.wait(subscribed.changed.count(), most);
 }
 
-Task<std::shared_ptr<const std::string>> Changes::Ending::next(Duration most) {
-  Bell& bell = followed().may_have_ended;
-  if (bell.rings() == seen_) (void)co_await bell.hear(seen_, most);
-  seen_ = bell.rings();
-  co_return followed().answer;
+Task<> Changes::EndSubscription::next(Duration most) {
+  Notification& ended = subscribed().may_have_ended;
+  if (ended.count() == seen_) (void)co_await ended.wait(seen_, most);
+  seen_ = ended.count();
 }
 
 }  // namespace stint::events

@@ -1,12 +1,11 @@
-/// Who follows a run, or the fleet, is woken when something may have changed; what it is, the store tells. Only the
-/// answer of a run that succeeded is handed to who waits for its end. Followers keep nothing else here but their place
-/// in a list, so a slow one costs nobody anything. One executor.
+/// Wakes subscribers when a run, or the fleet, may have changed; they re-read the store, which alone says what
+/// happened. A subscriber keeps nothing here but its place in a list, so a slow one costs the others nothing. One
+/// executor.
 #pragma once
 
-#include "stint/bell.hpp"
+#include "stint/notification.hpp"
 
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -15,65 +14,60 @@ namespace stint::events {
 class Changes {
  public:
   enum class Kind : std::uint8_t {
-    on_its_way,  ///< it was submitted, claimed, has said something: who waits for its end need not look
-    any,         ///< it may have ended
+    progress,  ///< submitted, claimed, printed: no reason to look for the end of the run
+    any,       ///< the run may have ended
   };
   /// Something of that run has changed. Empty: of the fleet.
-  void tell(std::string_view run, Kind kind = Kind::any);
-  /// It has succeeded, and the store knows. Copied only if somebody waits for it.
-  void tell_success(std::string_view run, const std::string& answer);
-  /// Something has changed for everybody: whoever waits, for whatever, looks again.
-  void tell_all();
-  /// What came before this moment counts as seen by who waits with it.
-  [[nodiscard]] std::uint64_t now() const noexcept { return told_; }
-  /// Until something of the run changed since `seen`, and at most so long. Empty: of any run.
+  void notify(std::string_view run, Kind kind = Kind::any);
+  /// Wakes every subscriber of every run.
+  void notify_all();
+  /// A cursor for wait(): changes before this moment count as seen.
+  [[nodiscard]] std::uint64_t now() const noexcept { return notified_; }
+  /// Waits until something of the run changed since `seen`, at most `most`. Empty: of any run. May return early.
   Task<> wait(std::string run, std::uint64_t seen, Duration most);
-  [[nodiscard]] std::size_t followers() const noexcept { return followers_; }
+  [[nodiscard]] std::size_t subscribers() const noexcept { return subscribers_; }
 
-  class Place;
-  class Ending;
+  class Subscription;
+  class EndSubscription;
 
  private:
-  struct Followed {
-    Bell bell, may_have_ended;
-    std::shared_ptr<const std::string> answer;
-    std::uint64_t told = 0;
-    std::size_t followers = 0;
+  struct Subscribed {
+    Notification changed, may_have_ended;
+    std::uint64_t notified = 0;
+    std::size_t subscribers = 0;
   };
+  using Runs = std::map<std::string, Subscribed, std::less<>>;
 
-  using Runs = std::map<std::string, Followed, std::less<>>;
-
-  Followed* tell_followers(std::string_view run);
-
-  std::uint64_t told_ = 0;
-  std::size_t followers_ = 0;
-  Bell any_;
+  std::uint64_t notified_ = 0;
+  std::size_t subscribers_ = 0;
+  Notification any_;
   Runs runs_;
 };
 
-/// A place in the list of a run's followers.
-class Changes::Place {
+/// A place in the list of a run's subscribers.
+class Changes::Subscription {
  public:
-  Place(Changes& changes, std::string run);
-  ~Place();
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
+  Subscription(Changes& changes, std::string run);
+  ~Subscription();
+  Subscription(const Subscription&) = delete;
+  Subscription& operator=(const Subscription&) = delete;
 
  protected:
   friend class Changes;
-  [[nodiscard]] Followed& followed() const noexcept { return run_->second; }
+  [[nodiscard]] Subscribed& subscribed() const noexcept { return run_->second; }
 
   Changes& changes_;
   Runs::iterator run_;  // the end: any
 };
 
-/// Who waits for the end of a run. Misses nothing from its making on.
-class Changes::Ending : private Place {
+/// Waits for the end of one run: `while (!look()) co_await ending.next(most);`. From its construction on it misses no
+/// change, also between a look and the next wait, and progress does not wake it.
+class Changes::EndSubscription : private Subscription {
  public:
-  Ending(Changes& changes, std::string run)
-      : Place(changes, std::move(run)), seen_(followed().may_have_ended.rings()) {}
-  /// Until it may have ended, and at most so long. Its answer; null: it has none, or only the store knows.
-  Task<std::shared_ptr<const std::string>> next(Duration most);
+  EndSubscription(Changes& changes, std::string run)
+      : Subscription(changes, std::move(run)), seen_(subscribed().may_have_ended.count()) {}
+  /// Until the run may have ended, at most `most`.
+  Task<> next(Duration most);
 
  private:
   std::uint64_t seen_;

@@ -22,86 +22,69 @@ class ChangesTest : public testing::Test {
   RootScope scope_{sim_};
 };
 
-TEST_F(ChangesTest, a_follower_hears_of_its_run_and_of_no_other) {
+TEST_F(ChangesTest, a_subscriber_is_woken_by_its_run_and_by_no_other) {
   int a = 0, any = 0;
   scope_.spawn(follow("a", changes_.now(), 1h, a));
   scope_.spawn(follow("", changes_.now(), 1h, any));
   sim_.run_ready();
-  changes_.tell("b");
+  changes_.notify("b");
   sim_.run_ready();
   EXPECT_EQ(a, 0);
   EXPECT_EQ(any, 1);
-  changes_.tell("a");
+  changes_.notify("a");
   sim_.run_ready();
   EXPECT_EQ(a, 1);
-  EXPECT_EQ(changes_.followers(), 0U);
+  EXPECT_EQ(changes_.subscribers(), 0U);
 }
 
-TEST_F(ChangesTest, what_was_told_between_the_look_and_the_wait_is_heard) {
+TEST_F(ChangesTest, a_change_between_the_look_and_the_wait_is_not_missed) {
   int woken = 0;
   const std::uint64_t seen = changes_.now();
-  changes_.tell("a");
+  changes_.notify("a");
   scope_.spawn(follow("a", seen, 1h, woken));
   sim_.run_ready();
   EXPECT_EQ(woken, 1);
 }
 
-TEST_F(ChangesTest, who_waits_for_an_end_is_not_woken_on_the_way_and_misses_nothing) {
+TEST_F(ChangesTest, an_end_subscription_ignores_progress_and_misses_nothing) {
   int woken = 0;
   {
-    Changes::Ending ending(changes_, "a");
+    Changes::EndSubscription ending(changes_, "a");
     const auto wait = [&]() -> Task<> {
-      (void)co_await ending.next(1h);
+      co_await ending.next(1h);
       ++woken;
     };
-    changes_.tell("a");  // before anybody waits
+    changes_.notify("a");  // before the wait
     scope_.spawn(wait());
     sim_.run_ready();
     EXPECT_EQ(woken, 1);
     scope_.spawn(wait());
-    changes_.tell("a", Changes::Kind::on_its_way);
+    changes_.notify("a", Changes::Kind::progress);
     sim_.run_ready();
     EXPECT_EQ(woken, 1);
-    changes_.tell("b");
+    changes_.notify("b");
     sim_.run_ready();
     EXPECT_EQ(woken, 1);
-    changes_.tell("a");
+    changes_.notify("a");
     sim_.run_ready();
     EXPECT_EQ(woken, 2);
-    EXPECT_EQ(changes_.followers(), 1U);
+    EXPECT_EQ(changes_.subscribers(), 1U);
   }
-  EXPECT_EQ(changes_.followers(), 0U);
-}
-
-TEST_F(ChangesTest, who_waits_for_an_end_is_handed_the_answer) {
-  Changes::Ending ending(changes_, "a");
-  std::vector<std::string> heard;
-  const auto wait = [&]() -> Task<> {
-    const auto answer = co_await ending.next(1h);
-    heard.push_back(answer ? *answer : "ask the store");
-  };
-  changes_.tell("a");
-  scope_.spawn(wait());
-  sim_.run_ready();
-  changes_.tell_success("b", "of another");
-  changes_.tell_success("a", "yes");  // before anybody waits again
-  scope_.spawn(wait());
-  sim_.run_ready();
-  EXPECT_EQ(heard, (std::vector<std::string>{"ask the store", "yes"}));
+  EXPECT_EQ(changes_.subscribers(), 0U);
 }
 
 TEST_F(ChangesTest, what_concerns_everybody_wakes_everybody) {
   int woken = 0, ended = 0;
   scope_.spawn(follow("a", changes_.now(), 1h, woken));
   scope_.spawn(follow("", changes_.now(), 1h, woken));
-  Changes::Ending ending(changes_, "b");
+  Changes::EndSubscription ending(changes_, "b");
   auto wait = [&]() -> Task<> {
-    (void)co_await ending.next(1h);
+    co_await ending.next(1h);
     ++ended;
   };
   scope_.spawn(wait());
   sim_.run_ready();
-  changes_.tell_all();
+  changes_.notify_all();
   sim_.run_ready();
   EXPECT_EQ(woken, 2);
   EXPECT_EQ(ended, 1);
@@ -114,10 +97,10 @@ TEST_F(ChangesTest, a_wait_ends_by_itself_and_leaves_nothing) {
   EXPECT_EQ(woken, 1);
   scope_.spawn(follow("a", changes_.now(), 1h, woken));
   sim_.run_ready();
-  EXPECT_EQ(changes_.followers(), 1U);
+  EXPECT_EQ(changes_.subscribers(), 1U);
   scope_.cancel();
   sim_.settle();
-  EXPECT_EQ(changes_.followers(), 0U);
+  EXPECT_EQ(changes_.subscribers(), 0U);
 }
 
 }  // namespace

@@ -3,16 +3,17 @@
 #pragma once
 
 #include "limit/host_limit.hpp"
+#include "project/limit_settings.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stint::limit {
 
-struct Homes {
-  std::string limits;   ///< of every limit but an agent's
-  std::string agents;   ///< of agents' limits; empty outside of a repository
-  bool shared = false;  ///< `limits` was named by limits_dir
+struct Homes : project::LimitDirectories {
+  Homes() = default;
+  explicit Homes(project::LimitDirectories directories) : LimitDirectories(std::move(directories)) {}
 
   [[nodiscard]] Result<HostLimit> find(const std::string& name, std::uint32_t capacity) const;
   /// Limits that have left files behind, by name.

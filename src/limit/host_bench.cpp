@@ -55,10 +55,10 @@ pid_t start_process(Work work) {
 class Party {
  public:
   Party(std::string directory, std::uint32_t slots, bool inotify)
-      : ambient_{
+      : system_{
             .wall_now = [] { return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()); },
             .random = [] { return std::uint64_t{0}; }},
-        limits_(reactor_, ambient_, inotify) {
+        limits_(reactor_, system_, inotify) {
     limit_.name = "bench";
     limit_.directory = std::move(directory);
     limit_.capacity = slots;
@@ -89,7 +89,7 @@ class Party {
   }
 
   Reactor reactor_;
-  domain::Ambient ambient_;
+  domain::System system_;
   limit::HostLimit limit_;
   limit::HostLimits limits_;
 };

@@ -83,7 +83,7 @@ Result<> resize(const HostLimit& limit, std::uint32_t capacity) {
     return fail(os::system_error("cannot write " + limit.capacity_path()));
   }
   STINT_TRY(const Line line, Line::open(limit));
-  line.ring();
+  line.notify();
   return {};
 }
 
@@ -93,7 +93,7 @@ Result<bool> reset_capacity(const HostLimit& limit) {
     return fail(os::system_error("cannot remove " + limit.capacity_path()));
   }
   STINT_TRY(const Line line, Line::open(limit));
-  line.ring();
+  line.notify();
   return true;
 }
 

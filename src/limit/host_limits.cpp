@@ -129,7 +129,7 @@ Task<Result<HostWait>> HostLimits::join(const HostRequest& request, const Claima
   const Deadline end = deadline.sooner(Deadline::after(reactor_.now(), kJoinMax));
   while (true) {
     auto wait =
-        HostWait::open(request.limit, record_of(who, request.weight, ambient_.wall_now()), who.marks, bell_.watch());
+        HostWait::open(request.limit, record_of(who, request.weight, system_.wall_now()), who.marks, notifier_.watch());
     if (wait || wait.error().code() != Errc::unavailable || end.passed(reactor_.now())) co_return wait;
     co_await sleep_for(kJoinAgain);
   }
@@ -147,7 +147,7 @@ Task<Result<HostPermit>> HostLimits::acquire_one(HostRequest request, const Clai
       co_return fail(late ? Errc::timed_out : Errc::full, reason_of(wait, request.weight).describe());
     }
     teller.tell(wait, request.weight, now);
-    rang = co_await bell_.wait(std::min(wait.next_check(), options.deadline.when()));
+    rang = co_await notifier_.wait(std::min(wait.next_check(), options.deadline.when()));
   }
 }
 

@@ -3,8 +3,8 @@
 /// waits. Own thread only; must outlive its waits.
 #pragma once
 
-#include "domain/ambient.hpp"
-#include "limit/bell.hpp"
+#include "domain/system.hpp"
+#include "limit/file_notifier.hpp"
 #include "limit/host_wait.hpp"
 #include "stint/task.hpp"
 
@@ -44,8 +44,8 @@ struct WaitReason {
 class HostLimits {
  public:
   /// `use_inotify` false: poll, as where there is none.
-  HostLimits(Reactor& reactor, const domain::Ambient& ambient, bool use_inotify = true)
-      : reactor_(reactor), ambient_(ambient), bell_(reactor, use_inotify) {}
+  HostLimits(Reactor& reactor, const domain::System& system, bool use_inotify = true)
+      : reactor_(reactor), system_(system), notifier_(reactor, use_inotify) {}
 
   /// Told when a wait begins, and when its reason changes; null when it is over.
   using Listener = std::function<void(const WaitReason*)>;
@@ -63,8 +63,8 @@ class HostLimits {
   Task<Result<HostWait>> join(const HostRequest& request, const Claimant& who, Deadline deadline);
 
   Reactor& reactor_;
-  const domain::Ambient& ambient_;
-  Bell bell_;
+  const domain::System& system_;
+  FileNotifier notifier_;
 };
 
 }  // namespace stint::limit

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 class HostLimitsTest : public testing::TestWithParam<bool> {
  protected:
-  HostLimitsTest() : limits_(reactor_, ambient_, GetParam()) {}
+  HostLimitsTest() : limits_(reactor_, system_, GetParam()) {}
 
   HostRequest request(std::string name, std::uint32_t capacity = 1, std::uint32_t weight = 1) {
     HostRequest request;
@@ -38,7 +38,7 @@ class HostLimitsTest : public testing::TestWithParam<bool> {
 
   os::TestFolder folder_;
   Reactor reactor_;
-  domain::Ambient ambient_{.wall_now = [] { return WallTime(); }, .random = [] { return std::uint64_t{4}; }};
+  domain::System system_{.wall_now = [] { return WallTime(); }, .random = [] { return std::uint64_t{4}; }};
   HostLimits limits_;
 };
 INSTANTIATE_TEST_SUITE_P(, HostLimitsTest, testing::Values(true, false),

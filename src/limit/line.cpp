@@ -57,7 +57,7 @@ Result<> Line::join(const os::SlotRecord& who) {
     if (position == last) break;  // the whole file is locked: it is being compacted
     if (size() > position) {      // overtaken between fstat and lock; invariant 2
       lock(position, kRecord, F_UNLCK);
-      ring();  // somebody may have taken this lock for a ticket
+      notify();  // somebody may have taken this lock for a ticket
       continue;
     }
     if (::pwrite(fd_.get(), record.data(), kRecord, position) != kRecord) {
@@ -117,7 +117,7 @@ std::vector<os::SlotRecord> Line::tickets(std::size_t limit) const {
 bool Line::try_lead() const noexcept { return lock(0, 1, F_WRLCK); }
 void Line::stop_leading() const noexcept { lock(0, 1, F_UNLCK); }
 
-void Line::ring() const noexcept { (void)os::reopen_for_write(fd_.get()); }
+void Line::notify() const noexcept { (void)os::reopen_for_write(fd_.get()); }
 
 bool Line::lock(off_t from, off_t bytes, short type) const noexcept {
   struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = from, .l_len = bytes, .l_pid = 0};

@@ -39,7 +39,7 @@ class Line {
   void stop_leading() const noexcept;
 
   /// Wakes everybody in the line. The bell is the close of a write descriptor, as at a crash; joining is silent.
-  void ring() const noexcept;
+  void notify() const noexcept;
 
  private:
   explicit Line(os::Fd fd) noexcept : fd_(std::move(fd)) {}

@@ -27,4 +27,18 @@ Listing list(const HostLimit& limit) {
   return listing;
 }
 
+domain::LimitEntry entry_of(const os::SlotRecord& record) {
+  return {.run = record.run.substr(0, record.run.find(':')),
+          .label = record.label,
+          .pid = record.pid,
+          .weight = record.weight,
+          .since = WallTime{std::chrono::milliseconds(record.since_ms)}};
+}
+
+domain::LimitEntry entry_of(const Slots::Holder& holder) {
+  domain::LimitEntry entry = holder.record ? entry_of(*holder.record) : domain::LimitEntry();
+  entry.weight = 1;
+  return entry;
+}
+
 }  // namespace stint::limit

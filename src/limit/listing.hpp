@@ -1,6 +1,7 @@
 /// A host limit as people see it: who holds it, who waits in which order. Looks only: nothing is locked or made.
 #pragma once
 
+#include "domain/limit_entry.hpp"
 #include "limit/host_limit.hpp"
 #include "limit/slots.hpp"
 
@@ -22,5 +23,9 @@ struct Listing {
 
 /// `limit.capacity` 0: not configured; then it is what the last holder counted to, or the number of its files.
 [[nodiscard]] Listing list(const HostLimit& limit);
+
+/// A ticket in the line, and a slot that is held, as every limit lists them.
+[[nodiscard]] domain::LimitEntry entry_of(const os::SlotRecord& record);
+[[nodiscard]] domain::LimitEntry entry_of(const Slots::Holder& holder);
 
 }  // namespace stint::limit

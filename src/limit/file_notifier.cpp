@@ -1,28 +1,28 @@
-#include "limit/bell.hpp"
+#include "limit/file_notifier.hpp"
 
 namespace stint::limit {
 
-Bell::~Bell() {
+FileNotifier::~FileNotifier() {
   STINT_ASSERT(waits_.empty());
   *alive_ = false;
 }
 
-void Bell::Wait::await_suspend(std::coroutine_handle<>) {
+void FileNotifier::Wait::await_suspend(std::coroutine_handle<>) {
   if (!park()) return;
-  bell_.waits_.push_back(*this);
+  notifier_.waits_.push_back(*this);
   executor().arm(*this, until_);
-  bell_.listen();
+  notifier_.listen();
 }
 
-void Bell::Wait::end(bool rang) noexcept {
-  rang_ = rang;
+void FileNotifier::Wait::end(bool notified) noexcept {
+  notified_ = notified;
   Link::unlink();
   executor().disarm(*this);
   complete();
 }
 
 /// One handler at most, and only while somebody waits.
-void Bell::listen() {
+void FileNotifier::listen() {
   if (listening_ || watch_.fd() < 0) return;
   if (!events_) {
     os::Fd copy = os::duplicate(watch_.fd());
@@ -34,11 +34,11 @@ void Bell::listen() {
                       [this, alive = alive_](const boost::system::error_code& error) {
                         if (!*alive) return;
                         listening_ = false;
-                        if (!error) ring();
+                        if (!error) notify();
                       });
 }
 
-void Bell::ring() noexcept {
+void FileNotifier::notify() noexcept {
   watch_.drain();
   while (!waits_.empty()) waits_.front().end(true);
 }

@@ -1,0 +1,40 @@
+/// The driver whose attempts are processes: starts an agent CLI or a command under a warden, in the dialect that the
+/// attempt's spec names, and passes on what it says with secrets masked. Own thread only; outlives the works it began.
+#pragma once
+
+#include "domain/driver.hpp"
+#include "driver/process_attempt.hpp"
+#include "driver/secret_mask.hpp"
+#include "driver/survivors.hpp"
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+namespace stint::driver {
+
+class ProcessDriver final : public domain::Driver {
+ public:
+  struct Options {
+    Duration grace = std::chrono::seconds(5);           ///< between the first signal and SIGKILL
+    SecretMask mask;                                    ///< of secrets that no output may show
+    std::function<void(const std::string&)> on_output;  ///< is called with the masked text of all works, as it comes
+  };
+  ProcessDriver(Reactor& reactor, Options options);
+
+  Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::WorkContext& context) override;
+  [[nodiscard]] std::string choose_conversation(const domain::WorkOrder& order) override;
+  [[nodiscard]] domain::Survivors& survivors() noexcept { return survivors_; }
+  /// Back-pressure on all works: true pauses their output, false resumes it.
+  void hold(bool held);
+
+ private:
+  Options options_;
+  HostSurvivors survivors_;
+  Wardens wardens_;
+  std::set<domain::Work*> works_;
+  bool held_ = false;
+};
+
+}  // namespace stint::driver

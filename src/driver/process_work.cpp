@@ -1,0 +1,152 @@
+#include "driver/process_work.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace stint::driver {
+namespace {
+
+using Kind = domain::WorkNews::Kind;
+
+Kind news_of(ProgressKind kind) {
+  switch (kind) {
+    case ProgressKind::text: return Kind::text;
+    case ProgressKind::tool_start: return Kind::tool;
+    case ProgressKind::note:
+    case ProgressKind::rate_info: return Kind::note;
+    case ProgressKind::conversation: return Kind::conversation;
+    case ProgressKind::usage: return Kind::usage;
+    case ProgressKind::thinking:
+    case ProgressKind::tool_end:
+    case ProgressKind::heartbeat: break;
+  }
+  return Kind::life;
+}
+
+}  // namespace
+
+ProcessWork::ProcessWork(Parts parts, Options options)
+    : parts_(parts),
+      price_(options.invocation.price),
+      lost_(std::move(options.lost)),
+      conversation_may_be_unknown_(options.conversation_may_be_unknown),
+      note_(std::move(options.note)),
+      own_mask_(std::move(options.mask)),
+      pieces_(parts_.mask, own_mask_),
+      dialect_(std::move(options.dialect)),
+      invocation_(std::make_unique<Invocation>(std::move(options.invocation))),
+      process_(parts_.wardens, *dialect_, std::move(options.process), events()) {
+  parts_.all.insert(this);
+}
+
+ProcessWork::~ProcessWork() { parts_.all.erase(this); }
+
+Task<Result<std::unique_ptr<domain::WorkReport>>> ProcessWork::run() {
+  if (lost_) {
+    STINT_CO_CHECK(co_await end_leftovers());
+  }
+  if (!note_.empty()) {
+    domain::WorkNews news;
+    news.kind = Kind::note;
+    news.text = std::exchange(note_, {});
+    parts_.context.tell(news);
+  }
+  STINT_CO_TRY(auto ended, co_await process_.run(std::move(invocation_)));
+  end_parts();
+  say(pieces_.finish());
+  co_return report_of(std::move(*ended));
+}
+
+Task<Result<>> ProcessWork::end_leftovers() {
+  std::vector<domain::Survivors::Leftover> leftovers{*lost_};
+  ends_leftovers_ = true;
+  const auto ending = co_await parts_.survivors.end(std::move(leftovers), [this] { return process_.ending(); });
+  ends_leftovers_ = false;
+  if (ending.left.empty()) co_return Result<>();
+  // It may begin when they are gone: the run is parked, and tried again.
+  co_return fail(Error(Errc::exhausted, Retry::safe,
+                       "processes of an earlier attempt do not end, not even by SIGKILL: " + ending.left));
+}
+
+std::string ProcessWork::waits_for() const {
+  return ends_leftovers_ ? "it begins when the processes of an earlier attempt are gone; they are being ended"
+                         : process_.waits_for();
+}
+
+ProcessEvents ProcessWork::events() {
+  ProcessEvents events;
+  events.progress = [this](const Progress& progress) { pass_on(progress); };
+  return events;
+}
+
+void ProcessWork::pass_on(const Progress& progress) {
+  domain::WorkNews news;
+  news.kind = news_of(progress.kind);
+  if (news.kind == Kind::text && progress.is_part) return say_part(progress.text);
+  if (news.kind != Kind::life && news.kind != Kind::usage) end_parts();
+  if (news.kind == Kind::text) return say(masked_message(progress.text));
+  news.text = progress.text;
+  if (news.kind != Kind::conversation) mask_secrets(news.text);
+  news.usage = priced(progress.usage);
+  parts_.context.tell(news);
+}
+
+/// A dialect with lines gives whole messages, each ended by a newline; one without gives pieces of a stream.
+std::string ProcessWork::masked_message(std::string text) {
+  if (!dialect_->has_lines()) return pieces_.add(text);
+  mask_secrets(text);
+  if (!text.ends_with('\n')) text += '\n';
+  return text;
+}
+
+/// A delta is passed on as it was sent; a newline follows the last delta of a message.
+void ProcessWork::say_part(std::string_view text) {
+  if (!text.empty()) in_line_ = !text.ends_with('\n');
+  say(pieces_.add(text));
+}
+
+void ProcessWork::end_parts() {
+  if (std::exchange(in_line_, false)) say(pieces_.finish() + "\n");
+}
+
+void ProcessWork::say(std::string text) {
+  if (parts_.on_output && !text.empty()) parts_.on_output(text);
+  domain::WorkNews news;
+  news.kind = text.empty() ? Kind::life : Kind::text;
+  news.text = std::move(text);
+  parts_.context.tell(news);
+}
+
+/// The cost, where the CLI names only tokens and the settings have a price.
+Usage ProcessWork::priced(Usage usage) const {
+  if (usage.cost_micros == 0 && price_.known()) usage.cost_micros = price_.of(usage);
+  return usage;
+}
+
+std::unique_ptr<domain::WorkReport> ProcessWork::report_of(ProcessReport seen) const {
+  auto report = std::make_unique<domain::WorkReport>();
+  report->outcome = std::move(seen.outcome);
+  report->outcome.usage = priced(report->outcome.usage);
+  if (conversation_may_be_unknown_ && seen.conversation_unknown) {
+    report->never_began = true;
+    report->outcome.message = "it had not begun when its process was lost, and begins anew";
+  }
+  mask_secrets(report->outcome.text);
+  mask_secrets(report->outcome.message);
+  for (Denial& denial : report->outcome.denials) {
+    mask_secrets(denial.call);
+    mask_secrets(denial.allow);  // is made of the call
+  }
+  report->tools_used = seen.tools_used;
+  report->processes_ended = seen.processes_ended;
+  report->ending = seen.ending;
+  report->left = !seen.left.empty();
+  return report;
+}
+
+void ProcessWork::mask_secrets(std::string& text) const {
+  own_mask_.apply(text);
+  parts_.mask.apply(text);
+}
+
+}  // namespace stint::driver

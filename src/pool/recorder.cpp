@@ -1,18 +1,19 @@
 #include "pool/recorder.hpp"
 
-#include "pool/persist.hpp"
+#include "pool/back_off.hpp"
 #include "stint/combinators.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 namespace stint::pool {
 
-Recorder::Recorder(store::Store& store, StoreHealth& health, const Scribe& scribe, events::Changes& changes,
-                   store::WorkerNumber owner, const store::Claim& claim, std::function<bool()> is_fenced)
+Recorder::Recorder(store::Store& store, StoreHealth& health, const RunCodec& run_codec, events::Changes& changes,
+                   store::NodeNumber owner, const store::Claim& claim, std::function<bool()> is_fenced)
     : store_(store),
       health_(health),
-      scribe_(scribe),
+      run_codec_(run_codec),
       changes_(changes),
       owner_(owner),
       run_(claim.run),
@@ -26,7 +27,7 @@ void Recorder::hear(const domain::WorkNews& news) {
     case Kind::text:
       text_ += news.text;
       if (text_.size() >= kTextFull && !std::exchange(full_, true)) {
-        filled_.ring();
+        filled_.notify();
         if (on_full_) on_full_(true);
       }
       break;
@@ -35,6 +36,7 @@ void Recorder::hear(const domain::WorkNews& news) {
       add_note(kNoteTool, news.text);
       break;
     case Kind::note: add_note(kNoteText, news.text); break;
+    case Kind::span: add_span(*news.span); break;
     case Kind::conversation:
       if (news.text == conversation_) return;
       hear_conversation(news.text);
@@ -45,7 +47,7 @@ void Recorder::hear(const domain::WorkNews& news) {
       break;
     case Kind::life: return;
   }
-  heard_.ring();
+  heard_.notify();
 }
 
 /// Text proves nothing: it may be the program's own, about a call that was refused.
@@ -65,11 +67,19 @@ void Recorder::hear_conversation(const std::string& name) {
 
 void Recorder::add_note(std::string_view cause, std::string_view text) {
   const bool must = cause == kNoteConversation;  // without it nothing can be resumed
-  if (!must && (notes_.size() >= kNotesMax || ++notes_seen_ > kNotesPerAttemptMax)) {
-    ++notes_left_out_;
-    return;
-  }
-  notes_.push_back({std::string(cause), scribe_.write_note(text.substr(0, kNoteTextMax))});
+  if (!must && !may_add_note()) return;
+  notes_.push_back({std::string(cause), run_codec_.write_note(text.substr(0, kNoteTextMax))});
+}
+
+void Recorder::add_span(domain::Span span) {
+  span.name.resize(std::min(span.name.size(), domain::Span::kNameMax));
+  if (may_add_note()) notes_.push_back({std::string(kNoteSpan), run_codec_.write_span(span)});
+}
+
+bool Recorder::may_add_note() {
+  if (notes_.size() < kNotesMax && ++notes_seen_ <= kNotesPerAttemptMax) return true;
+  ++notes_left_out_;
+  return false;
 }
 
 std::string Recorder::take_text() {
@@ -80,22 +90,22 @@ std::string Recorder::take_text() {
 
 Task<> Recorder::run() {
   while (true) {
-    const std::uint64_t seen = heard_.rings(), filled = filled_.rings();
-    if (text_.empty() && notes_.empty()) co_await heard_.hear(seen);
+    const std::uint64_t seen = heard_.count(), filled = filled_.count();
+    if (text_.empty() && notes_.empty()) co_await heard_.wait(seen);
     const Duration gather = refused_since_ ? kRefusedPause : notes_.empty() ? kGather : Duration::zero();
-    if (gather > Duration::zero() && !full_) (void)co_await filled_.hear(filled, gather);
+    if (gather > Duration::zero() && !full_) (void)co_await filled_.wait(filled, gather);
     co_await flush();
   }
 }
 
 Task<> Recorder::flush() {
-  while (writing_) co_await written_.hear(written_.rings());  // the other one writes all of it
+  while (writing_) co_await written_.wait(written_.count());  // the other one writes all of it
   struct Writing {
     Recorder& recorder;
     explicit Writing(Recorder& owner) : recorder(owner) { recorder.writing_ = true; }
     ~Writing() {
       recorder.writing_ = false;
-      recorder.written_.ring();
+      recorder.written_.notify();
     }
   };
   const Writing writing(*this);
@@ -123,18 +133,18 @@ Task<bool> Recorder::write_some() {
   } else {
     told = bytes_dropped_ - bytes_told_;
     note = {std::string(kNoteText),
-            scribe_.write_note(std::to_string(told) +
-                               " bytes of its output are missing here: " + "the store took nothing for too long")};
+            run_codec_.write_note(std::to_string(told) +
+                                  " bytes of its output are missing here: " + "the store took nothing for too long")};
   }
   const Result<bool> counts = co_await write(note, text);
-  if (!counts && Patience::may_ask_again(counts.error())) {
+  if (!counts && BackOff::may_ask_again(counts.error())) {
     if (told == 0) drop(std::move(note), text);
     co_return false;
   }
   over_ = counts ? !*counts : is_fenced_();  // others have the run
   if (!counts && !over_ && told == 0) leave_out(note, text.size(), counts.error());
   bytes_told_ += told;
-  changes_.tell(id_, events::Changes::Kind::on_its_way);
+  changes_.notify(id_, events::Changes::Kind::progress);
   const bool kept = counts && *counts && note && note->cause == kNoteConversation;
   if (kept && on_conversation_kept_) co_await on_conversation_kept_();
   co_return has_more();
@@ -142,7 +152,7 @@ Task<bool> Recorder::write_some() {
 
 /// Asks again, as long as it may. Fails for good if the store refuses it for good, or the owner was fenced.
 Task<Result<bool>> Recorder::write(const std::optional<Note>& note, const std::string& text) {
-  Patience patience;
+  BackOff back_off;
   while (true) {
     Result<bool> counts = false;
     if (!note) {
@@ -152,8 +162,8 @@ Task<Result<bool>> Recorder::write(const std::optional<Note>& note, const std::s
     } else {
       counts = co_await store_.note(owner_, run_, fence_, note->cause, note->data);
     }
-    const bool again = !counts && Patience::may_ask_again(counts.error());
-    const bool before_a_beat = !counts && Patience::is_before_a_beat(counts.error()) && !is_fenced_();
+    const bool again = !counts && BackOff::may_ask_again(counts.error());
+    const bool before_a_beat = !counts && BackOff::is_before_a_beat(counts.error()) && !is_fenced_();
     if (counts || again) health_.heard(StoreHealth::Call::write, counts);
     if (!again && !before_a_beat) {
       refused_since_.reset();
@@ -161,7 +171,7 @@ Task<Result<bool>> Recorder::write(const std::optional<Note>& note, const std::s
     }
     if (!refused_since_) refused_since_ = health_.now();
     if (health_.gave_up() || is_refused_too_long(health_.now())) co_return counts;
-    (void)co_await race(patience.wait(health_), hurried_.hear(hurried_.rings()));
+    (void)co_await race(back_off.wait(health_), hurried_.wait(hurried_.count()));
   }
 }
 
@@ -179,7 +189,7 @@ void Recorder::drop(std::optional<Note> note, const std::string& text) {
 
 void Recorder::hurry() {
   if (!hurried_at_) hurried_at_ = health_.now();
-  hurried_.ring();
+  hurried_.notify();
 }
 
 void Recorder::leave_out(const std::optional<Note>& note, std::size_t bytes, const Error& refusal) {

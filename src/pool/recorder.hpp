@@ -10,9 +10,9 @@
 
 #include "domain/driver.hpp"
 #include "events/changes.hpp"
-#include "pool/scribe.hpp"
+#include "pool/run_codec.hpp"
 #include "pool/store_health.hpp"
-#include "stint/bell.hpp"
+#include "stint/notification.hpp"
 #include "store/store.hpp"
 
 #include <cstdint>
@@ -23,7 +23,8 @@
 
 namespace stint::pool {
 
-inline constexpr std::string_view kNoteTool = "tool", kNoteConversation = "conversation", kNoteText = "note";
+inline constexpr std::string_view kNoteTool = "tool", kNoteConversation = "conversation", kNoteText = "note",
+                                  kNoteSpan = "span";
 /// A conversation whose id was chosen before anything was started: it may never have begun.
 inline constexpr std::string_view kNoteChosen = "chosen_conversation";
 
@@ -44,8 +45,8 @@ class Recorder {
   static constexpr Duration kRefusedPause = std::chrono::seconds(1);  // between two tries, when it drops
 
   /// `is_fenced`: whether the owner was told that others have its runs; from then on nothing is asked again.
-  Recorder(store::Store& store, StoreHealth& health, const Scribe& scribe, events::Changes& changes,
-           store::WorkerNumber owner, const store::Claim& claim, std::function<bool()> is_fenced);
+  Recorder(store::Store& store, StoreHealth& health, const RunCodec& run_codec, events::Changes& changes,
+           store::NodeNumber owner, const store::Claim& claim, std::function<bool()> is_fenced);
 
   void hear(const domain::WorkNews& news);
   /// Is called when the store knows the conversation: from then on the run can be taken up again by others.
@@ -79,13 +80,15 @@ class Recorder {
   void hear_answer();
   void hear_conversation(const std::string& name);
   void add_note(std::string_view cause, std::string_view text);
+  void add_span(domain::Span span);
+  [[nodiscard]] bool may_add_note();
   std::string take_text();
 
   store::Store& store_;
   StoreHealth& health_;
-  const Scribe& scribe_;
+  const RunCodec& run_codec_;
   events::Changes& changes_;
-  const store::WorkerNumber owner_;
+  const store::NodeNumber owner_;
   const store::RunNumber run_;
   const std::int64_t fence_;
   const std::string id_;
@@ -100,7 +103,7 @@ class Recorder {
   std::function<Task<>()> on_conversation_kept_;
   bool full_ = false, writing_ = false, over_ = false;
   bool refusal_said_ = false, watches_for_answer_ = false;
-  Bell heard_, filled_, written_, hurried_;
+  Notification heard_, filled_, written_, hurried_;
 };
 
 }  // namespace stint::pool

@@ -1,5 +1,6 @@
 #include "pool/recorder.hpp"
 
+#include "pool/plain_run_codec.hpp"
 #include "stint/scope.hpp"
 #include "stint/testing.hpp"
 #include "store/memory_store.hpp"
@@ -11,21 +12,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class PlainScribe final : public Scribe {
- public:
-  [[nodiscard]] std::string write(const domain::RunInput&) const override { return ""; }
-  [[nodiscard]] Result<domain::RunInput> read_input(std::string_view) const override { return domain::RunInput(); }
-  [[nodiscard]] std::string write(const domain::RunMemo&) const override { return ""; }
-  [[nodiscard]] Result<domain::RunMemo> read_memo(std::string_view) const override { return domain::RunMemo(); }
-  [[nodiscard]] std::string write_note(std::string_view text) const override { return std::string(text); }
-  [[nodiscard]] std::string read_note(std::string_view data) const override { return std::string(data); }
-};
-
 /// Takes a second for each note.
 class SlowStore final : public store::MemoryStore {
  public:
-  explicit SlowStore(const domain::Ambient& ambient) : MemoryStore(ambient) {}
-  Task<Result<bool>> note(store::WorkerNumber, store::RunNumber, std::int64_t, std::string, std::string data) override {
+  explicit SlowStore(const domain::System& system) : MemoryStore(system) {}
+  Task<Result<bool>> note(store::NodeNumber, store::RunNumber, std::int64_t, std::string, std::string data) override {
     co_await sleep_for(1s);
     notes.push_back(std::move(data));
     co_return true;
@@ -57,14 +48,14 @@ class RecorderTest : public testing::Test {
     return sim_.now() - begin;
   }
 
-  domain::Ambient ambient_{[] { return WallTime(); }, [] { return std::uint64_t{1}; }};
+  domain::System system_{[] { return WallTime(); }, [] { return std::uint64_t{1}; }};
   Simulator sim_;
-  SlowStore store_{ambient_};
+  SlowStore store_{system_};
   domain::NoLog no_log_;
   StoreHealth health_{sim_, no_log_};
-  PlainScribe scribe_;
+  PlainRunCodec run_codec_;
   events::Changes changes_;
-  Recorder recorder_{store_, health_, scribe_, changes_, 1, store::Claim{}, [] { return false; }};
+  Recorder recorder_{store_, health_, run_codec_, changes_, 1, store::Claim{}, [] { return false; }};
   RootScope scope_{sim_};
 };
 

@@ -1,6 +1,6 @@
 #include "pool/settler.hpp"
 
-#include "pool/persist.hpp"
+#include "pool/back_off.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -17,7 +17,7 @@ store::Settlement without_texts(const store::Settlement& asked, Settler::IfRefus
   plain.run = asked.run;
   plain.fence = asked.fence;
   plain.tokens = asked.tokens;
-  plain.money_micros = asked.money_micros;
+  plain.cost_micros = asked.cost_micros;
   switch (asked.settle) {
     case Settle::succeeded:
       plain.settle = Settle::failed;
@@ -43,7 +43,7 @@ store::Settlement without_texts(const store::Settlement& asked, Settler::IfRefus
 
 }  // namespace
 
-Task<std::optional<domain::RunState>> Settler::settle(store::WorkerNumber owner, store::Settlement settlement,
+Task<std::optional<domain::RunState>> Settler::settle(store::NodeNumber owner, store::Settlement settlement,
                                                       IfRefused if_refused) {
   struct Place {  // leaves the line when the frame goes
     std::vector<Entry*>& waiting;
@@ -52,30 +52,30 @@ Task<std::optional<domain::RunState>> Settler::settle(store::WorkerNumber owner,
   };
   Place place{waiting_, {owner, std::move(settlement), if_refused, std::nullopt, {}, false, {}, {}}};
   waiting_.push_back(&place.entry);
-  arrived_.ring();
-  co_await place.entry.done.hear(0);
+  arrived_.notify();
+  co_await place.entry.done.wait(0);
   co_return place.entry.state;
 }
 
 Task<> Settler::run() {
   const Executor& executor = (co_await current_token()).executor();
   while (true) {
-    const std::uint64_t seen = arrived_.rings();
+    const std::uint64_t seen = arrived_.count();
     const TimePoint now = executor.now();
     const auto is_due = [&](const Entry* entry) { return entry->not_before <= now; };
     const auto first = std::ranges::find_if(waiting_, is_due);
     if (first == waiting_.end()) {
       const auto next = std::ranges::min_element(waiting_, {}, &Entry::not_before);
       if (next == waiting_.end()) {
-        co_await arrived_.hear(seen);
+        co_await arrived_.wait(seen);
       } else {
-        (void)co_await arrived_.hear(seen, (*next)->not_before - now);
+        (void)co_await arrived_.wait(seen, (*next)->not_before - now);
       }
       continue;
     }
     std::vector<Entry*> batch;
     std::vector<Entry*> rest;
-    const store::WorkerNumber owner = (*first)->owner;
+    const store::NodeNumber owner = (*first)->owner;
     for (Entry* const entry : waiting_) {
       const bool goes = entry->owner == owner && is_due(entry) && batch.size() < kBatchMax;
       (goes ? batch : rest).push_back(entry);
@@ -87,22 +87,22 @@ Task<> Settler::run() {
 
 /// Who waits can't go away meanwhile: an attempt is never stopped from here on but with everything.
 Task<> Settler::settle_batch(std::vector<Entry*> batch) {
-  const store::WorkerNumber owner = batch.front()->owner;
-  Patience patience;
+  const store::NodeNumber owner = batch.front()->owner;
+  BackOff back_off;
   while (true) {
     std::vector<store::Settlement> settlements;
     settlements.reserve(batch.size());
     for (const Entry* const entry : batch) settlements.push_back(entry->settlement);
     auto states = co_await store_.settle(owner, std::move(settlements));
     // A single text that can't be kept says nothing about the store; that it refuses also what has none does.
-    const bool is_final = !states && !Patience::may_ask_again(states.error());
+    const bool is_final = !states && !BackOff::may_ask_again(states.error());
     if (!is_final || batch.front()->refused) health_.heard(StoreHealth::Call::write, states);
     if (states) {
       for (std::size_t i = 0; i < batch.size(); ++i) batch[i]->state = (*states)[i];
       break;
     }
     if (is_final && (fenced_.contains(owner) || health_.gave_up())) break;
-    if (is_final && !Patience::is_before_a_beat(states.error())) {
+    if (is_final && !BackOff::is_before_a_beat(states.error())) {
       if (batch.size() > 1) {
         // One that the store refuses must not take the others with it.
         for (Entry* const entry : batch) co_await settle_batch({entry});
@@ -112,10 +112,10 @@ Task<> Settler::settle_batch(std::vector<Entry*> batch) {
       ask_later(*batch.front(), (co_await current_token()).executor().now());
       co_return;
     }
-    const bool again = co_await patience.wait(health_);
+    const bool again = co_await back_off.wait(health_);
     if (!again) break;
   }
-  for (Entry* const entry : batch) entry->done.ring();
+  for (Entry* const entry : batch) entry->done.notify();
 }
 
 void Settler::replace(Entry& entry, const Error& refusal) {
@@ -129,7 +129,7 @@ void Settler::replace(Entry& entry, const Error& refusal) {
 }
 
 void Settler::ask_later(Entry& entry, TimePoint now) {
-  entry.pause = entry.pause == Duration::zero() ? Patience::kFirst : std::min(2 * entry.pause, Patience::kMost);
+  entry.pause = entry.pause == Duration::zero() ? BackOff::kFirst : std::min(2 * entry.pause, BackOff::kMost);
   entry.not_before = now + entry.pause;
   waiting_.push_back(&entry);
 }

@@ -7,7 +7,7 @@
 
 #include "domain/log.hpp"
 #include "pool/store_health.hpp"
-#include "stint/bell.hpp"
+#include "stint/notification.hpp"
 #include "stint/queue.hpp"
 #include "store/store.hpp"
 
@@ -30,21 +30,21 @@ class Settler {
   };
   /// The state that the run has now; none: others have taken it, and what was said counts for nothing, or nothing could
   /// be recorded before the process leaves.
-  Task<std::optional<domain::RunState>> settle(store::WorkerNumber owner, store::Settlement settlement,
+  Task<std::optional<domain::RunState>> settle(store::NodeNumber owner, store::Settlement settlement,
                                                IfRefused if_refused = IfRefused::lost);
   /// The owner was fenced: what the store refuses to it from now on is not asked again.
-  void give_up(store::WorkerNumber owner) { fenced_.insert(owner); }
+  void give_up(store::NodeNumber owner) { fenced_.insert(owner); }
   /// Works for them, until it is stopped.
   Task<> run();
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
 
  private:
   struct Entry {
-    store::WorkerNumber owner;
+    store::NodeNumber owner;
     store::Settlement settlement;
     IfRefused if_refused;
     std::optional<domain::RunState> state;
-    Bell done;
+    Notification done;
     bool refused = false;    // for good, and replaced, if it had texts
     TimePoint not_before{};  // one that is refused does not hold up the others
     Duration pause{};
@@ -56,9 +56,9 @@ class Settler {
   store::Store& store_;
   StoreHealth& health_;
   domain::Log& log_;
-  std::set<store::WorkerNumber> fenced_;
+  std::set<store::NodeNumber> fenced_;
   std::vector<Entry*> waiting_;  // in the frames of who waits
-  Bell arrived_;
+  Notification arrived_;
 };
 
 }  // namespace stint::pool

@@ -18,8 +18,8 @@ class PickyStore final : public store::MemoryStore {
  public:
   static constexpr std::string_view kRefused = "can't be kept";
 
-  explicit PickyStore(const domain::Ambient& ambient) : MemoryStore(ambient) {}
-  Task<Result<std::vector<std::optional<RunState>>>> settle(store::WorkerNumber,
+  explicit PickyStore(const domain::System& system) : MemoryStore(system) {}
+  Task<Result<std::vector<std::optional<RunState>>>> settle(store::NodeNumber,
                                                             std::vector<store::Settlement> settlements) override {
     batches.push_back(settlements.size());
     if (away > 0) {
@@ -50,13 +50,13 @@ class SettlerTest : public testing::Test {
     scope_.cancel();
     sim_.settle();
   }
-  void settle(store::RunNumber run, store::WorkerNumber owner = 1, domain::Settle how = domain::Settle::succeeded,
+  void settle(store::RunNumber run, store::NodeNumber owner = 1, domain::Settle how = domain::Settle::succeeded,
               std::string_view result = {}) {
     store::Settlement settlement;
     settlement.run = run;
     settlement.settle = how;
     settlement.result = result;
-    scope_.spawn([](SettlerTest& test, store::WorkerNumber worker, store::Settlement each) -> Task<> {
+    scope_.spawn([](SettlerTest& test, store::NodeNumber worker, store::Settlement each) -> Task<> {
       const store::RunNumber number = each.run;
       test.states_[number] = co_await test.settler_.settle(worker, std::move(each));
     }(*this, owner, std::move(settlement)));
@@ -67,9 +67,9 @@ class SettlerTest : public testing::Test {
     sim_.advance(std::chrono::minutes(1));
   }
 
-  domain::Ambient ambient_{[] { return WallTime(); }, [] { return std::uint64_t{1}; }};
+  domain::System system_{[] { return WallTime(); }, [] { return std::uint64_t{1}; }};
   Simulator sim_;
-  PickyStore store_{ambient_};
+  PickyStore store_{system_};
   domain::NoLog no_log_;
   StoreHealth health_{sim_, no_log_};
   Settler settler_{store_, health_, no_log_};

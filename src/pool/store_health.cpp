@@ -24,11 +24,11 @@ void StoreHealth::failed(Call call, const Error& error) {
 
 void StoreHealth::give_up() {
   gave_up_ = true;
-  given_up_.ring();
+  given_up_.notify();
 }
 
 Task<> StoreHealth::wait(Duration pause) {
-  if (!gave_up_) (void)co_await given_up_.hear(given_up_.rings(), pause);
+  if (!gave_up_) (void)co_await given_up_.wait(given_up_.count(), pause);
 }
 
 std::string StoreHealth::why_unusable() const {

@@ -5,9 +5,9 @@
 #pragma once
 
 #include "domain/log.hpp"
-#include "stint/bell.hpp"
 #include "stint/error.hpp"
 #include "stint/executor.hpp"
+#include "stint/notification.hpp"
 #include "stint/task.hpp"
 
 #include <array>
@@ -60,7 +60,7 @@ class StoreHealth {
   TimePoint quiet_until_{};
   bool said_ = false;  // that it can't be used
   bool gave_up_ = false;
-  Bell given_up_;
+  Notification given_up_;
 };
 
 }  // namespace stint::pool

@@ -1,6 +1,6 @@
 #include "pool/store_health.hpp"
 
-#include "pool/persist.hpp"
+#include "pool/back_off.hpp"
 #include "stint/scope.hpp"
 #include "stint/testing.hpp"
 
@@ -68,10 +68,10 @@ TEST_F(StoreHealthTest, who_waits_to_ask_again_is_let_go_when_the_process_leaves
   RootScope scope(sim_);
   int asked = 0;
   auto ask = [&]() -> Task<> {
-    Patience patience;
+    BackOff back_off;
     do {
       ++asked;
-    } while (co_await patience.wait(health_));
+    } while (co_await back_off.wait(health_));
   };
   scope.spawn(ask());
   sim_.advance(10s);

@@ -1,20 +1,26 @@
 #include "pool/worker.hpp"
 
+#include "pool/attempt_context.hpp"
+#include "pool/back_off.hpp"
 #include "pool/family.hpp"
-#include "pool/persist.hpp"
 #include "pool/recorder.hpp"
+#include "pool/settlement.hpp"
 #include "stint/combinators.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
+// The way of a run through a worker:
+//
+//   claim ─▶ recall ─▶ budget left? ─▶ permits ─▶ plan ─▶ resumable? ─▶ driver ─▶ outcome ─▶ verdict ─▶ store ─▶ events
+//            attempt(), prepare()                                       work()               settle()
+//
 // Invariants
 // 1. A run is in `carried_` from the claim until the store has answered what became of it.
-// 2. Work is begun at most once for a claim, and only if nobody has asked it to stop before.
+// 2. Work is begun at most once for a claim, and only if no stop was requested before.
 // 3. Permits are given back when the work is gone, never before.
-// 4. Effects that may be unknown are said to be so before the attempt is settled: a crash between the two finds the
-//    run in doubt as well.
+// 4. Effects that may be unknown are marked so before the attempt is settled: a crash between the two finds the run in
+//    doubt as well.
 // 5. Thousands may wait for their work: what is needed only before or after it has no room in the frames that wait.
 
 namespace stint::pool {
@@ -24,8 +30,6 @@ using domain::RunState;
 using domain::Settle;
 
 constexpr std::uint32_t kAttemptsDefault = 3;
-constexpr std::uint32_t kNotesPage = 500;
-constexpr Duration kFamilyLook = std::chrono::seconds(1);
 
 std::unique_ptr<domain::WorkReport> not_begun(OutcomeKind kind, std::string message) {
   auto report = std::make_unique<domain::WorkReport>();
@@ -41,317 +45,146 @@ std::unique_ptr<domain::WorkReport> not_begun(const Error& error) {
   return report;
 }
 
-/// Whether the store has it now: from then on a loss of this process does no harm. Not while `gives_up` says so.
-Task<bool> keep_note(store::Store& store, StoreHealth& health, const Carried& carried, std::string cause,
-                     std::string data, bool (*gives_up)(const Carried&)) {
-  Patience patience;
-  while (!gives_up(carried)) {
-    const auto kept = co_await store.note(carried.owner, carried.run, carried.fence, cause, data);
-    if (kept) co_return *kept;
-    if (!Patience::may_ask_again(kept.error()) && !Patience::is_before_a_beat(kept.error())) break;
-    const bool stays = co_await patience.wait(health);
-    if (!stays) break;
-  }
-  co_return false;
-}
-
-bool is_fenced(const Carried& carried) { return carried.stopped() == Carried::Stop::fenced; }
-bool is_stopped(const Carried& carried) { return carried.stopped() != Carried::Stop::none; }
-
-OutcomeKind outcome_of(Carried::Stop stop) {
-  return stop == Carried::Stop::expired ? OutcomeKind::over_budget : OutcomeKind::cancelled;
+/// The stop came before the work could begin.
+std::unique_ptr<domain::WorkReport> stopped_before(const Carried& carried) {
+  return not_begun(outcome_of(carried.stopped()), carried.stop_text());
 }
 
 }  // namespace
 
-Carried::Carried(Worker& worker, store::WorkerNumber by, const store::Claim& claim)
-    : id(claim.id),
-      agent(claim.agent),
-      owner(by),
-      run(claim.run),
-      fence(claim.fence),
-      attempt(claim.attempt),
-      worker_(worker) {
-  const bool fresh = worker_.carried_.emplace(Worker::Key(id, fence), this).second;
-  STINT_ASSERT(fresh && "an attempt is carried once");
-  worker_.moved_.ring();
-}
-
-Carried::~Carried() {
-  worker_.carried_.erase({id, fence});
-  worker_.moved_.ring();
-}
-
-void Carried::stop(Stop why, std::string text) {
-  const bool first = stop_ == Stop::none;
-  if (first || why == Stop::fenced) {
-    stop_ = why;
-    stop_text_ = text;
-  }
-  if (recorder_ != nullptr) recorder_->hurry();
-  if (work_ == nullptr) return;
-  work_->end(outcome_of(why), text);
-  if (first && why == Stop::fenced) work_->end(outcome_of(why), std::move(text));  // there is no time to be polite
-}
-
-Carried* Worker::find(std::string_view id) const {
-  const auto after = carried_.upper_bound({id, std::numeric_limits<std::int64_t>::max()});
-  if (after == carried_.begin()) return nullptr;
-  Carried* const last = std::prev(after)->second;
-  return last->id == id ? last : nullptr;
-}
-
-std::unique_ptr<Carried> Worker::take(store::WorkerNumber owner, const store::Claim& claim) {
-  return std::make_unique<Carried>(*this, owner, claim);
+std::unique_ptr<Carried> Worker::take(store::NodeNumber owner, const store::Claim& claim) {
+  return std::make_unique<Carried>(Carried::Parts{carried_, parts_.store, parts_.health}, owner, claim);
 }
 
 Task<Result<>> Worker::carry(std::unique_ptr<Assignment> assignment, JobContext& job) {
   Carried& carried = *assignment->carried;
   carried.worker = to_string(job.worker());
-  parts_.changes.tell(carried.id, events::Changes::Kind::on_its_way);
+  parts_.changes.notify(carried.id, events::Changes::Kind::progress);
   const Report report = co_await attempt(*assignment, carried, job);
-  // Permits whose work could not be ended stay taken: the next to ask for them finds out whether it is gone.
-  if (assignment->permits && !report->left) assignment->permits->release();
-  assignment->permits.reset();
-  carried.work_over_ = true;
-  moved_.ring();
+  release_permits(*assignment, carried, *report);
   co_return co_await settle(*assignment, carried, *report);
 }
 
-/// What earlier attempts left: a conversation that was under way when its worker died is in the notes only.
-Task<Result<>> Worker::recall(const Assignment& assignment, Carried& carried) {
-  const store::Claim& claim = assignment.claim;
-  carried.before_ = std::make_unique<domain::RunMemo>();
-  domain::RunMemo& memo = *carried.before_;
-  STINT_CO_TRY(const auto run, co_await parts_.store.find(claim.id));
-  if (run) carried.error_before_ = run->error;
-  if (run && !run->result.empty()) {
-    STINT_CO_TRY(memo, parts_.scribe.read_memo(run->result));
-  }
-  const bool may_resume = memo.resumes || claim.lost > 0;
-  if (!may_resume || assignment.on_crash == domain::OnCrash::rerun) co_return Result<>();
-  std::int64_t after = 0;
-  while (true) {
-    STINT_CO_TRY(const auto page, co_await parts_.store.events(claim.id, after, kNotesPage));
-    for (const store::Event& event : page) {
-      if (event.cause == kNoteConversation || event.cause == kNoteChosen) {
-        memo.conversation = parts_.scribe.read_note(event.data);
-        carried.unconfirmed_ = event.cause == kNoteChosen;
-      }
-      after = event.seq;
-    }
-    if (page.size() < kNotesPage) break;
-  }
-  memo.resumes = !memo.conversation.empty();
-  co_return Result<>();
+Task<Worker::Report> Worker::attempt(Assignment& assignment, Carried& carried, JobContext& job) {
+  Order order;
+  if (Report refusal = co_await prepare(assignment, carried, order)) co_return refusal;
+  log_begin(carried);
+  co_return co_await work(assignment, carried, std::move(order), job);
 }
 
-/// Apart, and not a part of any frame: the run waits for long, and needs it no more.
-Result<std::unique_ptr<domain::WorkOrder>> Worker::order_of(Assignment& assignment, Carried& carried) const {
+Task<Worker::Report> Worker::prepare(Assignment& assignment, Carried& carried, Order& order) {
+  const store::Claim& claim = assignment.claim;
+  const bool is_first = claim.fence <= 1 && claim.lost == 0;
+  if (!is_first) {
+    const Result<> recalled = co_await conversations_.recall(claim, assignment.on_crash, carried);
+    if (!recalled) co_return not_begun(recalled.error());
+  }
+  Result<Order> made = order_of(assignment, carried);
+  if (!made) co_return not_begun(made.error());
+  if (!carried.budgets.empty()) {
+    const std::string nothing_left = co_await why_nothing_is_left(parts_.store, carried);
+    if (!nothing_left.empty()) co_return not_begun(OutcomeKind::over_budget, nothing_left);
+  }
+  order = std::move(*made);
+  if (const Result<> entrusted = entrust_permits(assignment, carried, *order); !entrusted) {
+    co_return not_begun(entrusted.error());
+  }
+  if (carried.is_stopped()) co_return stopped_before(carried);
+  const Result<> planned = plan(*order);
+  co_return planned ? nullptr : not_begun(planned.error());
+}
+
+Result<Worker::Order> Worker::order_of(Assignment& assignment, Carried& carried) const {
   auto order = std::make_unique<domain::WorkOrder>();
-  STINT_TRY(order->input, parts_.scribe.read_input(std::exchange(assignment.claim.input, {})));
+  STINT_TRY(order->input, parts_.run_codec.read_input(std::exchange(assignment.claim.input, {})));
   order->run = carried.id;
   order->fence = carried.fence;
   order->attempt = carried.attempt;
   order->agent = carried.agent;
   assignment.budget = order->input.budget.or_else(assignment.budget);
   order->budget = assignment.budget;
-  carried.budgets_ = order->input.budgets_above;
-  if (assignment.budget.tokens || assignment.budget.money_micros) {
-    carried.budgets_.push_back({carried.id, assignment.budget});
+  carried.budgets = order->input.budgets_above;
+  if (assignment.budget.tokens || assignment.budget.cost_micros) {
+    carried.budgets.push_back({carried.id, assignment.budget});
   }
   order->after_loss = assignment.claim.lost > 0;
-  if (carried.before_) order->usage_before = carried.before_->usage;
-  if (carried.before_ && carried.before_->resumes) {
-    order->conversation = carried.before_->conversation;
-    order->may_be_unknown = carried.unconfirmed_;
+  if (carried.before) order->usage_before = carried.before->usage;
+  if (carried.before && carried.before->resumes) {
+    order->conversation = carried.before->conversation;
+    order->may_be_unknown = carried.conversation_may_miss;
     order->interrupted = assignment.claim.lost > 0 ? "the process that carried it was lost" : "it was interrupted";
   }
   carried.usage = order->usage_before;
-  carried.trace_ = order->input.trace;
+  carried.trace = order->input.trace;
   return order;
 }
 
-Task<Worker::Report> Worker::attempt(Assignment& assignment, Carried& carried, JobContext& job) {
-  Patience patience;
-  const bool is_first = assignment.claim.fence <= 1 && assignment.claim.lost == 0;
-  while (!is_first) {
-    const Result<> recalled = co_await recall(assignment, carried);
-    if (recalled) break;
-    if (!Patience::may_ask_again(recalled.error()) || carried.stopped() != Carried::Stop::none) {
-      co_return not_begun(recalled.error());
-    }
-    if (!co_await patience.wait(parts_.health)) co_return not_begun(recalled.error());
-  }
-  Result<std::unique_ptr<domain::WorkOrder>> order = order_of(assignment, carried);
-  if (!order) co_return not_begun(order.error());
-  if (!carried.budgets_.empty()) {
-    const std::string nothing_left = co_await why_nothing_is_left(carried);
-    if (!nothing_left.empty()) co_return not_begun(OutcomeKind::over_budget, nothing_left);
-  }
-  log_begin(carried);
-  co_return co_await work(assignment, carried, std::move(*order), job);
+Result<> Worker::entrust_permits(Assignment& assignment, const Carried& carried, domain::WorkOrder& order) const {
+  if (!assignment.permits) return {};
+  const std::string& title = order.input.title;
+  STINT_CHECK(assignment.permits->assign(order.mark(), title.empty() ? carried.agent : title));
+  order.descriptors = assignment.permits->entrust();
+  order.slot = assignment.permits->slot_of(domain::agent_limit(carried.agent));
+  return {};
 }
 
-/// Others may have used up what it was to draw on while it waited. What can't be told now is watched while it works.
-Task<std::string> Worker::why_nothing_is_left(const Carried& carried) {
-  std::vector<std::string> heads;
-  for (const auto& above : carried.budgets_) {
-    const bool untouched = above.run == carried.id && carried.fence <= 1;  // nothing of its own can have begun
-    if (!untouched) heads.push_back(above.run);
-  }
-  if (heads.empty()) co_return "";
-  const auto sums = co_await parts_.store.used(std::move(heads));
-  if (!sums) co_return "";
-  for (const auto& above : carried.budgets_) {
-    const auto sum = std::ranges::find(*sums, above.run, &store::FamilyUse::head);
-    if (sum != sums->end() && leaves_nothing(sum->used, above.budget)) {
-      co_return "nothing is left of the budget of '" + above.run + "', with all that is below it";
-    }
-  }
-  co_return "";
+Result<> Worker::plan(domain::WorkOrder& order) const {
+  if (parts_.planner == nullptr) return {};
+  STINT_TRY(order.spec, parts_.planner->plan(order));
+  return {};
 }
 
-/// Apart for the same reason: the order would have room in the frame of who calls the driver.
-Result<std::unique_ptr<domain::Work>> Worker::begin(std::unique_ptr<domain::WorkOrder> order,
-                                                    domain::Work::Listener listener) const {
-  return parts_.driver.begin(std::move(*order), std::move(listener));
+/// Until its conversation is stored, no other node could continue it.
+Task<Worker::Report> Worker::make_resumable(const Assignment& assignment, Carried& carried, domain::WorkOrder& order,
+                                            Recorder& recorder) {
+  carried.resumable = !order.conversation.empty();
+  if (assignment.on_crash != domain::OnCrash::resume || carried.resumable) co_return nullptr;
+  const Result<bool> ours =
+      co_await conversations_.make_resumable(carried, parts_.driver.choose_conversation(order), order, recorder);
+  if (!ours) co_return not_begun(ours.error());
+  if (!*ours && !carried.is_stopped()) carried.stop(Carried::Stop::fenced, "another node has taken the run");
+  co_return carried.is_stopped() ? stopped_before(carried) : nullptr;
 }
 
-/// The stop came before the work could begin.
-Worker::Report Worker::stopped_before(const Carried& carried) {
-  return not_begun(outcome_of(carried.stopped()), carried.stop_text_);
-}
-
-/// The driver's part, with all that watches over it.
-Task<Worker::Report> Worker::work(Assignment& assignment, Carried& carried, std::unique_ptr<domain::WorkOrder> order,
-                                  JobContext& job) {
-  if (assignment.permits) {
-    const auto assigned =
-        assignment.permits->assign(order->mark(), order->input.title.empty() ? carried.agent : order->input.title);
-    if (!assigned) co_return not_begun(assigned.error());
-    order->descriptors = assignment.permits->entrust();
-    order->slot = assignment.permits->slot_of(domain::agent_limit(carried.agent));
-  }
-  Recorder recorder(parts_.store, parts_.health, parts_.scribe, parts_.changes, carried.owner, assignment.claim,
-                    [&carried] { return carried.stopped() == Carried::Stop::fenced; });
+Task<Worker::Report> Worker::work(Assignment& assignment, Carried& carried, Order order, JobContext& job) {
+  Recorder recorder(parts_.store, parts_.health, parts_.run_codec, parts_.changes, carried.owner, assignment.claim,
+                    [&carried] { return carried.is_fenced(); });
   if (!assignment.account.empty()) recorder.watch_for_answer();
-  const auto used = carried.budgets_.empty() ? nullptr : std::make_unique<Bell>();
-  auto listener = [&](const domain::WorkNews& news) {
-    job.beat();
-    recorder.hear(news);
-    if (news.kind != domain::WorkNews::Kind::usage) return;
-    carried.usage = carried.before_ ? carried.before_->usage : Usage();
-    carried.usage += news.usage;
-    watch_budget(carried, carried.usage, assignment.budget);
-    if (used) used->ring();
-  };
-  const std::string conversation = order->conversation;
-  carried.resumable_ = !conversation.empty();
-  if (carried.stopped() != Carried::Stop::none) co_return stopped_before(carried);
-  // Until its conversation is kept somewhere, nobody could take it up again.
-  if (assignment.on_crash == domain::OnCrash::resume && conversation.empty()) {
-    const Result<bool> ours = co_await make_resumable(carried, *order, recorder);
-    if (!ours) co_return not_begun(ours.error());
-    if (!*ours && !is_stopped(carried)) carried.stop(Carried::Stop::fenced, "others have taken it");
-    if (!*ours || is_stopped(carried)) co_return stopped_before(carried);
-  }
-  auto work = begin(std::move(order), listener);
+  if (Report refusal = co_await make_resumable(assignment, carried, *order, recorder)) co_return refusal;
+  const std::string continued = order->conversation;
+  AttemptContext context({carried, recorder, parts_.call_limits, assignment.budget, job});
+  auto work = begin(std::move(order), context);
   if (!work) co_return not_begun(work.error());
   recorder.on_full([&](bool full) { (*work)->hold(full); });
+  auto report = co_await run_work(assignment, carried, **work, recorder, context.used());
+  counts_.notes_left_out += recorder.notes_left_out();
+  if (recorder.bytes_dropped() > 0) log_dropped(carried, recorder);
+  if (!report) co_return carried.is_stopped() ? stopped_before(carried) : not_begun(report.error());
+  std::string& last = (*report)->outcome.conversation;
+  if (last.empty()) last = recorder.conversation().empty() ? continued : recorder.conversation();
+  co_return std::move(*report);
+}
+
+/// Out of line: the order would need room in the frame that waits for the work.
+Result<std::unique_ptr<domain::Work>> Worker::begin(Order order, domain::WorkContext& context) const {
+  return parts_.driver.begin(std::move(*order), context);
+}
+
+/// The work, with all that watches over it.
+Task<Result<Worker::Report>> Worker::run_work(const Assignment& assignment, Carried& carried, domain::Work& work,
+                                              Recorder& recorder, Notification& used) {
   auto body = [&](Scope& scope) -> Task<Result<Report>> {
-    struct Reachable {
-      Carried& carried;
-      ~Reachable() {
-        carried.work_ = nullptr;
-        carried.recorder_ = nullptr;
-      }
-    };
-    carried.work_ = work->get();
-    carried.recorder_ = &recorder;
-    const Reachable reachable{carried};
-    // Somebody may have asked while nobody could be reached.
-    if (carried.stopped() != Carried::Stop::none) (*work)->end(outcome_of(carried.stopped()), carried.stop_text_);
+    Carried::Reachable reachable(carried, work, recorder);
     scope.spawn(recorder.run());
-    if (used) scope.spawn(watch_family(carried, *used));
+    if (!carried.budgets.empty()) scope.spawn(watch_family(parts_.store, carried_, carried, used));
     if (assignment.claim.left) scope.spawn(end_at(carried, scope.executor().now() + *assignment.claim.left));
-    Result<Report> report = co_await (*work)->run();
-    carried.work_ = nullptr;
+    Result<Report> report = co_await work.run();
+    reachable.work_has_ended();
     co_await recorder.flush();
     scope.cancel();
     co_return report;
   };
-  auto report = co_await with_scope(std::ref(body));
-  counts_.notes_left_out += recorder.notes_left_out();
-  if (recorder.bytes_dropped() > 0) log_dropped(carried, recorder);
-  if (!report) {
-    co_return carried.stopped() == Carried::Stop::none ? not_begun(report.error()) : stopped_before(carried);
-  }
-  std::string& last = (*report)->outcome.conversation;
-  if (last.empty()) last = recorder.conversation().empty() ? conversation : recorder.conversation();
-  co_return std::move(*report);
-}
-
-/// Where the id of its conversation can be chosen, the store has it before anything starts; else effects are called
-/// unknown until the agent has told it. False: others have the run.
-Task<Result<bool>> Worker::make_resumable(Carried& carried, domain::WorkOrder& order, Recorder& recorder) {
-  std::string chosen = parts_.driver.choose_conversation(order);
-  if (!chosen.empty()) {
-    std::string data = parts_.scribe.write_note(chosen);
-    carried.resumable_ =
-        co_await keep_note(parts_.store, parts_.health, carried, std::string(kNoteChosen), std::move(data), is_stopped);
-    if (carried.resumable_) order.new_conversation = std::move(chosen);
-    if (carried.resumable_ || is_stopped(carried)) co_return true;
-  }
-  const Result<bool> ours = co_await mark(carried, true, TimePoint::max());
-  if (!ours || !*ours) co_return ours;
-  auto kept = [this, &carried]() -> Task<> {
-    carried.resumable_ = true;
-    (void)co_await mark(carried, false, parts_.health.now() + Recorder::kRefusedMax);
-  };
-  recorder.on_conversation_kept(kept);
-  co_return true;
-}
-
-/// False: others have it, or it could not be said in time. Fails if the store refuses it for good. `until`: then, or
-/// when the run is told to stop, it is not said any more; none: as long as the process does not leave.
-Task<Result<bool>> Worker::mark(Carried& carried, bool unsafe, std::optional<TimePoint> until) {
-  using Stop = Carried::Stop;
-  if (carried.unsafe_ == unsafe) co_return true;
-  Patience patience;
-  const auto may_wait = [&] {
-    if (!until) return carried.stopped() != Stop::fenced;
-    return carried.stopped() == Stop::none && parts_.health.now() < *until;
-  };
-  do {
-    const auto marked = co_await parts_.store.mark(carried.owner, carried.run, carried.fence, unsafe);
-    if (marked) {
-      if (*marked) carried.unsafe_ = unsafe;
-      co_return *marked;
-    }
-    if (marked.error().retry() != Retry::safe) carried.unsafe_ = true;  // it may be
-    const bool again = Patience::may_ask_again(marked.error());
-    if (!again && !Patience::is_before_a_beat(marked.error())) co_return marked;
-    if (again) parts_.health.heard(StoreHealth::Call::write, marked);
-    const bool stays = co_await patience.wait(parts_.health);
-    if (!stays) break;
-  } while (may_wait());
-  co_return false;
-}
-
-/// False: others have the run. If what is unknown can't be said, the run must not go on by itself all the same.
-Task<bool> Worker::mark_before_settling(Carried& carried, const Assignment& assignment, const domain::Verdict& verdict,
-                                        store::Settlement& settlement) {
-  if (carried.stopped() == Carried::Stop::fenced) co_return false;
-  if (carried.unsafe_ == verdict.in_doubt) co_return true;
-  const Result<bool> marked = co_await mark(carried, verdict.in_doubt, std::nullopt);
-  if (marked) co_return *marked;
-  if (verdict.in_doubt) {
-    settlement.settle = assignment.on_crash == domain::OnCrash::doubt ? Settle::lost : Settle::failed;
-    settlement.error += (settlement.error.empty() ? "" : "; ") + std::string("what it did is unknown, and the store ") +
-                        "refused to mark it so: " + plain_words(marked.error());
-  }
-  co_return true;
+  co_return co_await with_scope(std::ref(body));
 }
 
 Task<> Worker::end_at(Carried& carried, TimePoint deadline) {
@@ -359,44 +192,11 @@ Task<> Worker::end_at(Carried& carried, TimePoint deadline) {
   carried.stop(Carried::Stop::expired, "its time is used up");
 }
 
-void Worker::watch_budget(Carried& carried, const Usage& usage, const domain::BudgetSpec& budget) {
-  const std::string what = used_up({.tokens = usage.tokens(), .money_micros = usage.money_micros}, budget);
-  if (!what.empty() && carried.stopped() == Carried::Stop::none) {
-    carried.stop(Carried::Stop::expired, "the budget's " + what);
-  }
-}
-
-/// What is below a run draws on its budget as well, wherever it is carried: each attempt reports its use to the store,
-/// which adds it up, and hears what all have used. At most one report each kFamilyLook, and one after the last use.
-Task<> Worker::watch_family(Carried& carried, Bell& used) {
-  bool heard = true;  // what was used last is reported
-  for (std::uint64_t seen = used.rings();; co_await sleep_for(kFamilyLook)) {
-    if (heard) co_await used.hear(seen);
-    seen = used.rings();
-    const Usage before = carried.before_ ? carried.before_->usage : Usage();
-    const auto sums = co_await parts_.store.report(carried.owner, carried.run, carried.fence,
-                                                   {.tokens = carried.usage.tokens() - before.tokens(),
-                                                    .money_micros = carried.usage.money_micros - before.money_micros});
-    heard = sums.has_value();
-    if (!heard || !*sums) continue;  // asked again, or stale
-    for (const auto& above : carried.budgets_) {
-      const auto sum = std::ranges::find(**sums, above.run, &store::FamilyUse::head);
-      if (sum == (*sums)->end()) continue;
-      const std::string what = used_up(sum->used, above.budget);
-      if (!what.empty()) end_family(above.run, what);
-    }
-  }
-}
-
-void Worker::end_family(const std::string& head, const std::string& what) {
-  for (const auto& [key, carried] : carried_) {
-    const bool draws =
-        std::ranges::find(carried->budgets_, head, &domain::RunInput::BudgetAbove::run) != carried->budgets_.end();
-    if (!draws || carried->stopped() != Carried::Stop::none) continue;
-    carried->stop(Carried::Stop::expired,
-                  carried->id == head ? "the budget's " + what + ", with the runs below it"
-                                      : "the budget's " + what + ", which '" + head + "' shares with what is below it");
-  }
+/// Permits whose work could not be ended stay taken: the next request for them finds out whether it is gone.
+void Worker::release_permits(Assignment& assignment, Carried& carried, const domain::WorkReport& report) {
+  if (assignment.permits && !report.left) assignment.permits->release();
+  assignment.permits.reset();
+  carried.work_is_over();
 }
 
 domain::Verdict Worker::judge(const Assignment& assignment, const Carried& carried, const domain::WorkReport& report) {
@@ -407,7 +207,7 @@ domain::Verdict Worker::judge(const Assignment& assignment, const Carried& carri
       std::clamp<std::int64_t>(assignment.budget.attempts.value_or(kAttemptsDefault), 1, 1000));
   facts.tools_used = report.tools_used;
   facts.on_crash = assignment.on_crash;
-  facts.wall_now = parts_.ambient.wall_now();
+  facts.wall_now = parts_.system.wall_now();
   const bool handed_back = carried.stopped() == Carried::Stop::handed_back;
   if (handed_back && !report.begun) return domain::Verdict{.settle = Settle::hand_back, .why = {}, .park_for = {}};
   if (report.starved || report.never_began) return domain::judge_starved(outcome);
@@ -425,76 +225,66 @@ domain::Verdict Worker::judge(const Assignment& assignment, const Carried& carri
 }
 
 Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, domain::WorkReport& report) {
-  Outcome& outcome = report.outcome;
+  const OutcomeKind outcome = report.outcome.kind;
   domain::Verdict verdict = judge(assignment, carried, report);
-  if (verdict.settle == Settle::expired && !carried.error_before_.empty()) {
-    verdict.why += "; the error before that: " + carried.error_before_;
+  if (verdict.settle == Settle::expired && !carried.error_before.empty()) {
+    verdict.why += "; the error before that: " + carried.error_before;
   }
-  if (report.never_began) {  // so that the next attempt does not look for it again
-    (void)co_await keep_note(parts_.store, parts_.health, carried, std::string(kNoteConversation),
-                             parts_.scribe.write_note(""), is_fenced);
+  // So that the next attempt does not look for it again.
+  if (report.never_began) (void)co_await conversations_.keep(carried, "");
+  store::Settlement settlement = settlement_of({carried.run, carried.fence}, verdict, report.outcome.usage);
+  if (report.begun) {  // else what earlier attempts left stands
+    settlement.result = parts_.run_codec.write(memo_of(std::move(carried.before), verdict, report));
   }
-
-  domain::RunMemo memo;
-  if (carried.before_) memo = std::move(*carried.before_);
-  memo.usage += outcome.usage;
-  memo.text = std::move(outcome.text);
-  memo.conversation = outcome.conversation;
-  memo.resumes = verdict.resumes;
-  memo.denials = std::move(outcome.denials);
-  memo.last = outcome.kind;
-  memo.processes_ended = report.processes_ended;
-  memo.streams_closed = report.streams_closed;
-  memo.ending = report.ending;
-
-  store::Settlement settlement;
-  settlement.run = carried.run;
-  settlement.fence = carried.fence;
-  settlement.settle = verdict.settle;
-  settlement.error = verdict.why;
-  if (report.begun) settlement.result = parts_.scribe.write(memo);  // else what earlier attempts left stands
-  settlement.tokens = outcome.usage.tokens();
-  settlement.money_micros = outcome.usage.money_micros;
-  settlement.retry_after = verdict.retry_after;
   if (verdict.pauses_account) settlement.park_on = assignment.account;
-  settlement.park_for = verdict.park_for;
-  // Called safe before its conversation is kept, a loss between the two would begin it anew. If it can't be kept, the
-  // run stays unsafe: it ends as it did, or is in doubt.
-  bool may_mark = true;
-  if (carried.unsafe_ && !verdict.in_doubt && report.begun && report.tools_used && !carried.resumable_) {
-    if (!memo.conversation.empty()) {
-      std::string data = parts_.scribe.write_note(memo.conversation);
-      may_mark = co_await keep_note(parts_.store, parts_.health, carried, std::string(kNoteConversation),
-                                    std::move(data), is_fenced);
-    } else {
-      may_mark = false;
-    }
-    carried.resumable_ = may_mark;
+  std::optional<RunState> state;
+  if (co_await mark_effects(assignment, carried, report, verdict, settlement)) {
+    const bool anew = report.begun && assignment.on_crash == domain::OnCrash::resume && !carried.resumable;
+    state = co_await parts_.settler.settle(carried.owner, std::move(settlement),
+                                           anew ? Settler::IfRefused::failed : Settler::IfRefused::lost);
   }
-  const bool ours = may_mark ? co_await mark_before_settling(carried, assignment, verdict, settlement)
-                             : carried.stopped() != Carried::Stop::fenced;
-  if (!ours) {  // others will find it, and go by what the store knows
-    log_end(carried, verdict, outcome.kind, std::nullopt);
-    ++(parts_.health.gave_up() ? counts_.unrecorded : counts_.stale);
-    parts_.changes.tell(carried.id);
-    co_return Result<>();
+  log_end(carried, verdict, outcome, state);
+  count(state);
+  parts_.changes.notify(carried.id);
+  if (!state || outcome == OutcomeKind::succeeded) co_return Result<>();
+  co_return fail(outcome == OutcomeKind::cancelled ? Errc::cancelled : Errc::failed, verdict.why);
+}
+
+/// False: another node has the run, and goes by what the store knows. If unknown effects can't be marked, the run must
+/// not go on by itself all the same.
+Task<bool> Worker::mark_effects(const Assignment& assignment, Carried& carried, const domain::WorkReport& report,
+                                const domain::Verdict& verdict, store::Settlement& settlement) {
+  if (!verdict.in_doubt && !co_await keep_conversation(carried, report, report.outcome.conversation)) {
+    co_return !carried.is_fenced();  // it stays marked: the run ends as it did, or is in doubt
   }
-  const bool anew = report.begun && assignment.on_crash == domain::OnCrash::resume && !carried.resumable_;
-  const std::optional<RunState> state = co_await parts_.settler.settle(
-      carried.owner, std::move(settlement), anew ? Settler::IfRefused::failed : Settler::IfRefused::lost);
-  log_end(carried, verdict, outcome.kind, state);
-  if (state == RunState::succeeded) {
-    parts_.changes.tell_success(carried.id, memo.text);
+  if (carried.is_fenced()) co_return false;
+  if (carried.effects.is_unknown() == verdict.in_doubt) co_return true;
+  const Result<bool> marked = co_await carried.effects.set(verdict.in_doubt);
+  if (marked) co_return *marked;
+  if (verdict.in_doubt) {
+    settlement.settle = assignment.on_crash == domain::OnCrash::doubt ? Settle::lost : Settle::failed;
+    settlement.error += (settlement.error.empty() ? "" : "; ") + std::string("what it did is unknown, and the store ") +
+                        "refused to mark it so: " + plain_words(marked.error());
+  }
+  co_return true;
+}
+
+/// An attempt with effects is marked as known only when its conversation is stored: a loss between the two would begin
+/// the run anew. False: it can't be.
+Task<bool> Worker::keep_conversation(Carried& carried, const domain::WorkReport& report,
+                                     const std::string& conversation) {
+  const bool needed = carried.effects.is_unknown() && report.begun && report.tools_used && !carried.resumable;
+  if (!needed) co_return true;
+  carried.resumable = !conversation.empty() && co_await conversations_.keep(carried, conversation);
+  co_return carried.resumable;
+}
+
+void Worker::count(std::optional<RunState> state) {
+  if (state) {
+    ++counts_.settled[*state];
   } else {
-    parts_.changes.tell(carried.id);
-  }
-  if (!state) {
     ++(parts_.health.gave_up() ? counts_.unrecorded : counts_.stale);
-    co_return Result<>();
   }
-  ++counts_.settled[*state];
-  if (outcome.kind == OutcomeKind::succeeded) co_return Result<>();
-  co_return fail(outcome.kind == OutcomeKind::cancelled ? Errc::cancelled : Errc::failed, verdict.why);
 }
 
 void Worker::log_dropped(const Carried& carried, const Recorder& recorder) const {
@@ -512,10 +302,10 @@ void Worker::log_begin(const Carried& carried) const {
                   domain::LogField::number("attempt", std::to_string(carried.attempt)),
                   {"agent", carried.agent},
                   {"worker", carried.worker},
-                  {"trace", carried.trace_}});
+                  {"trace", carried.trace}});
 }
 
-/// No state: others have it.
+/// No state: another node has the run, or it could not be recorded.
 void Worker::log_end(const Carried& carried, const domain::Verdict& verdict, OutcomeKind outcome,
                      std::optional<RunState> state) const {
   const bool well = state && *state != RunState::failed && *state != RunState::in_doubt;
@@ -530,7 +320,7 @@ void Worker::log_end(const Carried& carried, const domain::Verdict& verdict, Out
                                                                   : "taken by others")},
                   {"outcome", std::string(to_string(outcome))},
                   {"why", outcome == OutcomeKind::succeeded ? std::string() : verdict.why},
-                  {"trace", carried.trace_}});
+                  {"trace", carried.trace}});
 }
 
 }  // namespace stint::pool

@@ -8,12 +8,12 @@
 
 namespace stint::pool {
 
-class Scribe {
+class RunCodec {
  public:
-  Scribe() = default;
-  virtual ~Scribe() = default;
-  Scribe(const Scribe&) = delete;
-  Scribe& operator=(const Scribe&) = delete;
+  RunCodec() = default;
+  virtual ~RunCodec() = default;
+  RunCodec(const RunCodec&) = delete;
+  RunCodec& operator=(const RunCodec&) = delete;
 
   [[nodiscard]] virtual std::string write(const domain::RunInput& input) const = 0;
   [[nodiscard]] virtual Result<domain::RunInput> read_input(std::string_view text) const = 0;
@@ -22,6 +22,7 @@ class Scribe {
   /// Of an event: a tool that is used, a conversation that has begun.
   [[nodiscard]] virtual std::string write_note(std::string_view text) const = 0;
   [[nodiscard]] virtual std::string read_note(std::string_view data) const = 0;
+  [[nodiscard]] virtual std::string write_span(const domain::Span& span) const = 0;
 };
 
 }  // namespace stint::pool

@@ -1,5 +1,5 @@
-/// Patience with a store that does not answer: what must be said is said again, ever more slowly. What the store
-/// refuses for good is put into words that any store takes.
+/// Back-off towards a store that does not answer: requests that must arrive are repeated, with a growing pause. A final
+/// refusal is rephrased so that any store accepts it.
 #pragma once
 
 #include "pool/store_health.hpp"
@@ -13,7 +13,7 @@
 
 namespace stint::pool {
 
-class Patience {
+class BackOff {
  public:
   static constexpr Duration kFirst = std::chrono::milliseconds(50), kMost = std::chrono::seconds(2);
 

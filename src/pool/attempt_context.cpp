@@ -1,0 +1,52 @@
+#include "pool/attempt_context.hpp"
+
+#include "pool/family.hpp"
+
+#include <utility>
+
+namespace stint::pool {
+namespace {
+
+constexpr Duration kWaitShown = std::chrono::milliseconds(1);  // a shorter one is no stretch of a timeline
+
+}  // namespace
+
+void AttemptContext::tell(const domain::WorkNews& news) {
+  parts_.job.beat();
+  parts_.recorder.hear(news);
+  if (news.kind != domain::WorkNews::Kind::usage) return;
+  Carried& carried = parts_.carried;
+  carried.usage = carried.before ? carried.before->usage : Usage();
+  carried.usage += news.usage;
+  end_if_used_up(carried, parts_.budget);
+  used_.notify();
+}
+
+Task<Result<>> AttemptContext::effects_unknown() {
+  STINT_CO_TRY(const bool marked, co_await parts_.carried.effects.begin_call());
+  if (marked) co_return Result<>();
+  co_return fail(Errc::cancelled, parts_.carried.is_stopped()
+                                      ? "the run was told to stop: " + parts_.carried.stop_text()
+                                      : "another node has taken the run");
+}
+
+Task<Result<>> AttemptContext::effects_known() {
+  STINT_CO_TRY(const bool marked, co_await parts_.carried.effects.end_call());
+  if (marked) co_return Result<>();
+  co_return fail(Errc::unavailable, "the store was not told that the effects are known");
+}
+
+Task<Result<Permit>> AttemptContext::acquire(std::string limit, std::uint32_t weight) {
+  const Executor& executor = parts_.job.scope().executor();
+  const TimePoint since = executor.now();
+  STINT_CO_TRY(Permit permit, co_await parts_.call_limits.acquire(limit, weight));
+  if (const Duration waited = executor.now() - since; waited >= kWaitShown) {
+    domain::WorkNews news;
+    news.kind = domain::WorkNews::Kind::span;
+    news.span = domain::Span{.kind = domain::SpanKind::limit, .name = std::move(limit), .length = waited, .usage = {}};
+    tell(news);
+  }
+  co_return permit;
+}
+
+}  // namespace stint::pool

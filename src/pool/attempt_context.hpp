@@ -1,0 +1,40 @@
+/// What a work reaches of its worker: its news go to the recorder and to the budgets, its marks of unknown effects to
+/// the store, its calls through the limits of this process. One executor; outlives the work.
+#pragma once
+
+#include "domain/driver.hpp"
+#include "pool/call_limits.hpp"
+#include "pool/carried.hpp"
+#include "pool/recorder.hpp"
+#include "stint/notification.hpp"
+#include "stint/worker_pool.hpp"
+
+#include <string>
+
+namespace stint::pool {
+
+class AttemptContext final : public domain::WorkContext {
+ public:
+  struct Parts {
+    Carried& carried;
+    Recorder& recorder;
+    CallLimits& call_limits;
+    const domain::BudgetSpec& budget;
+    JobContext& job;
+  };
+  explicit AttemptContext(Parts parts) : parts_(parts) {}
+
+  void tell(const domain::WorkNews& news) override;
+  Task<Result<>> effects_unknown() override;
+  Task<Result<>> effects_known() override;
+  Task<Result<Permit>> acquire(std::string limit, std::uint32_t weight) override;
+
+  /// Notified when the attempt has reported use.
+  [[nodiscard]] Notification& used() noexcept { return used_; }
+
+ private:
+  const Parts parts_;
+  Notification used_;
+};
+
+}  // namespace stint::pool

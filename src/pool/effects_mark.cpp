@@ -1,0 +1,77 @@
+#include "pool/effects_mark.hpp"
+
+#include "pool/back_off.hpp"
+#include "pool/carried.hpp"
+#include "pool/recorder.hpp"
+
+namespace stint::pool {
+
+Task<Result<bool>> EffectsMark::begin_without_conversation() {
+  without_conversation_ = true;
+  co_return co_await update(TimePoint::max());
+}
+
+Task<Result<bool>> EffectsMark::conversation_kept() {
+  without_conversation_ = false;
+  co_return co_await update(health_.now() + Recorder::kRefusedMax);
+}
+
+Task<Result<bool>> EffectsMark::begin_call() {
+  if (carried_.is_stopped()) co_return false;
+  ++calls_;
+  Result<bool> marked = co_await update(TimePoint::max());
+  if (!marked || !*marked) --calls_;  // it is not made
+  co_return marked;
+}
+
+Task<Result<bool>> EffectsMark::end_call() {
+  STINT_ASSERT(calls_ > 0 && "a call ends once");
+  --calls_;
+  co_return co_await update(health_.now() + Recorder::kRefusedMax);
+}
+
+Task<Result<bool>> EffectsMark::set(bool unknown) {
+  without_conversation_ = unknown;
+  calls_ = 0;
+  co_return co_await update(std::nullopt);
+}
+
+Task<Result<bool>> EffectsMark::update(std::optional<TimePoint> until) {
+  while (writing_) co_await written_.wait(written_.count());
+  struct Writing {
+    EffectsMark& mark;
+    explicit Writing(EffectsMark& owner) : mark(owner) { mark.writing_ = true; }
+    ~Writing() {
+      mark.writing_ = false;
+      mark.written_.notify();
+    }
+  };
+  const Writing writing(*this);
+  co_return co_await write(without_conversation_ || calls_ > 0, until);
+}
+
+Task<Result<bool>> EffectsMark::write(bool unknown, std::optional<TimePoint> until) {
+  if (unknown_ == unknown) co_return true;
+  BackOff back_off;
+  do {
+    const auto marked = co_await store_.mark(carried_.owner, carried_.run, carried_.fence, unknown);
+    if (marked) {
+      if (*marked) unknown_ = unknown;
+      co_return *marked;
+    }
+    if (marked.error().retry() != Retry::safe) unknown_ = true;  // the store may have it so
+    const bool again = BackOff::may_ask_again(marked.error());
+    if (!again && !BackOff::is_before_a_beat(marked.error())) co_return marked;
+    if (again) health_.heard(StoreHealth::Call::write, marked);
+    if (!co_await back_off.wait(health_)) break;
+  } while (may_repeat(until));
+  co_return false;
+}
+
+bool EffectsMark::may_repeat(std::optional<TimePoint> until) const {
+  using Stop = Carried::Stop;
+  if (!until) return carried_.stopped() != Stop::fenced;
+  return carried_.stopped() == Stop::none && health_.now() < *until;
+}
+
+}  // namespace stint::pool

@@ -1,0 +1,106 @@
+#include "pool/effects_mark.hpp"
+
+#include "pool/carried.hpp"
+#include "pool/pool_world.hpp"
+
+namespace stint::pool {
+namespace {
+
+class EffectsMarkTest : public PoolWorld {
+ protected:
+  EffectsMarkTest() {
+    submit("aaaaaaaaaaaa");
+    claim_ = claim();
+    carried_ = std::make_unique<Carried>(Carried::Parts{runs_, store_, health_}, node_, claim_);
+  }
+  ~EffectsMarkTest() override { stop(); }
+  EffectsMark& mark() { return carried_->effects; }
+  [[nodiscard]] bool stored() { return look(claim_.id).unsafe; }
+
+  CarriedRuns runs_;
+  store::Claim claim_;
+  std::unique_ptr<Carried> carried_;
+};
+
+TEST_F(EffectsMarkTest, the_store_knows_before_the_call_is_made_and_after_it) {
+  EXPECT_TRUE(get(mark().begin_call()));
+  EXPECT_TRUE(stored());
+  EXPECT_TRUE(get(mark().end_call()));
+  EXPECT_FALSE(stored());
+}
+
+TEST_F(EffectsMarkTest, calls_nest_and_cost_one_write) {
+  EXPECT_TRUE(get(mark().begin_call()));
+  EXPECT_TRUE(get(mark().begin_call()));
+  EXPECT_TRUE(get(mark().end_call()));
+  EXPECT_TRUE(stored());
+  EXPECT_TRUE(get(mark().end_call()));
+  EXPECT_FALSE(stored());
+  EXPECT_EQ(store_.marks, (std::vector<bool>{true, false}));
+}
+
+TEST_F(EffectsMarkTest, a_stored_conversation_does_not_end_the_doubt_about_a_call) {
+  EXPECT_TRUE(get(mark().begin_without_conversation()));
+  EXPECT_TRUE(get(mark().begin_call()));
+  EXPECT_TRUE(get(mark().conversation_kept()));
+  EXPECT_TRUE(stored());
+  EXPECT_TRUE(get(mark().end_call()));
+  EXPECT_FALSE(stored());
+}
+
+TEST_F(EffectsMarkTest, a_call_that_begins_while_the_last_one_is_unmarked_is_marked_after_that) {
+  EXPECT_TRUE(get(mark().begin_call()));
+  store_.mark_takes = 1s;
+  bool ended = false, begun = false;
+  auto end = [&]() -> Task<> { ended = (co_await mark().end_call()).value_or(false); };
+  auto begin = [&]() -> Task<> { begun = (co_await mark().begin_call()).value_or(false); };
+  scope_.spawn(end());
+  sim_.advance(500ms);  // the write that says `known` is under way
+  scope_.spawn(begin());
+  sim_.advance(400ms);
+  EXPECT_FALSE(begun) << "the store does not know yet";
+  sim_.advance(2s);
+  EXPECT_TRUE(ended && begun);
+  EXPECT_TRUE(stored());
+}
+
+TEST_F(EffectsMarkTest, a_store_that_does_not_answer_is_asked_again) {
+  store_.marks_failing = 3;
+  EXPECT_TRUE(get(mark().begin_call()));
+  EXPECT_TRUE(stored());
+}
+
+TEST_F(EffectsMarkTest, a_run_that_is_told_to_stop_begins_no_call) {
+  store_.marks_failing = 1'000'000;
+  std::optional<Result<bool>> begun;
+  auto begin = [&]() -> Task<> { begun.emplace(co_await mark().begin_call()); };
+  scope_.spawn(begin());
+  sim_.advance(10s);
+  EXPECT_FALSE(begun);
+  carried_->stop(Carried::Stop::cancelled, "by test");
+  sim_.advance(10s);
+  ASSERT_TRUE(begun && *begun);
+  EXPECT_FALSE(**begun);
+  store_.marks_failing = 0;
+  EXPECT_FALSE(get(mark().begin_call()));
+  EXPECT_FALSE(stored());
+}
+
+TEST_F(EffectsMarkTest, a_refusal_for_good_is_a_failure) {
+  store_.refuses_marks = true;
+  EXPECT_FALSE(ask(mark().begin_call()));
+}
+
+TEST_F(EffectsMarkTest, a_stale_owner_is_told_so) {
+  store::Settlement settlement;
+  settlement.run = claim_.run;
+  settlement.fence = claim_.fence;
+  settlement.settle = domain::Settle::succeeded;
+  std::vector<store::Settlement> settlements;
+  settlements.push_back(std::move(settlement));
+  (void)get(store_.settle(node_, std::move(settlements)));
+  EXPECT_FALSE(get(mark().begin_call()));
+}
+
+}  // namespace
+}  // namespace stint::pool

@@ -1,0 +1,37 @@
+#include "pool/settlement.hpp"
+
+#include <utility>
+
+namespace stint::pool {
+
+store::Settlement settlement_of(AttemptKey attempt, const domain::Verdict& verdict, const Usage& usage) {
+  store::Settlement settlement;
+  settlement.run = attempt.run;
+  settlement.fence = attempt.fence;
+  settlement.settle = verdict.settle;
+  settlement.error = verdict.why;
+  settlement.tokens = usage.tokens();
+  settlement.cost_micros = usage.cost_micros;
+  settlement.retry_after = verdict.retry_after;
+  settlement.park_for = verdict.park_for;
+  return settlement;
+}
+
+domain::RunMemo memo_of(std::unique_ptr<domain::RunMemo> before, const domain::Verdict& verdict,
+                        domain::WorkReport& report) {
+  Outcome& outcome = report.outcome;
+  domain::RunMemo memo;
+  if (before) memo = std::move(*before);
+  memo.usage += outcome.usage;
+  memo.text = std::move(outcome.text);
+  memo.conversation = outcome.conversation;
+  memo.resumes = verdict.resumes;
+  memo.denials = std::move(outcome.denials);
+  memo.last = outcome.kind;
+  memo.processes_ended = report.processes_ended;
+  memo.streams_closed = report.streams_closed;
+  memo.ending = report.ending;
+  return memo;
+}
+
+}  // namespace stint::pool

@@ -1,0 +1,347 @@
+// A worker by itself: each step of the line from the claim to the store, with a driver that does what a test says.
+#include "pool/worker.hpp"
+
+#include "pool/pool_world.hpp"
+#include "stint/combinators.hpp"
+#include "stint/worker_pool.hpp"
+
+#include <algorithm>
+
+namespace stint::pool {
+namespace {
+
+using domain::OnCrash;
+using domain::RunState;
+
+constexpr const char* kRun = "aaaaaaaaaaaa";
+
+/// The body of an attempt.
+using Body = std::function<Task<Result<std::unique_ptr<domain::WorkReport>>>(domain::WorkContext&)>;
+
+class WorkerTest : public PoolWorld, protected domain::Driver, protected domain::AttemptPlanner {
+ protected:
+  WorkerTest() {
+    body_ = [](domain::WorkContext&) { return succeed(); };
+    EXPECT_TRUE(call_limits_.set("tools", 1));
+    scope_.spawn(settler_.run());
+    PoolOptions options;
+    options.workers = 2;
+    pool_.emplace([this](std::unique_ptr<Assignment> assignment,
+                         JobContext& job) { return worker_.carry(std::move(assignment), job); },
+                  options);
+    pool_->start(scope_);
+  }
+  ~WorkerTest() override { stop(); }
+
+  static std::unique_ptr<domain::WorkReport> report(OutcomeKind kind, std::string message = {}) {
+    auto report = std::make_unique<domain::WorkReport>();
+    report->outcome.kind = kind;
+    report->outcome.message = std::move(message);
+    return report;
+  }
+  static Task<Result<std::unique_ptr<domain::WorkReport>>> succeed() { co_return report(OutcomeKind::succeeded); }
+  static void tell(domain::WorkContext& context, domain::WorkNews::Kind kind, std::string text) {
+    domain::WorkNews news;
+    news.kind = kind;
+    news.text = std::move(text);
+    context.tell(news);
+  }
+
+  /// Claims the next run and begins to carry it.
+  void begin_to_carry(OnCrash on_crash = OnCrash::rerun) {
+    auto assignment = std::make_unique<Assignment>();
+    assignment->claim = claim();
+    assignment->on_crash = on_crash;
+    assignment->permits = std::move(permits_);
+    assignment->carried = worker_.take(node_, assignment->claim);
+    ASSERT_TRUE(pool_->submit_nowait(std::move(assignment)));
+  }
+  /// Until nothing is carried.
+  void wait() {
+    ASSERT_TRUE(sim_.run_until([&] { return worker_.carried().empty(); }));
+  }
+  store::Run carry(OnCrash on_crash = OnCrash::rerun) {
+    begin_to_carry(on_crash);
+    wait();
+    return look(kRun);
+  }
+
+  Settler settler_{store_, health_, no_log_};
+  events::Changes changes_;
+  CallLimits call_limits_;
+  Worker worker_{{store_, *this, this, run_codec_, system_, settler_, health_, changes_, call_limits_, no_log_}};
+  std::optional<WorkerPool<std::unique_ptr<Assignment>>> pool_;
+  Body body_;
+  std::optional<Error> plan_fails_;
+  std::string chooses_;  // as the id of a conversation
+  std::vector<domain::WorkOrder> orders_;
+  std::unique_ptr<domain::HeldPermits> permits_;
+
+ private:
+  class BodyWork final : public domain::Work {
+   public:
+    BodyWork(const Body& body, domain::WorkContext& context) : body_(body), context_(context) {}
+    Task<Result<std::unique_ptr<domain::WorkReport>>> run() override {
+      auto winner = co_await race(body_(context_), ended());
+      if (winner.index() == 0) co_return std::move(std::get<0>(winner));
+      co_return report(kind_, why_);
+    }
+    void end(OutcomeKind kind, std::string why) override {
+      kind_ = kind;
+      why_ = std::move(why);
+      told_ = true;
+      end_.notify();
+    }
+
+   private:
+    Task<> ended() {
+      while (!told_) co_await end_.wait(end_.count());
+    }
+    const Body& body_;
+    domain::WorkContext& context_;
+    OutcomeKind kind_ = OutcomeKind::cancelled;
+    std::string why_;
+    bool told_ = false;
+    Notification end_;
+  };
+  Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::WorkContext& context) override {
+    orders_.push_back(std::move(order));
+    return std::make_unique<BodyWork>(body_, context);
+  }
+  [[nodiscard]] std::string choose_conversation(const domain::WorkOrder&) override { return chooses_; }
+  Result<domain::AttemptSpec> plan(const domain::WorkOrder& order) override {
+    if (plan_fails_) return fail(*plan_fails_);
+    domain::AttemptSpec spec;
+    spec.driver = "made-up";
+    spec.invocation.prompt = "for " + order.run;
+    return spec;
+  }
+};
+
+TEST_F(WorkerTest, a_run_goes_from_the_claim_to_the_store) {
+  submit(kRun);
+  EXPECT_EQ(carry().state, RunState::succeeded);
+  ASSERT_EQ(orders_.size(), 1U);
+  EXPECT_EQ(orders_[0].spec.driver, "made-up") << "it was planned before it reached the driver";
+  EXPECT_EQ(orders_[0].spec.invocation.prompt, std::string("for ") + kRun);
+  EXPECT_EQ(worker_.counts().settled.at(RunState::succeeded), 1U);
+}
+
+TEST_F(WorkerTest, what_can_not_be_planned_does_not_reach_the_driver) {
+  submit(kRun);
+  plan_fails_ = Error(Errc::denied, "not here");
+  const store::Run run = carry(OnCrash::resume);
+  EXPECT_EQ(run.state, RunState::failed);
+  EXPECT_NE(run.error.find("not here"), std::string::npos);
+  EXPECT_TRUE(orders_.empty());
+  EXPECT_TRUE(store_.marks.empty()) << "nothing of it could have had effects";
+}
+
+TEST_F(WorkerTest, input_that_can_not_be_read_fails_the_run) {
+  submit(kRun, OnCrash::rerun, "garbled");
+  EXPECT_EQ(carry().state, RunState::failed);
+  EXPECT_TRUE(orders_.empty());
+}
+
+TEST_F(WorkerTest, a_failure_before_the_work_began_for_lack_of_resources_is_tried_again) {
+  submit(kRun);
+  body_ = [](domain::WorkContext&) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    co_return fail(Error(Errc::exhausted, Retry::safe, "no descriptors"));
+  };
+  EXPECT_EQ(carry().state, RunState::parked);
+}
+
+TEST_F(WorkerTest, a_stop_reaches_the_work) {
+  submit(kRun);
+  body_ = [](domain::WorkContext&) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    co_await sleep_for(1h);
+    co_return report(OutcomeKind::succeeded);
+  };
+  begin_to_carry();
+  sim_.advance(1s);
+  (void)get(store_.cancel(kRun));
+  worker_.find(kRun)->stop(Carried::Stop::cancelled, "by test");
+  wait();
+  EXPECT_EQ(look(kRun).state, RunState::cancelled);
+}
+
+TEST_F(WorkerTest, a_stop_before_the_work_begins_nothing) {
+  submit(kRun);
+  auto assignment = std::make_unique<Assignment>();
+  assignment->claim = claim();
+  assignment->carried = worker_.take(node_, assignment->claim);
+  assignment->carried->stop(Carried::Stop::handed_back, "the node leaves");
+  ASSERT_TRUE(pool_->submit_nowait(std::move(assignment)));
+  wait();
+  EXPECT_EQ(look(kRun).state, RunState::queued);
+  EXPECT_TRUE(orders_.empty());
+}
+
+TEST_F(WorkerTest, permits_are_released_after_the_work_and_before_the_store_is_told) {
+  struct Held final : domain::HeldPermits {
+    explicit Held(std::vector<std::string>& order) : story(order) {}
+    Result<> assign(const std::string& mark, const std::string&) override {
+      story.push_back("assigned to " + mark);
+      return {};
+    }
+    void release() override { story.emplace_back("released"); }
+    std::vector<std::string>& story;
+  };
+  std::vector<std::string> story;
+  submit(kRun);
+  permits_ = std::make_unique<Held>(story);
+  body_ = [&](domain::WorkContext&) {
+    story.emplace_back("works");
+    return succeed();
+  };
+  (void)carry();
+  EXPECT_EQ(story, (std::vector<std::string>{std::string("assigned to ") + kRun + ":1", "works", "released"}));
+}
+
+TEST_F(WorkerTest, permits_of_work_that_could_not_be_ended_stay_taken) {
+  struct Held final : domain::HeldPermits {
+    explicit Held(bool& was_released) : released(was_released) {}
+    Result<> assign(const std::string&, const std::string&) override { return {}; }
+    void release() override { released = true; }
+    bool& released;
+  };
+  bool released = false;
+  submit(kRun);
+  permits_ = std::make_unique<Held>(released);
+  body_ = [](domain::WorkContext&) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    auto stuck = report(OutcomeKind::in_doubt, "some of its processes do not end");
+    stuck->left = true;
+    co_return stuck;
+  };
+  EXPECT_EQ(carry().state, RunState::in_doubt);
+  EXPECT_FALSE(released);
+}
+
+TEST_F(WorkerTest, a_chosen_conversation_is_stored_before_the_work_begins) {
+  submit(kRun, OnCrash::resume);
+  chooses_ = "chosen-1";
+  (void)carry(OnCrash::resume);
+  ASSERT_EQ(orders_.size(), 1U);
+  EXPECT_EQ(orders_[0].new_conversation, "chosen-1");
+  EXPECT_TRUE(store_.marks.empty());
+  EXPECT_EQ(notes(kRun), std::vector<std::string>{"chosen_conversation chosen-1"});
+}
+
+TEST_F(WorkerTest, without_a_chosen_conversation_effects_are_unknown_until_one_is_stored) {
+  submit(kRun, OnCrash::resume);
+  body_ = [this](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    EXPECT_EQ(store_.marks, std::vector<bool>{true});
+    tell(context, domain::WorkNews::Kind::conversation, "named-1");
+    co_await sleep_for(1s);
+    EXPECT_EQ(store_.marks, (std::vector<bool>{true, false}));
+    co_return report(OutcomeKind::succeeded);
+  };
+  EXPECT_EQ(carry(OnCrash::resume).state, RunState::succeeded);
+}
+
+TEST_F(WorkerTest, the_next_attempt_continues_the_conversation_of_a_lost_one) {
+  submit(kRun, OnCrash::resume);
+  store::Claim lost = claim();
+  (void)get(store_.note(node_, lost.run, lost.fence, std::string(kNoteConversation), "named-1"));
+  store::Settlement settlement;
+  settlement.run = lost.run;
+  settlement.fence = lost.fence;
+  settlement.settle = domain::Settle::lost;
+  std::vector<store::Settlement> settlements;
+  settlements.push_back(std::move(settlement));
+  (void)get(store_.settle(node_, std::move(settlements)));
+  sim_.advance(1min);
+  (void)get(store_.tick());
+  node_ = get(store_.enrol("another"));
+  (void)carry(OnCrash::resume);
+  ASSERT_EQ(orders_.size(), 1U);
+  EXPECT_EQ(orders_[0].conversation, "named-1");
+  EXPECT_TRUE(orders_[0].after_loss);
+}
+
+TEST_F(WorkerTest, a_driver_marks_effects_as_unknown_while_a_call_is_under_way) {
+  submit(kRun);
+  body_ = [this](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    EXPECT_TRUE(co_await context.effects_unknown());
+    EXPECT_EQ(store_.marks, std::vector<bool>{true}) << "the store knows it before the call is made";
+    EXPECT_TRUE(co_await context.effects_known());
+    co_return report(OutcomeKind::succeeded);
+  };
+  EXPECT_EQ(carry().state, RunState::succeeded);
+  EXPECT_EQ(store_.marks, (std::vector<bool>{true, false}));
+}
+
+TEST_F(WorkerTest, a_node_that_dies_during_such_a_call_leaves_the_run_in_doubt) {
+  submit(kRun, OnCrash::rerun);
+  body_ = [](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    (void)co_await context.effects_unknown();
+    co_await sleep_for(24h);
+    co_return report(OutcomeKind::succeeded);
+  };
+  begin_to_carry();
+  sim_.advance(5min);  // no heartbeat
+  (void)get(store_.tick());
+  EXPECT_EQ(look(kRun).state, RunState::in_doubt);
+  worker_.find(kRun)->stop(Carried::Stop::fenced, "its lease is over");
+  wait();
+  EXPECT_EQ(look(kRun).state, RunState::in_doubt);
+}
+
+TEST_F(WorkerTest, spans_are_recorded_with_their_usage) {
+  submit(kRun);
+  body_ = [](domain::WorkContext& context) {
+    domain::WorkNews news;
+    news.kind = domain::WorkNews::Kind::span;
+    news.span = domain::Span{
+        .kind = domain::SpanKind::model_call, .name = "opus", .length = 2s, .usage = {.fresh_in = 7, .out = 3}};
+    context.tell(news);
+    return succeed();
+  };
+  (void)carry();
+  EXPECT_EQ(notes(kRun), std::vector<std::string>{"span model_call opus 10"});
+}
+
+TEST_F(WorkerTest, calls_wait_for_permits_of_the_process_and_the_wait_is_a_span) {
+  submit(kRun);
+  submit("bbbbbbbbbbbb");
+  int at_once = 0, most = 0;
+  body_ = [&](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    STINT_CO_TRY(const Permit permit, co_await context.acquire("tools", 1));
+    most = std::max(most, ++at_once);
+    co_await sleep_for(1s);
+    --at_once;
+    co_return report(OutcomeKind::succeeded);
+  };
+  begin_to_carry();
+  begin_to_carry();
+  wait();
+  EXPECT_EQ(most, 1);
+  EXPECT_EQ(notes(kRun).size() + notes("bbbbbbbbbbbb").size(), 1U) << "one of them had to wait";
+}
+
+TEST_F(WorkerTest, a_limit_that_is_not_there_is_an_error) {
+  submit(kRun);
+  body_ = [](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    const auto permit = co_await context.acquire("nowhere", 1);
+    EXPECT_FALSE(permit);
+    co_return report(OutcomeKind::agent_error, permit ? "" : permit.error().describe());
+  };
+  const store::Run run = carry();
+  EXPECT_NE(run.error.find("nowhere"), std::string::npos);
+}
+
+TEST_F(WorkerTest, use_above_the_budget_ends_the_work) {
+  submit(kRun, OnCrash::rerun, "100");
+  body_ = [](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    domain::WorkNews news;
+    news.kind = domain::WorkNews::Kind::usage;
+    news.usage.out = 101;
+    context.tell(news);
+    co_await sleep_for(1h);
+    co_return report(OutcomeKind::succeeded);
+  };
+  EXPECT_EQ(carry().state, RunState::expired);
+}
+
+}  // namespace
+}  // namespace stint::pool

@@ -7,7 +7,7 @@
 // 3. Every claim becomes an assignment, or is given back.
 // 4. A claim in vain is not repeated at once: the agent rests, unless the store tells of something new.
 #include "engine/engine.hpp"
-#include "pool/persist.hpp"
+#include "pool/back_off.hpp"
 #include "queue/ready_core.hpp"
 #include "stint/combinators.hpp"
 
@@ -17,7 +17,7 @@
 namespace stint::engine {
 namespace {
 
-using pool::Patience;
+using pool::BackOff;
 
 constexpr Duration kPermitsKept = std::chrono::seconds(2);  // while no worker is free; then others may have them
 constexpr Duration kRestFirst = std::chrono::milliseconds(50), kRestAfterNews = std::chrono::milliseconds(250);
@@ -49,11 +49,11 @@ std::map<std::string_view, std::uint32_t> Engine::running() const {
 Task<> Engine::dispatch() {
   std::uint64_t seen = 0;
   while (phase_ == Phase::serving) {
-    const std::uint64_t stirred = stirred_.rings();
+    const std::uint64_t stirred = stirred_.count();
     const bool progress = may_claim() && free_workers() > with_permits_ && co_await dispatch_once();
     if (progress) continue;
     if (free_workers() == 0 || !may_claim()) {
-      co_await stirred_.hear(stirred);
+      co_await stirred_.wait(stirred);
       continue;
     }
     auto first = co_await race(parts_.store.wait(seen, until_next_look()), stir(stirred));
@@ -67,7 +67,7 @@ Task<> Engine::dispatch() {
   }
 }
 
-Task<> Engine::stir(std::uint64_t seen) { co_await stirred_.hear(seen); }
+Task<> Engine::stir(std::uint64_t seen) { co_await stirred_.wait(seen); }
 
 /// When everything else looks, too; or when an agent has rested.
 Duration Engine::until_next_look() const {
@@ -122,7 +122,7 @@ Task<bool> Engine::dispatch_once() {
   std::uint32_t startable = 0;
   auto carried = running();
   for (const store::Ready& each : *ready) {
-    const AgentSpec* const spec = find_spec(*book_, each.agent);
+    const AgentSpec* const spec = find_spec(*registry_, each.agent);
     if (spec == nullptr || spec->refused) continue;  // somebody else's, or it waits until it may run
     const std::uint32_t runs = std::min(each.runs, each.startable.value_or(each.runs));
     if (runs == 0 && !each.takes_turn) continue;
@@ -161,7 +161,7 @@ Task<> Engine::feed(std::string agent) {
     ~Feeding() {
       engine.feeding_.erase(agent);
       engine.waits_.erase(agent);
-      engine.stirred_.ring();
+      engine.stirred_.notify();
     }
   };
   const Feeding feeding{*this, agent};
@@ -191,24 +191,25 @@ Task<> Engine::feed(std::string agent) {
 
 /// Permits can't be taken at all, which no release changes: it is logged once, and the process of one run gives up.
 void Engine::tell_unusable(const std::string& agent, const Error& error) {
-  waits_[agent] = error.describe();
-  if (std::exchange(told_unusable_[agent], waits_[agent]) != waits_[agent]) {
-    log_.say(domain::LogLevel::warning, "its permits can't be taken", {{"agent", agent}, {"why", waits_[agent]}});
+  const std::string why = error.describe();
+  waits_[agent] = {.cause = domain::WaitCause::permits, .detail = why};
+  if (std::exchange(told_unusable_[agent], why) != why) {
+    log_.say(domain::LogLevel::warning, "its permits can't be taken", {{"agent", agent}, {"why", why}});
   }
   const bool for_good = error == Errc::denied || error == Errc::invalid;
   if (options_.only.empty() || !for_good) return;
   cannot_begin_ = error;
-  changes_.tell(options_.only);
+  changes_.notify(options_.only);
 }
 
 Task<Result<std::unique_ptr<domain::HeldPermits>>> Engine::stand_in_line(const std::string& agent) {
-  auto told = [this, &agent](std::string why) {
-    if (why.empty()) {
+  auto told = [this, &agent](const domain::WaitReason* why) {
+    if (why == nullptr) {
       waits_.erase(agent);
     } else {
-      waits_[agent] = std::move(why);
+      waits_[agent] = *why;
     }
-    changes_.tell(options_.only);
+    changes_.notify(options_.only);
   };
   auto body = [&](Scope& scope) {
     feeding_[agent] = &scope;
@@ -238,7 +239,7 @@ Task<std::uint32_t> Engine::claim(std::string agent, std::uint32_t most, std::un
     ~UnderWay() { engine.claims_under_way_.erase(number); }
   };
   const UnderWay under_way(*this);
-  const store::WorkerNumber owner = *owner_;
+  const store::NodeNumber owner = *owner_;
   const bool needs_permits = permits != nullptr;
   std::vector<store::Claim> claims = co_await ask_claim(owner, agent, most);
   std::vector<store::Claim> unwanted;
@@ -258,12 +259,12 @@ Task<std::uint32_t> Engine::claim(std::string agent, std::uint32_t most, std::un
 }
 
 /// What the store gave us, also if its answer was lost on the way.
-Task<std::vector<store::Claim>> Engine::ask_claim(store::WorkerNumber owner, const std::string& agent,
+Task<std::vector<store::Claim>> Engine::ask_claim(store::NodeNumber owner, const std::string& agent,
                                                   std::uint32_t most) {
   auto claims = co_await parts_.store.claim(owner, agent, most, options_.only);
   if (claims) co_return std::move(*claims);
   if (claims.error().retry() != Retry::unknown) co_return {};
-  Patience patience;
+  BackOff back_off;
   // Behind a fence, what we own and do not carry may have been begun: then it is for others to find.
   while (owner_ == owner) {
     // What we carry when we ask may have ended when the answer comes: it must not be taken for new.
@@ -278,24 +279,24 @@ Task<std::vector<store::Claim>> Engine::ask_claim(store::WorkerNumber owner, con
       });
       co_return std::move(*owned);
     }
-    if (!Patience::may_ask_again(owned.error())) break;
-    if (!co_await patience.wait(store_health_)) break;
+    if (!BackOff::may_ask_again(owned.error())) break;
+    if (!co_await back_off.wait(store_health_)) break;
   }
   co_return {};
 }
 
 /// False: nobody took it. Of the claim its numbers are left then, and perhaps no more.
-bool Engine::assign(store::WorkerNumber owner, store::Claim& claim, std::unique_ptr<domain::HeldPermits> permits) {
-  const AgentSpec* const found = find_spec(*book_, claim.agent);
+bool Engine::assign(store::NodeNumber owner, store::Claim& claim, std::unique_ptr<domain::HeldPermits> permits) {
+  const AgentSpec* const found = find_spec(*registry_, claim.agent);
   if (found == nullptr || pool_.free_workers() == 0) return false;  // the pool may have shrunk meanwhile
   const AgentSpec& spec = *found;
-  const auto lane = spec.lanes.find(claim.agent);
+  const auto variant = spec.variants.find(claim.agent);
   auto assignment = std::make_unique<pool::Assignment>();
-  assignment->account = lane == spec.lanes.end() ? spec.account : lane->second.account;
+  assignment->account = variant == spec.variants.end() ? spec.account : variant->second.account;
   assignment->budget = spec.budget;
   assignment->on_crash = spec.on_crash;
   assignment->permits = std::move(permits);
-  claim.agent = std::string(agent_of(claim.agent));  // people, drivers and permits know no lanes
+  claim.agent = std::string(agent_of(claim.agent));  // people, drivers and permits know no variants
   assignment->carried = worker_.take(owner, claim);
   JobOptions options;
   options.label = claim.id;
@@ -304,7 +305,7 @@ bool Engine::assign(store::WorkerNumber owner, store::Claim& claim, std::unique_
 }
 
 /// They were never begun.
-Task<> Engine::give_back(store::WorkerNumber owner, std::vector<store::Claim> claims) {
+Task<> Engine::give_back(store::NodeNumber owner, std::vector<store::Claim> claims) {
   for (const store::Claim& claim : claims) {
     store::Settlement settlement;
     settlement.run = claim.run;

@@ -1,7 +1,7 @@
 #include "engine/engine.hpp"
 
 #include "engine/rescue.hpp"
-#include "pool/persist.hpp"
+#include "pool/back_off.hpp"
 #include "stint/combinators.hpp"
 
 #include <algorithm>
@@ -17,24 +17,25 @@ TimePoint end_of(TimePoint asked_at, Duration lease) {
   return lease == Duration::max() ? TimePoint::max() : asked_at + lease;
 }
 
-/// Tells the store of all agents, and of those lanes that it knows: others are defined when a run is submitted to them.
-Task<Result<>> define_all(store::Store& store, std::shared_ptr<const Book> book) {
+/// Tells the store of all agents, and of those variants that it knows: others are defined when a run is submitted to
+/// them.
+Task<Result<>> define_all(store::Store& store, std::shared_ptr<const AgentRegistry> registry) {
   std::vector<store::AgentEntry> entries;
-  for (const auto& [name, spec] : *book) entries.push_back(spec.entry);
-  const bool lanes = std::ranges::any_of(*book, [](const auto& each) { return !each.second.lanes.empty(); });
-  if (!lanes) co_return co_await store.define(std::move(entries));
+  for (const auto& [name, spec] : *registry) entries.push_back(spec.entry);
+  const bool variants = std::ranges::any_of(*registry, [](const auto& each) { return !each.second.variants.empty(); });
+  if (!variants) co_return co_await store.define(std::move(entries));
   STINT_CO_TRY(const std::vector<store::AgentEntry> known, co_await store.agents());
   for (const store::AgentEntry& each : known) {
     if (agent_of(each.name) == each.name) continue;
-    if (const store::AgentEntry* const lane = find_entry(*book, each.name)) entries.push_back(*lane);
+    if (const store::AgentEntry* const variant = find_entry(*registry, each.name)) entries.push_back(*variant);
   }
   co_return co_await store.define(std::move(entries));
 }
 
 }  // namespace
 
+using pool::BackOff;
 using pool::Carried;
-using pool::Patience;
 
 std::string_view to_string(Phase phase) noexcept {
   switch (phase) {
@@ -47,14 +48,15 @@ std::string_view to_string(Phase phase) noexcept {
   return "unknown";
 }
 
-Engine::Engine(Parts parts, EngineOptions options, Book book)
+Engine::Engine(Parts parts, EngineOptions options, AgentRegistry registry)
     : parts_(parts),
       log_(parts.log != nullptr ? *parts.log : no_log_),
       options_(std::move(options)),
-      book_(std::make_shared<const Book>(std::move(book))),
+      registry_(std::make_shared<const AgentRegistry>(std::move(registry))),
       store_health_(parts_.executor, log_),
       settler_(parts_.store, store_health_, log_),
-      worker_({parts_.store, parts_.driver, parts_.scribe, parts_.ambient, settler_, store_health_, changes_, log_}),
+      worker_({parts_.store, parts_.driver, parts_.planner, parts_.run_codec, parts_.system, settler_, store_health_,
+               changes_, call_limits_, log_}),
       pool_([this](std::unique_ptr<pool::Assignment> assignment,
                    JobContext& job) { return worker_.carry(std::move(assignment), job); },
             [this] {
@@ -62,13 +64,16 @@ Engine::Engine(Parts parts, EngineOptions options, Book book)
               pool.startable_queue_size = [this] { return startable_; };
               return pool;
             }()) {
-  pool_.on_done([this](JobId, Result<>) { stirred_.ring(); });
+  for (const auto& [name, capacity] : options_.call_limits) {
+    STINT_ASSERT(call_limits_.set(name, capacity) && "a new limit takes any capacity");
+  }
+  pool_.on_done([this](JobId, Result<>) { stirred_.notify(); });
 }
 
 Engine::~Engine() = default;
 
 Task<Result<>> Engine::enlist() {
-  STINT_CO_CHECK(co_await define_all(parts_.store, book_));
+  STINT_CO_CHECK(co_await define_all(parts_.store, registry_));
   const TimePoint asked_at = parts_.executor.now();
   STINT_CO_TRY(owner_, co_await parts_.store.enrol(options_.label));
   leased_until_ = end_of(asked_at, options_.lease);
@@ -88,11 +93,11 @@ Task<Result<>> Engine::run() {
     if (parts_.survivors != nullptr) scope.spawn(watch_survivors());
     phase_ = Phase::serving;
     scope.spawn(dispatch());
-    if (!drain_until_) co_await drain_asked_.hear(drain_asked_.rings());
+    if (!drain_until_) co_await drain_asked_.wait(drain_asked_.count());
     co_await carry_out_drain();
     (void)co_await pool_.stop();
     phase_ = Phase::stopped;
-    changes_.tell_all();
+    changes_.notify_all();
     if (owner_) co_await leave(*owner_);
     scope.cancel();
     co_return Result<>();
@@ -102,21 +107,21 @@ Task<Result<>> Engine::run() {
   co_return ended;
 }
 
-Task<Result<>> Engine::reload(Book book, std::map<std::string, std::uint32_t> capacities) {
+Task<Result<>> Engine::reload(AgentRegistry registry, std::map<std::string, std::uint32_t> capacities) {
   std::vector<std::string> names;
-  for (const auto& [name, spec] : book) {
+  for (const auto& [name, spec] : registry) {
     names.push_back(name);
-    for (const auto& [lane, entry] : spec.lanes) names.push_back(lane);
+    for (const auto& [variant, entry] : spec.variants) names.push_back(variant);
   }
-  const auto next = std::make_shared<const Book>(std::move(book));
+  const auto next = std::make_shared<const AgentRegistry>(std::move(registry));
   Result<> done = co_await define_all(parts_.store, next);
   if (done) done = co_await parts_.store.configure(std::move(capacities), std::move(names));
   if (!done) {
-    (void)co_await define_all(parts_.store, book_);  // as far as it got
+    (void)co_await define_all(parts_.store, registry_);  // as far as it got
     co_return done;
   }
-  book_ = next;
-  stirred_.ring();
+  registry_ = next;
+  stirred_.notify();
   co_return Result<>();
 }
 
@@ -127,10 +132,10 @@ bool Engine::stop_here(std::string_view id, Carried::Stop why, std::string text)
   return true;
 }
 
-void Engine::hold_up(std::string why) {
-  held_up_ = std::move(why);
-  if (!held_up_.empty()) leave_lines({});
-  stirred_.ring();
+void Engine::set_shortage(std::optional<domain::Shortage> shortage) {
+  shortage_ = std::move(shortage);
+  if (shortage_) leave_lines({});
+  stirred_.notify();
 }
 
 std::string Engine::why_unready() const {
@@ -141,7 +146,7 @@ std::string Engine::why_unready() const {
 
 Result<> Engine::resize(std::size_t workers) {
   STINT_CHECK(pool_.resize(workers));
-  stirred_.ring();
+  stirred_.notify();
   return {};
 }
 
@@ -174,7 +179,7 @@ Task<> Engine::beat() {
   while (true) {
     co_await next_step(options_.beat_every);
     if (!owner_) continue;
-    const store::WorkerNumber owner = *owner_;
+    const store::NodeNumber owner = *owner_;
     const TimePoint asked_at = parts_.executor.now();
     const auto beat = co_await parts_.store.beat(owner);
     store_health_.heard(pool::StoreHealth::Call::beat, beat);
@@ -222,8 +227,8 @@ Task<> Engine::fence(std::string why) {
   leave_lines({});
   for (const auto& [key, carried] : worker_.carried()) carried->stop(Carried::Stop::fenced, why);
   keep_a_worker();
-  while (!worker_.carried().empty()) co_await worker_.moved().hear(worker_.moved().rings());
-  Patience patience;
+  while (!worker_.carried().empty()) co_await worker_.moved().wait(worker_.moved().count());
+  BackOff back_off;
   while (phase_ == Phase::serving) {
     const TimePoint asked_at = parts_.executor.now();
     const auto owner = co_await parts_.store.enrol(options_.label);
@@ -234,10 +239,10 @@ Task<> Engine::fence(std::string why) {
       leased_until_ = end_of(asked_at, options_.lease);
       break;
     }
-    if (!co_await patience.wait(store_health_)) break;
+    if (!co_await back_off.wait(store_health_)) break;
   }
   fencing_ = false;
-  stirred_.ring();
+  stirred_.notify();
 }
 
 /// What is due in the store, for all processes: any of them may do it.
@@ -246,10 +251,10 @@ Task<> Engine::tick() {
     const auto ticked = co_await parts_.store.tick();
     store_health_.heard(pool::StoreHealth::Call::tick, ticked);
     if (ticked && ticked->changed()) {
-      changes_.tell("");
-      stirred_.ring();
+      changes_.notify("");
+      stirred_.notify();
     }
-    if (ticked && ticked->lost > 0) buried_.ring();
+    if (ticked && ticked->lost > 0) buried_.notify();
     co_await prune();
     Duration pause = options_.look_every;
     if (ticked && ticked->next) {
@@ -270,18 +275,18 @@ Task<> Engine::watch_survivors() {
   const bool leased = options_.lease != Duration::max();
   const Duration pause = leased ? std::min(every, options_.lease / kSurvivorLooksPerLease) : every;
   std::uint64_t seen = 0;
-  if (every == Duration::zero()) co_await buried_.hear(seen);
+  if (every == Duration::zero()) co_await buried_.wait(seen);
   while (true) {
-    seen = buried_.rings();
+    seen = buried_.count();
     const TimePoint began = parts_.executor.now();
     auto found = parts_.survivors->found();
     const Duration look = parts_.executor.now() - began;
     auto over = co_await lost_among(parts_.store, std::move(found), &worker_);
     if (!over.empty()) report(co_await parts_.survivors->end(std::move(over), [leased] { return leased; }));
     if (every == Duration::zero()) {
-      co_await buried_.hear(seen);
+      co_await buried_.wait(seen);
     } else {
-      (void)co_await buried_.hear(seen, std::max(pause, std::min(every, look * kSurvivorLookShare)));
+      (void)co_await buried_.wait(seen, std::max(pause, std::min(every, look * kSurvivorLookShare)));
     }
   }
 }
@@ -314,9 +319,9 @@ void Engine::drain(std::optional<Duration> timeout) {
   } else if (timeout) {
     drain_until_ = std::min(*drain_until_, now + *timeout);
   }
-  drain_asked_.ring();
-  stirred_.ring();
-  changes_.tell("");
+  drain_asked_.notify();
+  stirred_.notify();
+  changes_.notify("");
 }
 
 void Engine::hurry() {
@@ -335,7 +340,7 @@ Task<> Engine::carry_out_drain() {
     co_await race(hear(worker_.moved()), hear(stirred_), hear(drain_asked_), nap(*drain_until_));
   }
   phase_ = Phase::handing_back;
-  changes_.tell_all();
+  changes_.notify_all();
   co_await hand_back();
   const pool::WorkerCounts after = worker_.counts();
   const auto grown = [&](domain::RunState state) {
@@ -386,7 +391,7 @@ Task<> Engine::hand_back() {
   }
 }
 
-Task<> Engine::hear(Bell& bell) { co_await bell.hear(bell.rings()); }
+Task<> Engine::hear(Notification& notification) { co_await notification.wait(notification.count()); }
 Task<> Engine::nap(TimePoint until) { co_await sleep_until(until); }
 
 }  // namespace stint::engine

@@ -4,12 +4,12 @@
 /// Own thread only. `run` returns when a drain has ended; the parts must outlive it.
 #pragma once
 
-#include "domain/ambient.hpp"
 #include "domain/driver.hpp"
-#include "engine/book.hpp"
+#include "domain/system.hpp"
 #include "events/changes.hpp"
 #include "pool/worker.hpp"
-#include "stint/bell.hpp"
+#include "project/agent_registry.hpp"
+#include "stint/notification.hpp"
 #include "stint/scope.hpp"
 #include "stint/worker_pool.hpp"
 #include "store/store.hpp"
@@ -24,6 +24,16 @@
 #include <vector>
 
 namespace stint::engine {
+
+using domain::kPromptAgent;
+using project::AccountVariant;
+using project::agent_of;
+using project::AgentRegistry;
+using project::AgentSpec;
+using project::find_entry;
+using project::find_spec;
+using project::name_in_store;
+using project::variant_name;
 
 struct EngineOptions {
   std::string label = "stint";  ///< for people: host and process
@@ -42,6 +52,8 @@ struct EngineOptions {
   Duration survivors_every = std::chrono::minutes(1);
   Duration retention{};                            ///< finished runs are forgotten after it; zero: never
   Duration prune_every = std::chrono::minutes(1);  ///< over all processes that share the store
+  /// Limits of this process for single calls of attempts, by name.
+  std::map<std::string, std::uint32_t> call_limits{};
   /// The one run that this process carries, and of which agent; empty: whatever comes.
   std::string only, only_agent;
 };
@@ -71,12 +83,13 @@ class Engine {
     store::Store& store;
     domain::Driver& driver;
     domain::Permits& permits;
-    const pool::Scribe& scribe;
-    const domain::Ambient& ambient;
-    domain::Log* log = nullptr;              ///< null: none
-    domain::Survivors* survivors = nullptr;  ///< null: nothing outlives its process
+    const pool::RunCodec& run_codec;
+    const domain::System& system;
+    domain::Log* log = nullptr;                 ///< null: none
+    domain::Survivors* survivors = nullptr;     ///< null: nothing outlives its process
+    domain::AttemptPlanner* planner = nullptr;  ///< null: the driver needs no AttemptSpec
   };
-  Engine(Parts parts, EngineOptions options, Book book);
+  Engine(Parts parts, EngineOptions options, AgentRegistry registry);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -92,13 +105,13 @@ class Engine {
   void hurry();
   /// Agents as they are now, and the capacities of limits that the store counts. Runs that are under way keep what they
   /// were begun with. If it fails, everything stays as it was.
-  Task<Result<>> reload(Book book, std::map<std::string, std::uint32_t> capacities);
+  Task<Result<>> reload(AgentRegistry registry, std::map<std::string, std::uint32_t> capacities);
   /// Ends a run that this process carries, if it does. What the store thinks of it was said before.
   bool stop_here(std::string_view id, pool::Carried::Stop why, std::string text);
 
   [[nodiscard]] Phase phase() const noexcept { return phase_; }
   [[nodiscard]] bool is_draining() const noexcept { return phase_ > Phase::serving; }
-  [[nodiscard]] const Book& book() const noexcept { return *book_; }
+  [[nodiscard]] const AgentRegistry& registry() const noexcept { return *registry_; }
   [[nodiscard]] events::Changes& changes() noexcept { return changes_; }
   [[nodiscard]] PoolHealth health() const { return pool_.health(); }
   Result<> resize(std::size_t workers);
@@ -107,17 +120,18 @@ class Engine {
   [[nodiscard]] const pool::Worker& worker() const noexcept { return worker_; }
   /// Until a run was taken, its work is over, or it was let go.
   Task<> worker_moved() { return hear(worker_.moved()); }
-  [[nodiscard]] std::optional<store::WorkerNumber> owner() const noexcept { return owner_; }
+  [[nodiscard]] std::optional<store::NodeNumber> owner() const noexcept { return owner_; }
   /// Why an agent's runs wait for permits of this host, if they do.
-  [[nodiscard]] const std::map<std::string, std::string>& waits() const noexcept { return waits_; }
+  [[nodiscard]] const std::map<std::string, domain::WaitReason>& waits() const noexcept { return waits_; }
   /// Why the one run that this process carries can't begin, and will not by waiting: a limit that can't be used.
   [[nodiscard]] const std::optional<Error>& cannot_begin() const noexcept { return cannot_begin_; }
   [[nodiscard]] const DrainReport& drained() const noexcept { return drain_report_; }
   /// Something to claim may have come up.
-  void nudge() noexcept { stirred_.ring(); }
+  void nudge() noexcept { stirred_.notify(); }
   /// Why nothing is claimed although there is work; empty: nothing holds it up.
-  [[nodiscard]] const std::string& held_up() const noexcept { return held_up_; }
-  void hold_up(std::string why);
+  [[nodiscard]] const std::optional<domain::Shortage>& shortage() const noexcept { return shortage_; }
+  /// While there is one, no run is begun.
+  void set_shortage(std::optional<domain::Shortage> shortage);
   pool::StoreHealth& store_health() noexcept { return store_health_; }
   /// Why it can't take runs although it serves; empty: it can. Asks nobody.
   [[nodiscard]] std::string why_unready() const;
@@ -143,9 +157,9 @@ class Engine {
   void log_slow_endings();
   void forget_orphans(const std::set<AttemptKey>& owned);
   Task<> find_orphans();
-  Task<> settle_orphan(store::WorkerNumber owner, store::Claim claim);
-  Task<> leave(store::WorkerNumber owner);
-  Task<> settle_all_owned(store::WorkerNumber owner);
+  Task<> settle_orphan(store::NodeNumber owner, store::Claim claim);
+  Task<> leave(store::NodeNumber owner);
+  Task<> settle_all_owned(store::NodeNumber owner);
   [[nodiscard]] std::set<AttemptKey> carried_keys() const;
   // From the queue to a worker (dispatch.cpp).
   Task<> dispatch();
@@ -160,11 +174,11 @@ class Engine {
   void wake_resting();
   [[nodiscard]] Duration until_next_look() const;
   Task<std::uint32_t> claim(std::string agent, std::uint32_t most, std::unique_ptr<domain::HeldPermits> permits);
-  Task<std::vector<store::Claim>> ask_claim(store::WorkerNumber owner, const std::string& agent, std::uint32_t most);
-  bool assign(store::WorkerNumber owner, store::Claim& claim, std::unique_ptr<domain::HeldPermits> permits);
-  Task<> give_back(store::WorkerNumber owner, std::vector<store::Claim> claims);
+  Task<std::vector<store::Claim>> ask_claim(store::NodeNumber owner, const std::string& agent, std::uint32_t most);
+  bool assign(store::NodeNumber owner, store::Claim& claim, std::unique_ptr<domain::HeldPermits> permits);
+  Task<> give_back(store::NodeNumber owner, std::vector<store::Claim> claims);
   [[nodiscard]] std::uint32_t free_workers() const;
-  [[nodiscard]] bool may_claim() const { return phase_ == Phase::serving && owner_ && !fencing_ && held_up_.empty(); }
+  [[nodiscard]] bool may_claim() const { return phase_ == Phase::serving && owner_ && !fencing_ && !shortage_; }
   [[nodiscard]] std::map<std::string_view, std::uint32_t> running() const;
 
   Task<> carry_out_drain();
@@ -173,28 +187,29 @@ class Engine {
   void keep_a_worker();
   Task<> next_step(Duration every);
   Task<> stir(std::uint64_t seen);
-  Task<> hear(Bell& bell);
+  Task<> hear(Notification& notification);
   Task<> nap(TimePoint until);
 
   Parts parts_;
   domain::NoLog no_log_;
   domain::Log& log_;
   const EngineOptions options_;
-  std::shared_ptr<const Book> book_;  // shared with runs that were begun under it
+  std::shared_ptr<const AgentRegistry> registry_;  // shared with runs that were begun under it
   events::Changes changes_;
   pool::StoreHealth store_health_;
   pool::Settler settler_;
+  pool::CallLimits call_limits_;
   pool::Worker worker_;
   WorkerPool<std::unique_ptr<pool::Assignment>> pool_;
   Phase phase_ = Phase::starting;
-  std::optional<store::WorkerNumber> owner_;
+  std::optional<store::NodeNumber> owner_;
   TimePoint leased_until_{};
   bool fencing_ = false;
   std::uint32_t reserved_ = 0;             // workers promised to claims that are on their way
   std::uint32_t with_permits_ = 0;         // who has permits and waits for a worker
   std::uint32_t startable_ = 0;            // runs that more workers could start, when last looked
   std::map<std::string, Scope*> feeding_;  // who stands in line for an agent's permits; null: not yet
-  std::map<std::string, std::string> waits_;
+  std::map<std::string, domain::WaitReason> waits_;
   std::map<std::string, std::string> told_unusable_;  // by agent: what the log said of its permits
   std::optional<Error> cannot_begin_;
   /// An agent whose claim was in vain although there seemed to be something: it is asked again ever more slowly.
@@ -207,10 +222,10 @@ class Engine {
   std::set<std::uint64_t> claims_under_way_;  // by their number
   std::map<AttemptKey, Orphan> orphans_;
   std::map<AttemptKey, bool> endings_;  // attempts that were being ended at the last look; true: the log has told
-  std::string held_up_;
-  Bell stirred_;  // there may be something to claim, or a worker is free
-  Bell drain_asked_;
-  Bell buried_;                           // runs were taken from a process that died
+  std::optional<domain::Shortage> shortage_;
+  Notification stirred_;  // there may be something to claim, or a worker is free
+  Notification drain_asked_;
+  Notification buried_;                   // runs were taken from a process that died
   std::optional<TimePoint> drain_until_;  // none: nobody has asked for one
   std::uint32_t hurries_ = 0;
   DrainReport drain_report_;

@@ -32,7 +32,7 @@ TEST_F(EngineTest, a_conversation_that_can_be_chosen_is_kept_before_the_work_beg
 TEST_F(EngineTest, one_that_was_chosen_and_never_began_is_begun_anew_and_costs_no_attempt) {
   chooses_ = true;
   add_agent("a");
-  get(store_.define({book_["a"].entry}));
+  get(store_.define({registry_["a"].entry}));
   const std::string id = submit("a");
   const auto dead = get(store_.enrol("dead"));
   const auto claims = get(store_.claim(dead, "a", 1, id));

@@ -1,6 +1,5 @@
 // The engine in virtual time. Faults at random are the simulation's business: tests/simulation.
 #include "engine/engine_world.hpp"
-#include "engine/local_fleet.hpp"
 
 namespace stint::engine {
 namespace {
@@ -36,7 +35,7 @@ TEST_F(EngineTest, what_nobody_hears_is_not_said_of_each_attempt) {
   WarningsOnly log;
   log_ = &log;
   add_agent("a");
-  book_["a"].entry.attempts_max = 1;
+  registry_["a"].entry.attempts_max = 1;
   start();
   submit("a");
   sim_.advance(2s);
@@ -76,7 +75,7 @@ TEST_P(Outage, costs_fifty_runs_nothing_but_time) {
     script.takes = 1s;
     script.outcome.kind = GetParam();
     if (GetParam() == OutcomeKind::rate_limited) {
-      script.outcome.resets_at = ambient_.wall_now() + std::chrono::ceil<std::chrono::milliseconds>(over - sim_.now());
+      script.outcome.resets_at = system_.wall_now() + std::chrono::ceil<std::chrono::milliseconds>(over - sim_.now());
     }
     return script;
   };
@@ -100,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Outage,
 
 TEST_F(EngineTest, a_provider_that_only_fails_is_probed_and_not_retried_by_everyone) {
   add_agent("a", OnCrash::resume, "account:x");
-  book_["a"].budget.attempts = 3;
+  registry_["a"].budget.attempts = 3;
   const TimePoint over = sim_.now() + 1h;
   std::size_t failures = 0;
   decide_ = [&](const domain::WorkOrder&) {
@@ -183,65 +182,6 @@ TEST_F(EngineTest, a_drain_that_is_hurried_waits_for_nothing) {
   EXPECT_EQ(engine_->phase(), Phase::stopped);
 }
 
-TEST_F(EngineTest, who_waits_for_a_run_that_is_handed_back_is_sent_away) {
-  add_agent("long", OnCrash::rerun);
-  decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}}; };
-  start(1);
-  LocalFleet fleet({sim_, store_, scribe_, ambient_, [this]() -> const Book& { return book_; }, engine_.get()}, {});
-  std::vector<std::string> runs;
-  for (int i = 0; i < 2; ++i) runs.push_back(submit("long"));
-  std::map<std::string, Result<RunView>> answers;
-  auto wait = [&](std::string id) -> Task<> { answers.emplace(id, co_await fleet.wait(id)); };
-  for (const std::string& id : runs) scope_.spawn(wait(id));
-  sim_.advance(1s);
-  engine_->drain(10s);
-  EXPECT_TRUE(get(fleet.health()).draining);
-  sim_.advance(9s);
-  EXPECT_TRUE(answers.empty());
-  sim_.advance(1100ms);
-  ASSERT_EQ(answers.size(), 2U) << "also who waits for one that was never begun";
-  for (const auto& [id, answer] : answers) {
-    ASSERT_FALSE(answer);
-    EXPECT_EQ(answer.error(), Errc::unavailable);
-    EXPECT_NE(answer.error().describe().find(id), std::string::npos);
-  }
-}
-
-TEST_F(EngineTest, who_awaits_its_own_run_is_told_the_end_by_who_carries_it) {
-  add_agent("good", OnCrash::rerun);
-  add_agent("bad", OnCrash::rerun);
-  decide_ = [](const domain::WorkOrder& order) {
-    Script script{.takes = order.agent == "good" ? Duration(1s) : Duration::zero(), .outcome = {}};
-    script.outcome.kind = order.agent == "good" ? OutcomeKind::succeeded : OutcomeKind::agent_error;
-    script.outcome.text = "the answer";  // which this scribe does not keep
-    script.outcome.message = "broken";
-    return script;
-  };
-  start(1);
-  LocalFleet fleet({sim_, store_, scribe_, ambient_, [this]() -> const Book& { return book_; }, engine_.get()}, {});
-  const auto submit_awaited = [&](const std::string& agent, const std::string& key) {
-    std::vector<Submission> wishes(1);
-    wishes[0].agent = agent;
-    wishes[0].key = key;
-    wishes[0].awaited = true;
-    auto answers = get(fleet.submit(std::move(wishes)));
-    return std::move(*answers.front());
-  };
-  Submitted good = submit_awaited("good", "k");
-  sim_.advance(1min);  // it has ended before anybody asks
-  const Ended answered = get(fleet.ended(good));
-  EXPECT_EQ(answered.state, RunState::succeeded);
-  EXPECT_EQ(answered.answer, "the answer");
-  const Ended failed = get(fleet.ended(submit_awaited("bad", "")));
-  EXPECT_EQ(failed.state, RunState::failed);
-  EXPECT_EQ(failed.error, "broken");
-  const Submitted again = submit_awaited("good", "k");
-  EXPECT_EQ(again.id, good.id);
-  EXPECT_EQ(get(fleet.ended(again)).state, RunState::succeeded) << "what others began is found in the store";
-  good.ending.reset();
-  EXPECT_EQ(engine_->changes().followers(), 0U);
-}
-
 TEST_F(EngineTest, a_cancel_reaches_what_runs_and_what_waits) {
   add_agent("a", OnCrash::rerun);
   decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}, .tools = false}; };
@@ -257,26 +197,6 @@ TEST_F(EngineTest, a_cancel_reaches_what_runs_and_what_waits) {
   EXPECT_EQ(begun_.count(queued), 0U);
 }
 
-TEST_F(EngineTest, who_waits_for_a_limit_is_told_who_holds_it) {
-  add_agent("a", OnCrash::rerun);
-  decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}, .tools = false}; };
-  start();
-  (void)get(store_.resize("agent:a", 2));
-  LocalFleet fleet({sim_, store_, scribe_, ambient_, [this]() -> const Book& { return book_; }, engine_.get()}, {});
-  const std::string first = submit("a"), second = submit("a");
-  sim_.advance(90s);
-  const std::string third = submit("a");
-  const WhyView why = get(fleet.why(third));
-  ASSERT_FALSE(why.reasons.empty());
-  EXPECT_EQ(why.reasons.front().reason, "limit");
-  EXPECT_EQ(why.reasons.front().detail,
-            "agent:a: 2 of 2 held, by " + first + " of a, for 90 s; " + second + " of a, for 90 s");
-  const std::vector<LimitView> limits = get(fleet.limits());
-  ASSERT_EQ(limits.size(), 1U);
-  EXPECT_EQ(limits.front().holders.size(), 2U);
-  EXPECT_EQ(limits.front().home, "host");
-}
-
 TEST_F(EngineTest, who_has_nothing_to_run_leaves_the_line) {
   add_agent("a", OnCrash::rerun);
   limit_.emplace("host", 1);
@@ -286,7 +206,7 @@ TEST_F(EngineTest, who_has_nothing_to_run_leaves_the_line) {
   start();
   const std::string id = submit("a");
   sim_.advance(1s);
-  EXPECT_EQ(engine_->waits().at("a"), "in line");
+  EXPECT_EQ(engine_->waits().at("a").limit, "host");
   EXPECT_EQ(limit_->waiting(), 1U);
   (void)get(store_.cancel(id));
   sim_.advance(2s);
@@ -301,18 +221,18 @@ TEST_F(EngineTest, who_has_nothing_to_run_leaves_the_line) {
 TEST_F(EngineTest, what_holds_it_up_begins_nothing_and_then_everything) {
   add_agent("a");
   start();
-  engine_->hold_up("no memory");
+  engine_->set_shortage(domain::Shortage{.kind = domain::Shortage::Kind::memory, .amount = 1, .bound = 2});
   const std::string id = submit("a");
   sim_.advance(5s);
   EXPECT_EQ(look(id).state, RunState::queued);
-  engine_->hold_up("");
+  engine_->set_shortage(std::nullopt);
   sim_.advance(2s);
   EXPECT_EQ(look(id).state, RunState::succeeded);
 }
 
 TEST_F(EngineTest, an_engine_for_one_run_takes_no_other) {
   add_agent("a");
-  get(store_.define({book_["a"].entry}));
+  get(store_.define({registry_["a"].entry}));
   const std::string other = submit("a"), wanted = submit("a");
   start(1, [&](EngineOptions& options) {
     options.only = wanted;
@@ -321,34 +241,6 @@ TEST_F(EngineTest, an_engine_for_one_run_takes_no_other) {
   sim_.advance(5s);
   EXPECT_EQ(look(wanted).state, RunState::succeeded);
   EXPECT_EQ(look(other).state, RunState::queued);
-}
-
-TEST_F(EngineTest, what_is_kept_for_one_engine_no_other_takes_until_it_is_gone) {
-  add_agent("a");
-  const std::string id = "keptkeptkept";
-  start(1, [&](EngineOptions& options) {
-    options.only = id;
-    options.only_agent = "a";
-  });
-  engine_->hold_up("it is not to begin yet");
-  Engine rival({sim_, store_, *this, *this, scribe_, ambient_}, EngineOptions(), book_);
-  auto carry = [&]() -> Task<> { (void)co_await rival.run(); };
-  scope_.spawn(carry());
-  LocalFleet fleet({sim_, store_, scribe_, ambient_, [this]() -> const Book& { return book_; }, engine_.get()}, {});
-  Submission wish;
-  wish.id = id;
-  wish.agent = "a";
-  wish.kept = true;
-  std::vector<Submission> wishes;
-  wishes.push_back(std::move(wish));
-  EXPECT_EQ(get(fleet.submit(std::move(wishes))).front()->id, id);
-  sim_.advance(5min);
-  EXPECT_EQ(look(id).state, RunState::queued);
-  engine_->drain();
-  sim_.advance(5s);
-  EXPECT_EQ(look(id).state, RunState::succeeded) << "its keeper has left";
-  rival.drain();
-  sim_.advance(5s);
 }
 
 TEST_F(EngineTest, who_says_more_than_the_store_takes_is_held_and_nothing_is_lost) {
@@ -373,28 +265,28 @@ TEST_F(EngineTest, who_says_more_than_the_store_takes_is_held_and_nothing_is_los
 /// Processes of this host, by the marks that they carry.
 class MarkedProcesses final : public domain::Survivors {
  public:
-  std::vector<Attempt> marks;
+  std::vector<Leftover> marks;
   std::vector<std::string> ended, killed;
   bool hurried = false;
   std::string left;  // what does not end
-  [[nodiscard]] std::vector<Attempt> found() const override { return marks; }
-  Task<Ending> end(std::vector<Attempt> attempts, std::function<bool()> hurry) override {
+  [[nodiscard]] std::vector<Leftover> found() const override { return marks; }
+  Task<Ending> end(std::vector<Leftover> attempts, std::function<bool()> hurry) override {
     hurried = hurry();
-    for (const Attempt& each : attempts) {
+    for (const Leftover& each : attempts) {
       ended.push_back(each.run + ":" + std::to_string(each.fence));
       if (!left.empty()) continue;
-      std::erase_if(marks, [&](const Attempt& mark) { return mark.run == each.run && mark.fence <= each.fence; });
+      std::erase_if(marks, [&](const Leftover& mark) { return mark.run == each.run && mark.fence <= each.fence; });
     }
     co_return Ending{static_cast<std::uint32_t>(attempts.size()), left};
   }
-  void kill(const std::vector<Attempt>& attempts) override {
-    for (const Attempt& each : attempts) killed.push_back(each.run + ":" + std::to_string(each.fence));
+  void kill(const std::vector<Leftover>& attempts) override {
+    for (const Leftover& each : attempts) killed.push_back(each.run + ":" + std::to_string(each.fence));
   }
 };
 
 TEST_F(EngineTest, what_outlived_a_dead_process_is_ended_and_nothing_of_those_that_live) {
   add_agent("a", OnCrash::doubt);
-  get(store_.define({book_["a"].entry}));
+  get(store_.define({registry_["a"].entry}));
   const std::string lost = submit("a"), ours = submit("a");
   const auto dead = get(store_.enrol("dead"));
   EXPECT_EQ(get(store_.claim(dead, "a", 1, lost)).size(), 1U);
@@ -413,7 +305,7 @@ TEST_F(EngineTest, what_outlived_a_dead_process_is_ended_and_nothing_of_those_th
 
 TEST_F(EngineTest, what_has_lost_its_warden_is_ended_before_its_lease_is_over) {
   add_agent("a", OnCrash::doubt);
-  get(store_.define({book_["a"].entry}));
+  get(store_.define({registry_["a"].entry}));
   const std::string first = submit("a"), second = submit("a");
   const auto dead = get(store_.enrol("dead"));
   EXPECT_EQ(get(store_.claim(dead, "a", 2)).size(), 2U);
@@ -452,7 +344,7 @@ TEST_F(EngineTest, agents_that_come_later_are_carried_after_a_reload) {
   add_agent("a");
   start();
   add_agent("b");
-  get(engine_->reload(book_, {}));
+  get(engine_->reload(registry_, {}));
   const std::string id = submit("b");
   sim_.advance(2s);
   EXPECT_EQ(look(id).state, RunState::succeeded);

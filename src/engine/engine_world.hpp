@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 using domain::OnCrash;
 using domain::RunState;
 
-class PlainScribe final : public pool::Scribe {
+class PlainRunCodec final : public pool::RunCodec {
  public:
   [[nodiscard]] std::string write(const domain::RunInput& input) const override {
     std::string text = std::to_string(input.budget.tokens.value_or(0));
@@ -60,6 +60,7 @@ class PlainScribe final : public pool::Scribe {
   }
   [[nodiscard]] std::string write_note(std::string_view text) const override { return std::string(text); }
   [[nodiscard]] std::string read_note(std::string_view data) const override { return std::string(data); }
+  [[nodiscard]] std::string write_span(const domain::Span& span) const override { return span.name; }
 };
 
 /// A store that takes nothing while it is told so, as on a full disk: it can be read, and a process can beat.
@@ -68,29 +69,25 @@ class FullStore : public store::MemoryStore {
   using MemoryStore::MemoryStore;
   bool full = false;
 
-  Task<Result<>> drain(store::WorkerNumber worker) override {
-    return full ? refuse<void>() : MemoryStore::drain(worker);
-  }
-  Task<Result<>> leave(store::WorkerNumber worker) override {
-    return full ? refuse<void>() : MemoryStore::leave(worker);
-  }
+  Task<Result<>> drain(store::NodeNumber node) override { return full ? refuse<void>() : MemoryStore::drain(node); }
+  Task<Result<>> leave(store::NodeNumber node) override { return full ? refuse<void>() : MemoryStore::leave(node); }
   Task<Result<std::vector<std::pair<std::string, RunState>>>> cancel(std::string id) override {
     return full ? refuse<std::vector<std::pair<std::string, RunState>>>() : MemoryStore::cancel(std::move(id));
   }
-  Task<Result<std::vector<std::optional<RunState>>>> settle(store::WorkerNumber worker,
+  Task<Result<std::vector<std::optional<RunState>>>> settle(store::NodeNumber node,
                                                             std::vector<store::Settlement> settlements) override {
-    return full ? refuse<std::vector<std::optional<RunState>>>() : MemoryStore::settle(worker, std::move(settlements));
+    return full ? refuse<std::vector<std::optional<RunState>>>() : MemoryStore::settle(node, std::move(settlements));
   }
-  Task<Result<bool>> mark(store::WorkerNumber worker, store::RunNumber run, std::int64_t fence, bool unsafe) override {
-    return full ? refuse<bool>() : MemoryStore::mark(worker, run, fence, unsafe);
+  Task<Result<bool>> mark(store::NodeNumber node, store::RunNumber run, std::int64_t fence, bool unsafe) override {
+    return full ? refuse<bool>() : MemoryStore::mark(node, run, fence, unsafe);
   }
-  Task<Result<bool>> note(store::WorkerNumber worker, store::RunNumber run, std::int64_t fence, std::string cause,
+  Task<Result<bool>> note(store::NodeNumber node, store::RunNumber run, std::int64_t fence, std::string cause,
                           std::string data) override {
-    return full ? refuse<bool>() : MemoryStore::note(worker, run, fence, std::move(cause), std::move(data));
+    return full ? refuse<bool>() : MemoryStore::note(node, run, fence, std::move(cause), std::move(data));
   }
-  Task<Result<bool>> append_output(store::WorkerNumber worker, store::RunNumber run, std::int64_t fence,
+  Task<Result<bool>> append_output(store::NodeNumber node, store::RunNumber run, std::int64_t fence,
                                    std::string text) override {
-    return full ? refuse<bool>() : MemoryStore::append_output(worker, run, fence, std::move(text));
+    return full ? refuse<bool>() : MemoryStore::append_output(node, run, fence, std::move(text));
   }
 
  private:
@@ -117,8 +114,8 @@ using Decide = std::function<Script(const domain::WorkOrder&)>;
 
 class ScriptedWork final : public domain::Work {
  public:
-  ScriptedWork(Script script, Listener listener, int& alive)
-      : script_(std::move(script)), listener_(std::move(listener)), alive_(alive) {}
+  ScriptedWork(Script script, domain::WorkContext& context, int& alive)
+      : script_(std::move(script)), context_(context), alive_(alive) {}
   Task<Result<std::unique_ptr<domain::WorkReport>>> run() override {
     struct Alive {
       int& count;
@@ -130,13 +127,13 @@ class ScriptedWork final : public domain::Work {
       domain::WorkNews news;
       news.kind = domain::WorkNews::Kind::conversation;
       news.text = script_.outcome.conversation;
-      listener_(news);
+      context_.tell(news);
     }
     for (const std::string& line : script_.lines) {
       domain::WorkNews news;
       news.kind = domain::WorkNews::Kind::text;
       news.text = line;
-      listener_(news);
+      context_.tell(news);
       co_await sleep_for(1s);
     }
     co_await say_all();
@@ -145,7 +142,7 @@ class ScriptedWork final : public domain::Work {
       domain::WorkNews news;
       news.kind = domain::WorkNews::Kind::usage;
       news.usage.out = script_.uses;
-      listener_(news);
+      context_.tell(news);
       script_.outcome.usage.out = script_.uses;
       if (!ended_) co_await race(nap(script_.takes), told());
     }
@@ -159,11 +156,11 @@ class ScriptedWork final : public domain::Work {
   void end(OutcomeKind kind, std::string why) override {
     if (!ended_) script_.outcome.message = std::move(why);
     if (!ended_) ended_ = kind;
-    bell_.ring();
+    notification_.notify();
   }
   void hold(bool held) override {
     holds_ += held ? 1 : -1;
-    let_go_.ring();
+    let_go_.notify();
   }
 
  private:
@@ -176,21 +173,21 @@ class ScriptedWork final : public domain::Work {
       while (holds_ > 0 && !ended_) co_await race(let_go(), told());
       if (ended_) co_return;
       news.text.assign(std::min<std::size_t>(script_.says - said, 64 << 10), 'x');
-      listener_(news);
+      context_.tell(news);
       *script_.said_at_once = std::max(*script_.said_at_once, at_once + news.text.size());
     }
   }
   Task<> nap(Duration length) { co_await sleep_for(length); }
-  Task<> told() { co_await bell_.hear(bell_.rings()); }
+  Task<> told() { co_await notification_.wait(notification_.count()); }
   Task<> let_go() {  // looks again: a race begins its branches later
-    while (holds_ > 0) co_await let_go_.hear(let_go_.rings());
+    while (holds_ > 0) co_await let_go_.wait(let_go_.count());
   }
 
   Script script_;
-  Listener listener_;
+  domain::WorkContext& context_;
   int& alive_;
   std::optional<OutcomeKind> ended_;
-  Bell bell_, let_go_;
+  Notification notification_, let_go_;
   int holds_ = 0;
 };
 
@@ -199,10 +196,10 @@ class FaultyStore final : public FullStore {
  public:
   using FullStore::FullStore;
 
-  Task<Result<std::vector<store::Claim>>> claim(store::WorkerNumber worker, std::string agent, std::uint32_t most,
+  Task<Result<std::vector<store::Claim>>> claim(store::NodeNumber node, std::string agent, std::uint32_t most,
                                                 std::string only = {}) override {
     if (++claims > kClaimsMax) co_await sleep_for(24h);  // an engine that spins fails instead of hanging
-    auto answer = co_await MemoryStore::claim(worker, std::move(agent), most, std::move(only));
+    auto answer = co_await MemoryStore::claim(node, std::move(agent), most, std::move(only));
     if (claims_garbled > 0) {
       --claims_garbled;
       co_return fail(Errc::failed, "the answer can't be read");
@@ -212,8 +209,8 @@ class FaultyStore final : public FullStore {
     owned_late = owned_takes;
     co_return fail(Error(Errc::unavailable, Retry::unknown, "the answer was lost"));
   }
-  Task<Result<std::vector<store::Claim>>> owned(store::WorkerNumber worker) override {
-    auto answer = co_await MemoryStore::owned(worker);
+  Task<Result<std::vector<store::Claim>>> owned(store::NodeNumber node) override {
+    auto answer = co_await MemoryStore::owned(node);
     co_await sleep_for(std::exchange(owned_late, Duration::zero()));
     co_return answer;
   }
@@ -221,24 +218,24 @@ class FaultyStore final : public FullStore {
     if (refuses_configure) co_return fail(Errc::failed, "not now");
     co_return co_await MemoryStore::configure(std::move(capacities), std::move(agents));
   }
-  Task<Result<std::vector<std::optional<RunState>>>> settle(store::WorkerNumber worker,
+  Task<Result<std::vector<std::optional<RunState>>>> settle(store::NodeNumber node,
                                                             std::vector<store::Settlement> settlements) override {
     if (asleep) co_return fail(Errc::closed, "the lease is over");
     for (const store::Settlement& each : settlements) {
       if (refuses && refuses(each.result + each.error)) co_return fail(Errc::failed, "no such text");
     }
-    co_return co_await FullStore::settle(worker, std::move(settlements));
+    co_return co_await FullStore::settle(node, std::move(settlements));
   }
-  Task<Result<bool>> mark(store::WorkerNumber worker, store::RunNumber run, std::int64_t fence, bool unsafe) override {
+  Task<Result<bool>> mark(store::NodeNumber node, store::RunNumber run, std::int64_t fence, bool unsafe) override {
     if (asleep) co_return fail(Errc::closed, "the lease is over");
     if (refuses && refuses(unsafe ? "unsafe" : "safe")) co_return fail(Errc::failed, "no such mark");
-    co_return co_await FullStore::mark(worker, run, fence, unsafe);
+    co_return co_await FullStore::mark(node, run, fence, unsafe);
   }
-  Task<Result<bool>> append_output(store::WorkerNumber worker, store::RunNumber run, std::int64_t fence,
+  Task<Result<bool>> append_output(store::NodeNumber node, store::RunNumber run, std::int64_t fence,
                                    std::string text) override {
     if (asleep) co_return fail(Errc::closed, "the lease is over");
     if (refuses && refuses(text)) co_return fail(Errc::failed, "no such text");
-    co_return co_await FullStore::append_output(worker, run, fence, std::move(text));
+    co_return co_await FullStore::append_output(node, run, fence, std::move(text));
   }
   Task<Result<std::optional<store::Run>>> find(std::string id) override {
     ++finds;
@@ -280,15 +277,15 @@ class EngineTest : public testing::Test, protected domain::Driver, protected dom
     if (!account.empty()) spec.entry.limits.push_back({account, 1});
     spec.account = std::move(account);
     spec.on_crash = on_crash;
-    book_[name] = std::move(spec);
+    registry_[name] = std::move(spec);
   }
   void start(std::size_t workers = 10, const std::function<void(EngineOptions&)>& change = {}) {
     EngineOptions options;
     options.pool.workers = workers;
     if (change) change(options);
-    Engine::Parts parts{sim_, store_, *this, *this, scribe_, ambient_, log_};
+    Engine::Parts parts{sim_, store_, *this, *this, run_codec_, system_, log_};
     parts.survivors = survivors_;
-    engine_ = std::make_unique<Engine>(parts, options, book_);
+    engine_ = std::make_unique<Engine>(parts, options, registry_);
     auto carry = [this]() -> Task<> { ended_ = (co_await engine_->run()).has_value(); };
     scope_.spawn(carry());
     sim_.advance(10ms);
@@ -307,7 +304,7 @@ class EngineTest : public testing::Test, protected domain::Driver, protected dom
     run.budget = budget;
     run.id = domain_id();
     run.agent = agent;
-    run.on_crash = book_[agent].on_crash;
+    run.on_crash = registry_[agent].on_crash;
     run.input = "0";
     std::vector<store::NewRun> runs;
     runs.push_back(run);
@@ -327,7 +324,7 @@ class EngineTest : public testing::Test, protected domain::Driver, protected dom
 
   Simulator sim_{1};
   Duration jumped_{}, slept_{};  // the wall clock, and the machine
-  domain::Ambient ambient_{
+  domain::System system_{
       .wall_now =
           [this] {
             return WallTime(1'700'000'000'000ms) +
@@ -336,9 +333,9 @@ class EngineTest : public testing::Test, protected domain::Driver, protected dom
       .random = [this] { return sim_.random()(); },
       .elapsed = [this] { return sim_.now().time_since_epoch() + slept_; },
       .awake = [this] { return sim_.now().time_since_epoch(); }};
-  FaultyStore store_{ambient_};
-  PlainScribe scribe_;
-  Book book_;
+  FaultyStore store_{system_};
+  PlainRunCodec run_codec_;
+  AgentRegistry registry_;
   Decide decide_;
   int alive_ = 0;
   std::map<std::string, std::uint32_t> begun_;
@@ -357,11 +354,11 @@ class EngineTest : public testing::Test, protected domain::Driver, protected dom
       id[i] = static_cast<char>('a' + number % 26);
     return id;
   }
-  Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::Work::Listener listener) override {
+  Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::WorkContext& context) override {
     ++begun_[order.run];
     Script script = decide_(order);
     if (script.does_not_begin) return fail(*script.does_not_begin);
-    return std::make_unique<ScriptedWork>(std::move(script), std::move(listener), alive_);
+    return std::make_unique<ScriptedWork>(std::move(script), context, alive_);
   }
   [[nodiscard]] std::string choose_conversation(const domain::WorkOrder& order) override {
     return chooses_ ? "chosen:" + order.mark() : std::string();
@@ -376,11 +373,12 @@ class EngineTest : public testing::Test, protected domain::Driver, protected dom
     Permit permit_;
   };
   [[nodiscard]] bool needed(const std::string&) const override { return limit_.has_value(); }
-  Task<Result<std::unique_ptr<domain::HeldPermits>>> acquire(std::string,
-                                                             std::function<void(std::string)> waits) override {
-    waits("in line");
+  Task<Result<std::unique_ptr<domain::HeldPermits>>> acquire(
+      std::string, std::function<void(const domain::WaitReason*)> waits) override {
+    const domain::WaitReason in_line{.cause = domain::WaitCause::limit, .limit = "host", .ahead = 0};
+    waits(&in_line);
     STINT_CO_TRY(Permit permit, co_await limit_->acquire());
-    waits("");
+    waits(nullptr);
     co_return std::unique_ptr<domain::HeldPermits>(std::make_unique<Held>(std::move(permit)));
   }
 

@@ -51,11 +51,11 @@ Task<> Engine::find_orphans() {
     orphans_.clear();
     co_return;
   }
-  const store::WorkerNumber owner = *owner_;
-  const auto workers = co_await parts_.store.workers();
-  if (!workers || owner_ != owner) co_return;
-  const auto self = std::ranges::find(*workers, owner, &store::WorkerState::number);
-  if (self == workers->end() || self->runs <= worker_.carried().size()) {
+  const store::NodeNumber owner = *owner_;
+  const auto nodes = co_await parts_.store.nodes();
+  if (!nodes || owner_ != owner) co_return;
+  const auto self = std::ranges::find(*nodes, owner, &store::NodeState::number);
+  if (self == nodes->end() || self->runs <= worker_.carried().size()) {
     forget_orphans({});
     co_return;
   }
@@ -86,7 +86,7 @@ void Engine::forget_orphans(const std::set<AttemptKey>& owned) {
   });
 }
 
-Task<> Engine::settle_orphan(store::WorkerNumber owner, store::Claim claim) {
+Task<> Engine::settle_orphan(store::NodeNumber owner, store::Claim claim) {
   log_.say(domain::LogLevel::error, "run owned, but not carried: settled as lost",
            {{"run", claim.id}, {"agent", claim.agent}, domain::LogField::number("fence", std::to_string(claim.fence))});
   store::Settlement settlement;
@@ -97,12 +97,12 @@ Task<> Engine::settle_orphan(store::WorkerNumber owner, store::Claim claim) {
   if (const auto known = orphans_.find({claim.id, claim.fence}); known != orphans_.end()) {
     known->second.settled = claims_asked_;
   }
-  changes_.tell(claim.id);
-  stirred_.ring();
+  changes_.notify(claim.id);
+  stirred_.notify();
 }
 
 /// Nothing is carried any more, and no claim is under way: what the store says we own keeps us from leaving.
-Task<> Engine::leave(store::WorkerNumber owner) {
+Task<> Engine::leave(store::NodeNumber owner) {
   constexpr Duration kMost = std::chrono::seconds(5);  // after that, they are lost when the lease is over
   const auto left = co_await parts_.store.leave(owner);
   if (left || left.error() != Errc::conflict) co_return;
@@ -110,7 +110,7 @@ Task<> Engine::leave(store::WorkerNumber owner) {
   (void)co_await parts_.store.leave(owner);
 }
 
-Task<> Engine::settle_all_owned(store::WorkerNumber owner) {
+Task<> Engine::settle_all_owned(store::NodeNumber owner) {
   const auto owned = co_await parts_.store.owned(owner);
   if (!owned) co_return;
   for (const store::Claim& claim : *owned) co_await settle_orphan(owner, claim);

@@ -6,11 +6,11 @@ namespace stint::engine {
 
 using Trace = domain::Survivors::Trace;
 
-Task<std::vector<domain::Survivors::Attempt>> lost_among(store::Store& store,
-                                                         std::vector<domain::Survivors::Attempt> found,
-                                                         const pool::Worker* here) {
-  std::vector<domain::Survivors::Attempt> over;
-  for (domain::Survivors::Attempt& attempt : found) {
+Task<std::vector<domain::Survivors::Leftover>> lost_among(store::Store& store,
+                                                          std::vector<domain::Survivors::Leftover> found,
+                                                          const pool::Worker* here) {
+  std::vector<domain::Survivors::Leftover> over;
+  for (domain::Survivors::Leftover& attempt : found) {
     if (here != nullptr && here->carried().contains({attempt.run, attempt.fence})) continue;
     const auto run = co_await store.find(attempt.run);
     if (!run || !*run || (*run)->id != attempt.run) continue;
@@ -25,7 +25,7 @@ Task<std::vector<domain::Survivors::Attempt>> lost_among(store::Store& store,
 Task<> kill_survivors(store::Store& store, domain::Survivors& survivors) {
   auto found = survivors.found();
   auto over = co_await lost_among(store, std::move(found), nullptr);
-  std::erase_if(over, [](const domain::Survivors::Attempt& each) { return each.trace == Trace::kept; });
+  std::erase_if(over, [](const domain::Survivors::Leftover& each) { return each.trace == Trace::kept; });
   survivors.kill(over);
 }
 

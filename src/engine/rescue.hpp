@@ -13,9 +13,9 @@ namespace stint::engine {
 /// those whose warden is gone, whatever the store says. A warden that is gone means that the attempt is lost; the lease
 /// of its owner may last a while, and then another host begins the next attempt. What the store does not know belongs
 /// to another store. `here` carries attempts that need no question; it may be null.
-Task<std::vector<domain::Survivors::Attempt>> lost_among(store::Store& store,
-                                                         std::vector<domain::Survivors::Attempt> found,
-                                                         const pool::Worker* here);
+Task<std::vector<domain::Survivors::Leftover>> lost_among(store::Store& store,
+                                                          std::vector<domain::Survivors::Leftover> found,
+                                                          const pool::Worker* here);
 
 /// For a command that only reads: kills those of them that no warden is ending already, and waits for nothing.
 Task<> kill_survivors(store::Store& store, domain::Survivors& survivors);

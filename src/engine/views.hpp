@@ -1,0 +1,120 @@
+/// What an engine takes and tells, as values: submissions, runs as people see them, limits, health, receipts. The API,
+/// the commands and the JSON shapes are made of them.
+#pragma once
+
+#include "domain/driver.hpp"
+#include "domain/limit_entry.hpp"
+#include "engine/engine.hpp"
+#include "events/changes.hpp"
+#include "store/store.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stint::engine {
+
+/// A submission for a run.
+struct Submission {
+  std::string id;                  ///< empty: one is made
+  std::string agent;               ///< empty: `prompt` says all
+  bool agent_by_default = false;   ///< the caller named none: `agent` is what the settings say now
+  domain::ArgumentValues args;     ///< by name
+  std::vector<std::string> words;  ///< as on a command line: values in order, `key=value`
+  std::string prompt;              ///< without an agent's file
+  std::string session, parent, key;
+  std::optional<int> priority;  ///< else the agent's
+  domain::BudgetSpec budget;
+  std::optional<Duration> deadline;  ///< from now; or, if both are there, the earlier
+  std::optional<WallTime> deadline_at;
+  Duration delay{};
+  std::string driver, model, program;
+  std::string directory;  ///< where it runs; empty: in the checkout of who carries it
+  std::string retry_of;
+  std::vector<domain::RunInput::BudgetAbove> budgets_above;  ///< of a retry whose parent has ended
+  std::string trace;                                         ///< empty: a new one
+  bool kept = false;                                         ///< only this process may carry it, as long as it lives
+  bool parent_waits = false;  ///< `parent` keeps its permits until this run has ended: refused if it needs those
+};
+struct Submitted {
+  std::string id;
+  bool created = true;  ///< false: it was there, by its key
+};
+
+/// A run as people see it.
+struct RunView {
+  store::Run run;
+  domain::RunInput input;
+  domain::RunMemo memo;
+  std::optional<std::string> carried_by;  ///< a worker of the process that answers
+};
+
+struct WhyView {
+  std::string run;
+  domain::RunState state = domain::RunState::queued;
+  std::vector<domain::WaitReason> reasons;  ///< none: it does not wait
+};
+
+struct AgentView {
+  std::string name, description, driver, usage;
+  std::string refused;  ///< why it can't run; empty: it can
+  std::optional<std::uint32_t> max_concurrency;
+  std::vector<store::LimitUse> limits;
+};
+
+struct LimitView {
+  std::string name;
+  std::string home;  ///< host, or cluster
+  std::optional<std::uint32_t> capacity;
+  std::int64_t held = 0;      ///< units
+  std::uint64_t waiting = 0;  ///< requests in line
+  bool paused = false;
+  std::optional<WallTime> paused_until;
+  std::vector<domain::LimitEntry> holders, line{};  ///< the earliest first; empty in a summary
+  bool lists_every_unit = false;                    ///< `holders` has an entry for each unit. Not sent by the API
+};
+
+/// The pool of a daemon, and the queues before it. Sizes count all that is queued, as the bounds do, due or not.
+struct FleetHealth : PoolHealth {
+  std::vector<store::QueueState> queues;  ///< of the agents that it knows, or that have something queued
+  double queue_fullness = 0;              ///< of the fullest: at 1 an agent's runs are refused
+};
+
+struct FleetStatus {
+  Phase phase = Phase::stopped;  ///< of this daemon; stopped: none answers
+  std::string version, store;
+  std::optional<FleetHealth> pool;
+  store::Stats stats;
+  std::uint64_t queue_capacity = 0;
+  std::vector<LimitView> limits;             ///< summaries
+  std::optional<domain::Shortage> shortage;  ///< why nothing is begun although there is work
+  std::int64_t cost_micros_today = 0, tokens_today = 0;
+  std::optional<std::int64_t> cost_micros_per_day;
+  std::uint64_t notes_left_out = 0;     ///< of tools and the like, beyond what a run may leave, since this daemon began
+  std::uint64_t settlements_stale = 0;  ///< what this daemon said of runs too late: others had them
+};
+
+/// What was ended by a cancel, proven.
+struct Receipt {
+  RunView run;
+  std::vector<std::string> reached;  ///< ids of runs below it that were cancelled with it
+  Duration time{};
+};
+
+/// Absent: as it is.
+struct ScaleRequest {
+  std::optional<std::size_t> workers, min, max;
+};
+
+struct DrainRequest {
+  std::optional<Duration> timeout;  ///< none: as the settings say
+  bool hurry = false;               ///< without a timeout, and without time to end politely if that was given
+};
+
+/// It does not change any more by itself.
+[[nodiscard]] bool is_at_rest(const store::Run& run) noexcept;
+
+}  // namespace stint::engine

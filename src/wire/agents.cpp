@@ -102,7 +102,7 @@ json::object agent_value(const domain::Agent& agent) {
            {{"time_ms", milliseconds(agent.budget.time)},
             {"attempts", or_null(agent.budget.attempts)},
             {"tokens", or_null(agent.budget.tokens)},
-            {"cost_micros", or_null(agent.budget.money_micros)}}},
+            {"cost_micros", or_null(agent.budget.cost_micros)}}},
           {"retry", {{"base_ms", milliseconds(agent.retry.base)}, {"cap_ms", milliseconds(agent.retry.cap)}}},
           {"idle_timeout_ms", milliseconds(agent.idle_timeout)},
           {"memory_bytes_max", or_null(agent.memory_bytes_max)},

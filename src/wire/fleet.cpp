@@ -1,6 +1,5 @@
 #include "wire/fleet.hpp"
 
-#include "wire/object_text.hpp"
 #include "wire/time_text.hpp"
 #include "wire/values.hpp"
 
@@ -66,7 +65,7 @@ json::object event_value(const store::Event& event) {
   if (event.fence != 0) object["fence"] = event.fence;
   if (event.state) object["state"] = to_string(*event.state);
   if (event.hold != domain::Hold::none) object["hold"] = to_string(event.hold);
-  if (event.worker) object["process"] = *event.worker;
+  if (event.node) object["node"] = *event.node;
   if (!event.error.empty()) object["error"] = text_value(event.error);
   if (event.data.empty()) return object;
   boost::system::error_code error;
@@ -75,14 +74,73 @@ json::object event_value(const store::Event& event) {
   return object;
 }
 
-json::object limit_value(const engine::LimitView& limit) {
-  json::array holders, waiters;
-  for (const std::string& each : limit.holders) holders.push_back(text_value(each));
-  for (const std::string& each : limit.waiters) waiters.push_back(text_value(each));
-  json::object object{{"name", text_value(limit.name)}, {"home", text_value(limit.home)}, {"held", limit.held},
-                      {"holders", std::move(holders)},  {"waiters", std::move(waiters)},  {"paused", limit.paused}};
+json::object entry_value(const domain::LimitEntry& entry) {
+  json::object object{{"weight", entry.weight}};
+  if (!entry.run.empty()) object["run"] = text_value(entry.run);
+  if (!entry.agent.empty()) object["agent"] = text_value(entry.agent);
+  if (!entry.label.empty()) object["label"] = text_value(entry.label);
+  if (entry.pid) object["pid"] = *entry.pid;
+  if (entry.since) object["since_at"] = to_ms(*entry.since);
+  if (entry.place) object["place"] = *entry.place;
+  return object;
+}
+
+json::object limit_summary_value(const engine::LimitView& limit) {
+  json::object object{{"name", text_value(limit.name)},
+                      {"home", text_value(limit.home)},
+                      {"held", limit.held},
+                      {"waiting", limit.waiting},
+                      {"paused", limit.paused}};
   object["capacity"] = limit.capacity ? json::value(*limit.capacity) : json::value(nullptr);
   if (limit.paused_until) object["paused_until_at"] = to_ms(*limit.paused_until);
+  return object;
+}
+
+json::object limit_value(const engine::LimitView& limit) {
+  json::object object = limit_summary_value(limit);
+  json::array holders, line;
+  for (const domain::LimitEntry& each : limit.holders) holders.push_back(entry_value(each));
+  for (const domain::LimitEntry& each : limit.line) line.push_back(entry_value(each));
+  object["holders"] = std::move(holders);
+  object["line"] = std::move(line);
+  return object;
+}
+
+json::object shortage_value(const domain::Shortage& shortage) {
+  json::object object{{"kind", to_string(shortage.kind)}};
+  if (shortage.kind == domain::Shortage::Kind::checkout) {
+    object["path"] = text_value(shortage.path);
+  } else {
+    object["amount"] = shortage.amount;
+    object["bound"] = shortage.bound;
+  }
+  return object;
+}
+
+json::object reason_value(const domain::WaitReason& reason) {
+  json::object object{{"reason", to_string(reason.cause)}};
+  if (!reason.limit.empty()) object["limit"] = text_value(reason.limit);
+  if (reason.capacity) object["capacity"] = *reason.capacity;
+  using domain::WaitCause;
+  if (reason.cause == WaitCause::limit || reason.cause == WaitCause::turn) {
+    object["held"] = reason.held;
+    object["weight"] = reason.weight;
+  }
+  if (!reason.holders.empty()) {
+    json::array holders;
+    for (const domain::LimitEntry& each : reason.holders) holders.push_back(entry_value(each));
+    object["holders"] = std::move(holders);
+  }
+  if (reason.ahead) object["ahead"] = *reason.ahead;
+  if (reason.indirect) object["indirect"] = true;
+  if (reason.ramp) object["ramp"] = *reason.ramp;
+  if (!reason.turn_of.empty()) object["turn_of"] = text_value(reason.turn_of);
+  if (!reason.behind.empty()) object["behind"] = text_value(reason.behind);
+  if (reason.behind_state) object["behind_state"] = to_string(*reason.behind_state);
+  if (reason.place) object["place"] = *reason.place;
+  if (reason.until) object["until_at"] = to_ms(*reason.until);
+  if (reason.shortage) object["shortage"] = shortage_value(*reason.shortage);
+  if (!reason.detail.empty()) object["detail"] = text_value(reason.detail);
   return object;
 }
 
@@ -152,11 +210,7 @@ std::string to_json(const std::vector<store::Event>& events, std::string_view cu
 
 std::string to_json(const engine::WhyView& why) {
   json::array reasons;
-  for (const store::Why& each : why.reasons) {
-    json::object reason{{"reason", text_value(each.reason)}, {"detail", text_value(each.detail)}};
-    if (each.until) reason["until_at"] = to_ms(*each.until);
-    reasons.push_back(std::move(reason));
-  }
+  for (const domain::WaitReason& each : why.reasons) reasons.push_back(reason_value(each));
   return json::serialize(
       json::object{{"id", text_value(why.run)}, {"state", to_string(why.state)}, {"reasons", std::move(reasons)}});
 }
@@ -219,23 +273,21 @@ std::string to_json(const engine::FleetStatus& status) {
     const auto found = status.stats.runs.find(state);
     states[to_string(state)] = found == status.stats.runs.end() ? 0 : found->second;
   }
-  json::array limits, running;
-  for (const engine::LimitView& limit : status.limits) limits.push_back(limit_value(limit));
-  for (const engine::RunView& run : status.running) running.push_back(run_value(run));
+  json::array limits;
+  for (const engine::LimitView& limit : status.limits) limits.push_back(limit_summary_value(limit));
   json::object object{{"phase", to_string(status.phase)},
                       {"version", text_value(status.version)},
                       {"store", text_value(status.store)},
                       {"runs", std::move(states)},
                       {"ready", status.stats.ready},
-                      {"processes", status.stats.workers},
+                      {"nodes", status.stats.nodes},
                       {"queue_capacity", status.queue_capacity},
                       {"limits", std::move(limits)},
-                      {"running", std::move(running)},
-                      {"cost_today_micros", status.money_micros_today},
+                      {"cost_today_micros", status.cost_micros_today},
                       {"tokens_today", status.tokens_today}};
   object["pool"] = status.pool ? json::value(health_value(*status.pool)) : json::value(nullptr);
-  if (!status.held_up.empty()) object["held_up"] = text_value(status.held_up);
-  if (status.money_micros_per_day) object["cost_per_day_micros"] = *status.money_micros_per_day;
+  if (status.shortage) object["shortage"] = shortage_value(*status.shortage);
+  if (status.cost_micros_per_day) object["cost_per_day_micros"] = *status.cost_micros_per_day;
   return json::serialize(object);
 }
 
@@ -246,7 +298,10 @@ std::string to_json(const store::Output& output) {
                                       {"left_out", output.bytes - output.head.size() - output.tail.size()}});
 }
 
-std::string printed_to_json(std::uint64_t bytes) { return json::serialize(json::object{{"bytes", bytes}}); }
+std::string to_json(const engine::OutputSlice& slice) {
+  return json::serialize(json::object{
+      {"offset", slice.offset}, {"text", text_value(slice.text)}, {"next", slice.next}, {"bytes", slice.bytes}});
+}
 
 std::string resolved_to_json(std::string_view id, RunState state) {
   return json::serialize(json::object{{"id", text_value(id)}, {"state", to_string(state)}});
@@ -255,14 +310,16 @@ std::string resolved_to_json(std::string_view id, RunState state) {
 std::string resumed_to_json(std::uint64_t woken) { return json::serialize(json::object{{"woken", woken}}); }
 
 std::string short_success(std::string_view result) {
-  return ObjectText().text("status", "success").text("result", result).end();
+  return json::serialize(json::object{{"status", "success"}, {"result", text_value(result)}});
 }
 std::string short_error(std::string_view error) {
-  return ObjectText().text("status", "error").text("error", error).end();
+  return json::serialize(json::object{{"status", "error"}, {"error", text_value(error)}});
 }
 std::string short_pending(std::string_view error) {
-  return ObjectText().text("status", "pending").text("error", error).end();
+  return json::serialize(json::object{{"status", "pending"}, {"error", text_value(error)}});
 }
-std::string short_refusal(std::string_view detail) { return ObjectText().text("detail", detail).end(); }
+std::string short_refusal(std::string_view detail) {
+  return json::serialize(json::object{{"detail", text_value(detail)}});
+}
 
 }  // namespace stint::wire

@@ -2,7 +2,8 @@
 /// and what a command reads from a daemon. Times are milliseconds since 1970, and named `…_at`; lengths are `…_ms`.
 #pragma once
 
-#include "engine/fleet.hpp"
+#include "engine/output_slice.hpp"
+#include "engine/views.hpp"
 
 #include <string>
 #include <string_view>
@@ -24,7 +25,7 @@ namespace stint::wire {
 [[nodiscard]] std::string to_json(const engine::FleetHealth& health);
 [[nodiscard]] std::string to_json(const engine::FleetStatus& status);
 [[nodiscard]] std::string to_json(const store::Output& output);
-[[nodiscard]] std::string printed_to_json(std::uint64_t bytes);  ///< how much a run has printed
+[[nodiscard]] std::string to_json(const engine::OutputSlice& slice);
 [[nodiscard]] std::string resolved_to_json(std::string_view id, domain::RunState state);
 [[nodiscard]] std::string resumed_to_json(std::uint64_t woken);
 
@@ -34,21 +35,21 @@ namespace stint::wire {
 [[nodiscard]] std::string short_pending(std::string_view error);  ///< it was accepted, and its end is not known here
 [[nodiscard]] std::string short_refusal(std::string_view detail);
 
-/// An object of names and values: a line of a file of wishes.
+/// An object of names and values: a line of a file of submissions.
 [[nodiscard]] Result<domain::ArgumentValues> read_arguments(std::string_view text);
 /// A run with all its events.
 [[nodiscard]] std::string to_json(const engine::RunView& run, const std::vector<store::Event>& events);
 
 /// `POST /v1/runs`. `invalid` names the field. Arguments are `args`, by name, or `words`, as on a command line.
 struct SubmitRequest {
-  engine::Submission wish;
+  engine::Submission submission;
   bool wait = false;
 };
 [[nodiscard]] Result<SubmitRequest> read_submit(std::string_view body);
 [[nodiscard]] Result<domain::Resolution> read_resolve(std::string_view body);
-[[nodiscard]] Result<engine::Fleet::Scale> read_scale(std::string_view body);
+[[nodiscard]] Result<engine::ScaleRequest> read_scale(std::string_view body);
 [[nodiscard]] Result<std::uint32_t> read_capacity(std::string_view body);
-[[nodiscard]] Result<engine::Fleet::Drain> read_drain(std::string_view body);
+[[nodiscard]] Result<engine::DrainRequest> read_drain(std::string_view body);
 /// Of a request that has no members: fails unless it is empty or `{}`.
 [[nodiscard]] Result<> read_nothing(std::string_view body);
 /// `{"for_ms": …}`, or nothing at all.

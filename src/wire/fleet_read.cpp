@@ -41,6 +41,14 @@ auto read_list(const json::object& object, std::string_view name, Read read)
   return out;
 }
 
+/// The same; empty if there is no such list.
+template <class Read>
+auto read_list_if_any(const json::object& object, std::string_view name, Read read)
+    -> decltype(read_list(object, name, read)) {
+  if (!object.contains(name)) return {};
+  return read_list(object, name, read);
+}
+
 std::vector<std::string> texts_at(const json::object& object, std::string_view name) {
   std::vector<std::string> out;
   if (const json::array* const list = list_at(object, name)) {
@@ -82,7 +90,7 @@ Value one_of(const std::array<Value, N>& values, const std::string& name, Value 
   return fallback;
 }
 
-void read_wish(const json::object& object, domain::RunInput& input) {
+void read_submission(const json::object& object, domain::RunInput& input) {
   input.title = text_at(object, "title");
   input.prompt = text_at(object, "prompt");
   input.driver = text_at(object, "driver");
@@ -138,7 +146,7 @@ Result<engine::RunView> run_of(const json::object& object) {
   run.deadline = time_at(object, "deadline_at");
   run.expires_at = time_at(object, "expires_at");
   if (object.contains("worker")) view.carried_by = text_at(object, "worker");
-  read_wish(object, view.input);
+  read_submission(object, view.input);
   read_memo(object, view);
   return view;
 }
@@ -154,10 +162,62 @@ Result<store::Event> event_of(const json::object& object) {
     STINT_TRY(event.state, state_at(object, "state"));
   }
   event.hold = domain::parse_hold(text_at(object, "hold")).value_or(domain::Hold::none);
-  event.worker = maybe_number_at(object, "process");
+  event.node = maybe_number_at(object, "node");
   event.error = text_at(object, "error");
   if (const json::value* const data = object.if_contains("data")) event.data = json::serialize(*data);
   return event;
+}
+
+Result<domain::LimitEntry> entry_of(const json::object& object) {
+  domain::LimitEntry entry;
+  entry.run = text_at(object, "run");
+  entry.agent = text_at(object, "agent");
+  entry.label = text_at(object, "label");
+  entry.pid = maybe_number_at(object, "pid");
+  entry.weight = count_at<std::uint32_t>(object, "weight");
+  entry.since = time_at(object, "since_at");
+  if (const auto place = maybe_number_at(object, "place")) entry.place = static_cast<std::uint32_t>(*place);
+  return entry;
+}
+
+std::optional<domain::Shortage> shortage_at(const json::object& object) {
+  const json::value* const value = object.if_contains("shortage");
+  const json::object* const shortage = value == nullptr ? nullptr : value->if_object();
+  if (shortage == nullptr) return std::nullopt;
+  return domain::Shortage{
+      .kind = domain::parse_shortage_kind(text_at(*shortage, "kind")).value_or(domain::Shortage::Kind::memory),
+      .amount = number_at(*shortage, "amount"),
+      .bound = number_at(*shortage, "bound"),
+      .path = text_at(*shortage, "path")};
+}
+
+template <class Number>
+std::optional<Number> maybe_count_at(const json::object& object, std::string_view name) {
+  if (!maybe_number_at(object, name)) return std::nullopt;
+  return count_at<Number>(object, name);
+}
+
+Result<domain::WaitReason> reason_of(const json::object& object) {
+  const std::string name = text_at(object, "reason");
+  domain::WaitReason reason;
+  reason.cause = domain::parse_wait_cause(name).value_or(domain::WaitCause::other);
+  reason.limit = text_at(object, "limit");
+  reason.capacity = maybe_count_at<std::uint32_t>(object, "capacity");
+  reason.held = number_at(object, "held");
+  reason.weight = maybe_count_at<std::uint32_t>(object, "weight").value_or(1);
+  STINT_TRY(reason.holders, read_list_if_any(object, "holders", entry_of));
+  reason.ahead = maybe_count_at<std::uint32_t>(object, "ahead");
+  reason.indirect = flag_at(object, "indirect");
+  reason.ramp = maybe_count_at<std::uint32_t>(object, "ramp");
+  reason.turn_of = text_at(object, "turn_of");
+  reason.behind = text_at(object, "behind");
+  reason.behind_state = domain::parse_run_state(text_at(object, "behind_state"));
+  reason.place = maybe_number_at(object, "place");
+  reason.until = time_at(object, "until_at");
+  reason.shortage = shortage_at(object);
+  reason.detail = text_at(object, "detail");
+  if (reason.cause == domain::WaitCause::other && reason.detail.empty()) reason.detail = name;
+  return reason;
 }
 
 Result<engine::LimitView> limit_of(const json::object& object) {
@@ -166,8 +226,9 @@ Result<engine::LimitView> limit_of(const json::object& object) {
   limit.home = text_at(object, "home");
   if (const auto capacity = maybe_number_at(object, "capacity")) limit.capacity = static_cast<std::uint32_t>(*capacity);
   limit.held = number_at(object, "held");
-  limit.holders = texts_at(object, "holders");
-  limit.waiters = texts_at(object, "waiters");
+  limit.waiting = count_at<std::uint64_t>(object, "waiting");
+  STINT_TRY(limit.holders, read_list_if_any(object, "holders", entry_of));
+  STINT_TRY(limit.line, read_list_if_any(object, "line", entry_of));
   limit.paused = flag_at(object, "paused");
   limit.paused_until = time_at(object, "paused_until_at");
   return limit;
@@ -274,9 +335,6 @@ Result<engine::WhyView> read_why(std::string_view text) {
   engine::WhyView why;
   why.run = text_at(object, "id");
   STINT_TRY(why.state, state_at(object, "state"));
-  const auto reason_of = [](const json::object& reason) -> Result<store::Why> {
-    return store::Why{text_at(reason, "reason"), text_at(reason, "detail"), time_at(reason, "until_at")};
-  };
   STINT_TRY(why.reasons, read_list(object, "reasons", reason_of));
   return why;
 }
@@ -333,14 +391,13 @@ Result<engine::FleetStatus> read_status(std::string_view text) {
     if (count > 0) status.stats.runs[state] = count;
   }
   status.stats.ready = count_at<std::uint64_t>(object, "ready");
-  status.stats.workers = count_at<std::uint64_t>(object, "processes");
+  status.stats.nodes = count_at<std::uint64_t>(object, "nodes");
   status.queue_capacity = count_at<std::uint64_t>(object, "queue_capacity");
   STINT_TRY(status.limits, read_list(object, "limits", limit_of));
-  STINT_TRY(status.running, read_list(object, "running", run_of));
-  status.money_micros_today = number_at(object, "cost_today_micros");
+  status.cost_micros_today = number_at(object, "cost_today_micros");
   status.tokens_today = number_at(object, "tokens_today");
-  status.held_up = text_at(object, "held_up");
-  status.money_micros_per_day = maybe_number_at(object, "cost_per_day_micros");
+  status.shortage = shortage_at(object);
+  status.cost_micros_per_day = maybe_number_at(object, "cost_per_day_micros");
   const json::value* const pool = object.if_contains("pool");
   if (pool != nullptr && pool->is_object()) {
     STINT_TRY(status.pool, health_of(pool->get_object()));
@@ -372,35 +429,35 @@ std::string read_problem(std::string_view text) {
 
 // ---- requests ------------------------------------------------------------------------------------------------------
 
-std::string submit_to_json(const engine::Submission& wish) {
+std::string submit_to_json(const engine::Submission& submission) {
   json::object object;
   const auto put = [&](std::string_view name, const std::string& text) {
     if (!text.empty()) object[name] = text_value(text);
   };
-  put("agent", wish.agent);
-  put("prompt", wish.prompt);
-  put("session", wish.session);
-  put("parent", wish.parent);
-  put("driver", wish.driver);
-  put("model", wish.model);
-  if (!wish.args.empty()) object["args"] = args_value(wish.args);
-  if (!wish.words.empty()) {
+  put("agent", submission.agent);
+  put("prompt", submission.prompt);
+  put("session", submission.session);
+  put("parent", submission.parent);
+  put("driver", submission.driver);
+  put("model", submission.model);
+  if (!submission.args.empty()) object["args"] = args_value(submission.args);
+  if (!submission.words.empty()) {
     json::array words;
-    for (const std::string& word : wish.words) words.push_back(text_value(word));
+    for (const std::string& word : submission.words) words.push_back(text_value(word));
     object["words"] = std::move(words);
   }
-  if (wish.priority) object["priority"] = *wish.priority;
-  if (json::object budget = budget_value(wish.budget); !budget.empty()) object["budget"] = std::move(budget);
-  if (wish.deadline) object["deadline_ms"] = to_ms(*wish.deadline);
-  if (wish.deadline_at) object["deadline"] = time_text(*wish.deadline_at);
-  if (wish.delay > Duration::zero()) object["delay_ms"] = to_ms(wish.delay);
-  if (wish.parent_waits) object["parent_waits"] = true;
+  if (submission.priority) object["priority"] = *submission.priority;
+  if (json::object budget = budget_value(submission.budget); !budget.empty()) object["budget"] = std::move(budget);
+  if (submission.deadline) object["deadline_ms"] = to_ms(*submission.deadline);
+  if (submission.deadline_at) object["deadline"] = time_text(*submission.deadline_at);
+  if (submission.delay > Duration::zero()) object["delay_ms"] = to_ms(submission.delay);
+  if (submission.parent_waits) object["parent_waits"] = true;
   return json::serialize(object);
 }
 
 std::string resolve_to_json(domain::Resolution how) { return json::serialize(json::object{{"as", to_string(how)}}); }
 
-std::string scale_to_json(const engine::Fleet::Scale& scale) {
+std::string scale_to_json(const engine::ScaleRequest& scale) {
   json::object object;
   if (scale.workers) object["workers"] = *scale.workers;
   if (scale.min) object["min"] = *scale.min;
@@ -411,7 +468,7 @@ std::string scale_to_json(const engine::Fleet::Scale& scale) {
 std::string capacity_to_json(std::uint32_t capacity) { return json::serialize(json::object{{"capacity", capacity}}); }
 
 std::string pause_to_json(std::optional<Duration> length) { return json::serialize(length_value("for_ms", length)); }
-std::string drain_to_json(const engine::Fleet::Drain& drain) {
+std::string drain_to_json(const engine::DrainRequest& drain) {
   json::object object = length_value("timeout_ms", drain.timeout);
   if (drain.hurry) object["hurry"] = true;
   return json::serialize(object);

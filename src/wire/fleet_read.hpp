@@ -4,7 +4,7 @@
 /// is no daemon of ours, or one of another version.
 #pragma once
 
-#include "engine/fleet.hpp"
+#include "engine/views.hpp"
 
 #include <string>
 #include <string_view>
@@ -34,11 +34,11 @@ struct RunPage {
 [[nodiscard]] std::string read_problem(std::string_view text);
 
 /// Without its key, which is a header.
-[[nodiscard]] std::string submit_to_json(const engine::Submission& wish);
+[[nodiscard]] std::string submit_to_json(const engine::Submission& submission);
 [[nodiscard]] std::string resolve_to_json(domain::Resolution how);
-[[nodiscard]] std::string scale_to_json(const engine::Fleet::Scale& scale);
+[[nodiscard]] std::string scale_to_json(const engine::ScaleRequest& scale);
 [[nodiscard]] std::string capacity_to_json(std::uint32_t capacity);
 [[nodiscard]] std::string pause_to_json(std::optional<Duration> length);
-[[nodiscard]] std::string drain_to_json(const engine::Fleet::Drain& drain);
+[[nodiscard]] std::string drain_to_json(const engine::DrainRequest& drain);
 
 }  // namespace stint::wire

@@ -73,38 +73,38 @@ Result<std::vector<std::string>> read_words(const json::value& value) {
   return words;
 }
 
-Result<> read_arguments_of(const json::object& object, engine::Submission& wish) {
+Result<> read_arguments_of(const json::object& object, engine::Submission& submission) {
   STINT_TRY(const json::value* const args, field(object, "args"));
   STINT_TRY(const json::value* const words, field(object, "words"));
   if (args != nullptr) {
-    STINT_TRY(wish.args, read_args(*args));
+    STINT_TRY(submission.args, read_args(*args));
   }
   if (words != nullptr) {
-    STINT_TRY(wish.words, read_words(*words));
+    STINT_TRY(submission.words, read_words(*words));
   }
-  if (!wish.args.empty() && words != nullptr) {
+  if (!submission.args.empty() && words != nullptr) {
     return fail(Errc::invalid, "'args' have names, 'words' have none: send one of them");
   }
   return {};
 }
 
-Result<> read_times_of(const json::object& object, engine::Submission& wish) {
+Result<> read_times_of(const json::object& object, engine::Submission& submission) {
   STINT_TRY(const auto deadline, number_field(object, "deadline_ms", 1, kMsMax));
-  if (deadline) wish.deadline = std::chrono::milliseconds(*deadline);
+  if (deadline) submission.deadline = std::chrono::milliseconds(*deadline);
   STINT_TRY(const json::value* const moment, field(object, "deadline"));
   if (moment != nullptr) {
     if (deadline) {
       return fail(Errc::invalid, "'deadline' is a moment and 'deadline_ms' a length from now on: send one of them");
     }
     STINT_TRY(const std::string text, text_field(object, "deadline"));
-    wish.deadline_at = parse_time(text);
-    if (!wish.deadline_at) {
+    submission.deadline_at = parse_time(text);
+    if (!submission.deadline_at) {
       return fail(Errc::invalid,
                   "'deadline' is no moment such as 2026-11-16T03:00:00Z; from now on it is 'deadline_ms'");
     }
   }
   STINT_TRY(const auto delay, number_field(object, "delay_ms", 0, kMsMax));
-  if (delay) wish.delay = std::chrono::milliseconds(*delay);
+  if (delay) submission.delay = std::chrono::milliseconds(*delay);
   return {};
 }
 
@@ -120,29 +120,29 @@ Result<SubmitRequest> read_submit(std::string_view body) {
   STINT_CHECK(only(object, {"agent", "args", "words", "prompt", "session", "parent", "priority", "budget", "deadline",
                             "deadline_ms", "delay_ms", "driver", "model", "wait", "parent_waits"}));
   SubmitRequest request;
-  engine::Submission& wish = request.wish;
-  STINT_TRY(wish.agent, text_field(object, "agent"));
-  STINT_TRY(wish.prompt, text_field(object, "prompt"));
-  STINT_TRY(wish.session, text_field(object, "session"));
-  STINT_TRY(wish.parent, text_field(object, "parent"));
-  STINT_TRY(wish.driver, text_field(object, "driver"));
-  STINT_TRY(wish.model, text_field(object, "model"));
-  STINT_CHECK(read_arguments_of(object, wish));
+  engine::Submission& submission = request.submission;
+  STINT_TRY(submission.agent, text_field(object, "agent"));
+  STINT_TRY(submission.prompt, text_field(object, "prompt"));
+  STINT_TRY(submission.session, text_field(object, "session"));
+  STINT_TRY(submission.parent, text_field(object, "parent"));
+  STINT_TRY(submission.driver, text_field(object, "driver"));
+  STINT_TRY(submission.model, text_field(object, "model"));
+  STINT_CHECK(read_arguments_of(object, submission));
   STINT_TRY(const json::value* const budget, field(object, "budget"));
   if (budget != nullptr) {
-    STINT_TRY(wish.budget, read_budget(*budget));
-    if (wish.budget.attempts.value_or(1) > kAttemptsMax) {
+    STINT_TRY(submission.budget, read_budget(*budget));
+    if (submission.budget.attempts.value_or(1) > kAttemptsMax) {
       return fail(Errc::invalid, "budget.attempts is at most " + std::to_string(kAttemptsMax));
     }
   }
   STINT_TRY(const auto priority, number_field(object, "priority", -domain::kPriorityMax, domain::kPriorityMax));
-  if (priority) wish.priority = static_cast<int>(*priority);
-  STINT_CHECK(read_times_of(object, wish));
+  if (priority) submission.priority = static_cast<int>(*priority);
+  STINT_CHECK(read_times_of(object, submission));
   STINT_TRY(request.wait, flag_field(object, "wait"));
-  STINT_TRY(wish.parent_waits, flag_field(object, "parent_waits"));
-  if (wish.agent.empty() == wish.prompt.empty()) {
-    return fail(Errc::invalid, wish.agent.empty() ? "'agent' is missing: name one, or send a 'prompt'"
-                                                  : "a 'prompt' needs no 'agent': leave out one of them");
+  STINT_TRY(submission.parent_waits, flag_field(object, "parent_waits"));
+  if (submission.agent.empty() == submission.prompt.empty()) {
+    return fail(Errc::invalid, submission.agent.empty() ? "'agent' is missing: name one, or send a 'prompt'"
+                                                        : "a 'prompt' needs no 'agent': leave out one of them");
   }
   return request;
 }
@@ -161,10 +161,10 @@ Result<domain::Resolution> read_resolve(std::string_view body) {
   return *how;
 }
 
-Result<engine::Fleet::Scale> read_scale(std::string_view body) {
+Result<engine::ScaleRequest> read_scale(std::string_view body) {
   STINT_TRY(const json::object object, parse_strictly(body));
   STINT_CHECK(only(object, {"workers", "min", "max"}));
-  engine::Fleet::Scale scale;
+  engine::ScaleRequest scale;
   constexpr std::int64_t kMost = 10'000;
   STINT_TRY(scale.workers, number_field(object, "workers", 0, kMost));
   STINT_TRY(scale.min, number_field(object, "min", 0, kMost));
@@ -183,8 +183,8 @@ Result<std::uint32_t> read_capacity(std::string_view body) {
   return static_cast<std::uint32_t>(*capacity);
 }
 
-Result<engine::Fleet::Drain> read_drain(std::string_view body) {
-  engine::Fleet::Drain drain;
+Result<engine::DrainRequest> read_drain(std::string_view body) {
+  engine::DrainRequest drain;
   if (body.empty()) return drain;
   STINT_TRY(const json::object object, parse_strictly(body));
   STINT_CHECK(only(object, {"timeout_ms", "hurry"}));

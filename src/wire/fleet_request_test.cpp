@@ -37,8 +37,8 @@ RC_GTEST_PROP(RequestProperty, a_number_reaches_the_command_as_it_was_written, (
   const domain::ArgumentValues expected = {{"x", {number}}, {"xs", {other, number}}};
   const auto submitted = read_submit(R"({"agent":"a","args":)" + args + R"(,"priority":1})");
   RC_ASSERT(submitted.has_value());
-  RC_ASSERT(submitted->wish.args == expected);
-  RC_ASSERT(submitted->wish.priority == std::optional(1));
+  RC_ASSERT(submitted->submission.args == expected);
+  RC_ASSERT(submitted->submission.priority == std::optional(1));
   const auto line = read_arguments(args);
   RC_ASSERT(line.has_value());
   RC_ASSERT(*line == expected);
@@ -51,7 +51,7 @@ RC_GTEST_PROP(RequestProperty, any_text_reaches_the_command_or_is_refused_by_nam
   const auto read = read_submit(json::serialize(object));
   if (text.find('\0') == std::string::npos) {
     RC_ASSERT(read.has_value());
-    RC_ASSERT(read->wish.args.at("x").front() == std::string(text_value(text)));
+    RC_ASSERT(read->submission.args.at("x").front() == std::string(text_value(text)));
   } else {
     RC_ASSERT(!read.has_value());
     RC_ASSERT(read.error().what().find("'x'") != std::string::npos);
@@ -67,7 +67,7 @@ TEST(FleetRequest, numbers_that_were_rewritten) {
   for (const char* const number : {"0.5", "100.0", "1e400", "-0", "1E2", "12345678901234567890123", "0.10"}) {
     const auto read = read_submit(R"({"agent":"a","args":{"x":)" + std::string(number) + "}}");
     ASSERT_TRUE(read) << number;
-    EXPECT_EQ(read->wish.args.at("x").front(), number);
+    EXPECT_EQ(read->submission.args.at("x").front(), number);
   }
 }
 
@@ -100,9 +100,9 @@ TEST(FleetRequest, no_member_may_be_null_and_the_refusal_names_it) {
 TEST(FleetRequest, a_whole_number_may_be_written_with_a_point) {
   const auto read = read_submit(R"({"agent":"a","priority":-3.0,"budget":{"attempts":2e0},"delay_ms":5.0e3})");
   ASSERT_TRUE(read) << read.error().describe();
-  EXPECT_EQ(read->wish.priority, -3);
-  EXPECT_EQ(read->wish.budget.attempts, 2);
-  EXPECT_EQ(read->wish.delay, Duration(5s));
+  EXPECT_EQ(read->submission.priority, -3);
+  EXPECT_EQ(read->submission.budget.attempts, 2);
+  EXPECT_EQ(read->submission.delay, Duration(5s));
   EXPECT_EQ(*read_capacity(R"({"capacity":4.0})"), 4U);
   for (const char* const wrong : {"1.5", "1e400", "-1e400", "1e300", "9007199254740994.0", "\"1\"", "true"}) {
     EXPECT_FALSE(read_capacity(R"({"capacity":)" + std::string(wrong) + "}")) << wrong;

@@ -48,7 +48,7 @@ engine::RunView run_view() {
   view.input.retry_of = "before";
   view.input.trace = "0af7651916cd43dd8448eb211c80319c";
   view.input.args = {{"one", {"1"}}, {"many", {"a", "b"}}};
-  view.input.budget = {.time = 1h, .attempts = 2, .tokens = 3, .money_micros = 4};
+  view.input.budget = {.time = 1h, .attempts = 2, .tokens = 3, .cost_micros = 4};
   view.memo.last = OutcomeKind::succeeded;
   view.memo.text = "the answer";
   view.memo.conversation = "c-1";
@@ -56,12 +56,24 @@ engine::RunView run_view() {
   view.memo.processes_ended = 3;
   view.memo.streams_closed = 4;
   view.memo.ending = 5ms;
-  view.memo.usage = {.fresh_in = 1, .cache_read = 2, .cache_write = 3, .out = 4, .reasoning = 5, .money_micros = 6};
+  view.memo.usage = {.fresh_in = 1, .cache_read = 2, .cache_write = 3, .out = 4, .reasoning = 5, .cost_micros = 6};
   view.memo.usage.estimated = true;
   return view;
 }
 
-engine::LimitView limit_view() { return {"gpu", "host", 2, 1, {"review (pid 3)"}, {"plan (pid 4)"}, true, at(9)}; }
+engine::LimitView limit_view() {
+  engine::LimitView limit;
+  limit.name = "gpu";
+  limit.home = "host";
+  limit.capacity = 2;
+  limit.held = limit.waiting = 1;
+  limit.paused = true;
+  limit.paused_until = at(9);
+  limit.holders = {
+      {.run = "abcdefghijkl", .agent = "review", .label = "review", .pid = 3, .weight = 2, .since = at(4)}};
+  limit.line = {{.label = "plan", .pid = 4, .place = 1}, {}};
+  return limit;
+}
 
 engine::FleetHealth pool_health() {
   engine::FleetHealth health;
@@ -145,7 +157,7 @@ TEST(FleetJson, events_come_back_with_their_notes) {
   event.cause = "park";
   event.state = RunState::parked;
   event.hold = Hold::person;
-  event.worker = 4;
+  event.node = 4;
   event.error = "login";
   event.data = R"({"text":"x"})";
   event.at = at(5);
@@ -157,7 +169,28 @@ TEST(FleetJson, events_come_back_with_their_notes) {
 }
 
 TEST(FleetJson, reasons_receipts_agents_limits_and_outputs_come_back) {
-  expect_round_trip(read_why, engine::WhyView{"x", RunState::queued, {{"delay", "d", at(3)}, {"place", "1", {}}}});
+  engine::WhyView why{"x", RunState::queued, {}};
+  for (const domain::WaitCause cause : domain::kWaitCauses) why.reasons.push_back({.cause = cause, .detail = "d"});
+  why.reasons.push_back({.cause = domain::WaitCause::limit,
+                         .limit = "gpu",
+                         .capacity = 2,
+                         .held = 2,
+                         .weight = 2,
+                         .holders = limit_view().holders,
+                         .ahead = 0,
+                         .indirect = true});
+  why.reasons.push_back({.cause = domain::WaitCause::turn, .limit = "gpu", .turn_of = "big", .until = at(3)});
+  why.reasons.push_back({.cause = domain::WaitCause::session, .behind = "abc", .behind_state = RunState::running});
+  why.reasons.push_back({.cause = domain::WaitCause::probe, .limit = "account:x", .ramp = 1});
+  why.reasons.push_back({.cause = domain::WaitCause::place, .place = 7});
+  using Kind = domain::Shortage::Kind;
+  why.reasons.push_back({.cause = domain::WaitCause::shortage,
+                         .shortage = domain::Shortage{.kind = Kind::memory, .amount = 1, .bound = 2}});
+  expect_round_trip(read_why, why);
+  EXPECT_EQ(read_why(to_json(why))->reasons, why.reasons);
+  const auto newer = read_why(R"({"id":"x","state":"queued","reasons":[{"reason":"moon"}]})");
+  ASSERT_TRUE(newer) << "a newer daemon may know more reasons";
+  EXPECT_EQ(newer->reasons.front().detail, "moon");
   engine::Receipt receipt;
   receipt.run = run_view();
   receipt.reached = {"below"};
@@ -187,14 +220,14 @@ TEST(FleetJson, the_pool_and_the_fleet_come_back) {
   status.pool = pool_health();
   status.stats.runs = {{RunState::queued, 3}, {RunState::in_doubt, 1}};
   status.stats.ready = 2;
-  status.stats.workers = 1;
+  status.stats.nodes = 1;
   status.queue_capacity = 200;
   status.limits = {limit_view()};
-  status.running = {run_view()};
-  status.held_up = "no memory";
-  status.money_micros_today = 5;
+  status.limits.front().holders = status.limits.front().line = {};  // a status has summaries
+  status.shortage = domain::Shortage{.kind = domain::Shortage::Kind::checkout, .path = "/gone"};
+  status.cost_micros_today = 5;
   status.tokens_today = 6;
-  status.money_micros_per_day = 7;
+  status.cost_micros_per_day = 7;
   expect_round_trip(read_status, status);
 }
 
@@ -215,37 +248,37 @@ TEST(FleetJson, what_is_no_answer_is_refused) {
   EXPECT_EQ(read_problem("<html>"), "");
 }
 
-TEST(FleetJson, a_wish_arrives_as_it_was_sent) {
-  engine::Submission wish;
-  wish.agent = "review";
-  wish.words = {"42", "focus=x"};
-  wish.session = "s";
-  wish.parent = "p";
-  wish.priority = -3;
-  wish.budget = {.time = 1h, .attempts = 2, .tokens = 3, .money_micros = 4};
-  wish.deadline = 5s;
-  wish.delay = 6s;
-  wish.driver = "codex";
-  wish.model = "m";
-  const auto read = read_submit(submit_to_json(wish));
+TEST(FleetJson, a_submission_arrives_as_it_was_sent) {
+  engine::Submission submission;
+  submission.agent = "review";
+  submission.words = {"42", "focus=x"};
+  submission.session = "s";
+  submission.parent = "p";
+  submission.priority = -3;
+  submission.budget = {.time = 1h, .attempts = 2, .tokens = 3, .cost_micros = 4};
+  submission.deadline = 5s;
+  submission.delay = 6s;
+  submission.driver = "codex";
+  submission.model = "m";
+  const auto read = read_submit(submit_to_json(submission));
   ASSERT_TRUE(read) << read.error().describe();
-  EXPECT_EQ(read->wish.agent, "review");
-  EXPECT_EQ(read->wish.words, wish.words);
-  EXPECT_EQ(read->wish.session, "s");
-  EXPECT_EQ(read->wish.parent, "p");
-  EXPECT_EQ(read->wish.priority, -3);
-  EXPECT_EQ(read->wish.budget, wish.budget);
-  EXPECT_EQ(read->wish.deadline, Duration(5s));
-  EXPECT_EQ(read->wish.delay, Duration(6s));
-  EXPECT_EQ(read->wish.driver, "codex");
-  EXPECT_EQ(read->wish.model, "m");
+  EXPECT_EQ(read->submission.agent, "review");
+  EXPECT_EQ(read->submission.words, submission.words);
+  EXPECT_EQ(read->submission.session, "s");
+  EXPECT_EQ(read->submission.parent, "p");
+  EXPECT_EQ(read->submission.priority, -3);
+  EXPECT_EQ(read->submission.budget, submission.budget);
+  EXPECT_EQ(read->submission.deadline, Duration(5s));
+  EXPECT_EQ(read->submission.delay, Duration(6s));
+  EXPECT_EQ(read->submission.driver, "codex");
+  EXPECT_EQ(read->submission.model, "m");
   engine::Submission named;
   named.agent = "review";
   named.args = {{"pr", {"1"}}, {"tags", {"a", "b"}}};
-  EXPECT_EQ(read_submit(submit_to_json(named))->wish.args, named.args);
+  EXPECT_EQ(read_submit(submit_to_json(named))->submission.args, named.args);
   engine::Submission prompt;
   prompt.prompt = "do";
-  EXPECT_EQ(read_submit(submit_to_json(prompt))->wish.prompt, "do");
+  EXPECT_EQ(read_submit(submit_to_json(prompt))->submission.prompt, "do");
   EXPECT_FALSE(read_submit(R"({"agent":"a","words":[1]})"));
   EXPECT_FALSE(read_submit(R"({"agent":"a","words":["x"],"args":{"y":"z"}})"));
 }

@@ -1,7 +1,7 @@
 /// Host limits as JSON, for `stint limits --json`.
 #pragma once
 
-#include "domain/ambient.hpp"
+#include "domain/system.hpp"
 #include "limit/listing.hpp"
 
 #include <string>

@@ -1,8 +1,8 @@
 /// One line of a daemon's log, for programs (JSON) and for people (words, then name=value).
 #pragma once
 
-#include "domain/ambient.hpp"
 #include "domain/log.hpp"
+#include "domain/system.hpp"
 
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 /// A run that is followed, as JSON lines, for `stint run --json`: what happens to it, what it says, its end.
 #pragma once
 
-#include "engine/fleet.hpp"
+#include "engine/views.hpp"
 
 #include <string>
 #include <string_view>

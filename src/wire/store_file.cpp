@@ -1,7 +1,7 @@
 #include "wire/store_file.hpp"
 
-#include "domain/ambient.hpp"
-#include "store/words.hpp"
+#include "domain/system.hpp"
+#include "store/column_codec.hpp"
 #include "wire/json.hpp"
 
 #include <boost/json.hpp>
@@ -63,7 +63,7 @@ void put_bytes(json::object& object, const std::string& name, std::string_view b
 json::object event_to_json(const Event& event) {
   json::object object{{"cause", clean(event.cause)}, {"at_ms", domain::to_unix_ms(event.at)}};
   put(object, "fence", event.fence);
-  if (event.worker) object["worker"] = *event.worker;
+  if (event.node) object["node"] = *event.node;
   if (event.state) object["state"] = to_string(*event.state);
   if (event.hold != domain::Hold::none) object["hold"] = to_string(event.hold);
   put(object, "error", event.error);
@@ -219,7 +219,7 @@ Result<Event> parse_event(const json::value& value, const std::string& run, std:
   event.seq = seq;
   event.fence = members.count("fence");
   event.cause = members.text("cause");
-  event.worker = members.number("worker");
+  event.node = members.number("node");
   if (const std::string state = members.text("state"); !state.empty()) {
     domain::RunState known{};
     members.word("state", store::read_state(state), known);
@@ -238,7 +238,7 @@ Result<store::FamilyUse> parse_family(const json::value& value) {
   Members members(value.get_object());
   store::FamilyUse family;
   family.head = members.text("head");
-  family.used = {.tokens = members.count("tokens"), .money_micros = members.count("money_micros")};
+  family.used = {.tokens = members.count("tokens"), .cost_micros = members.count("cost_micros")};
   if (family.head.empty()) members.wrong("head", "there");
   if (!members.wrong().empty()) return fail(Errc::invalid, "a family: " + members.wrong());
   return family;
@@ -263,7 +263,7 @@ Result<StoreFileLine> parse_run(const json::object& object) {
   run.lost = members.small("lost", 0);
   run.fence = members.count("fence");
   run.tokens = members.count("tokens");
-  run.money_micros = members.count("money_micros");
+  run.cost_micros = members.count("cost_micros");
   run.unsafe = members.flag("unsafe");
   run.on_crash = store::read_on_crash(members.text("on_crash"));
   run.created_at = members.time("created_ms").value_or(WallTime());
@@ -351,7 +351,7 @@ std::string to_json(const RunRecord& record) {
   put(object, "lost", std::int64_t{run.lost});
   put(object, "fence", run.fence);
   put(object, "tokens", run.tokens);
-  put(object, "money_micros", run.money_micros);
+  put(object, "cost_micros", run.cost_micros);
   if (run.unsafe) object["unsafe"] = true;
   put(object, "not_before_ms", run.not_before);
   put(object, "deadline_ms", run.deadline);
@@ -368,7 +368,7 @@ std::string to_json(const RunRecord& record) {
   for (const store::FamilyUse& family : record.families) {
     json::object& each = families.emplace_back(json::object{{"head", family.head}}).get_object();
     put(each, "tokens", family.used.tokens);
-    put(each, "money_micros", family.used.money_micros);
+    put(each, "cost_micros", family.used.cost_micros);
   }
   if (!families.empty()) object["families"] = std::move(families);
   json::array events;
@@ -412,7 +412,7 @@ std::string stats_to_json(const std::string& store, const store::Stats& stats, c
                                       {"runs", std::move(runs)},
                                       {"ready", stats.ready},
                                       {"events", stats.events},
-                                      {"workers", stats.workers},
+                                      {"nodes", stats.nodes},
                                       {"bytes", stats.bytes},
                                       {"limits", limits_to_array(limits)}});
 }

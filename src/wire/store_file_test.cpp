@@ -26,7 +26,7 @@ RunRecord some_run() {
   run.key = "k\"1";
   run.state = RunState::parked;
   run.tokens = 12;
-  run.money_micros = 3400;
+  run.cost_micros = 3400;
   run.hold = domain::Hold::quota;
   run.error = "429 \xE2\x80\xA6";
   run.input = R"({"pr": 42})";
@@ -47,7 +47,7 @@ RunRecord some_run() {
   record.budget_left = 9min;
   record.parked_on = "account:x";
   record.families = {{.head = "abcdefghij23", .used = {}},
-                     {.head = "bcdefghij234", .used = {.tokens = 99, .money_micros = 5000}}};
+                     {.head = "bcdefghij234", .used = {.tokens = 99, .cost_micros = 5000}}};
   record.events.resize(2);
   for (store::Event& event : record.events) event.run = run.id;
   store::Event& first = record.events[0];
@@ -61,7 +61,7 @@ RunRecord some_run() {
   last.cause = "park";
   last.state = RunState::parked;
   last.hold = domain::Hold::quota;
-  last.worker = 7;
+  last.node = 7;
   last.error = "429";
   last.data = "{}";
   last.at = kDay + 5ms;
@@ -78,10 +78,10 @@ TEST(StoreFile, a_run_comes_back_as_it_was) {
   EXPECT_EQ(record.output.tail, std::string("\0\xFF\x01", 3)) << "no byte is lost";
   EXPECT_EQ(record.run.seq, 2);
   EXPECT_EQ(record.run.tokens, 12);
-  EXPECT_EQ(record.run.money_micros, 3400);
+  EXPECT_EQ(record.run.cost_micros, 3400);
   EXPECT_EQ(record.families, some_run().families);
   EXPECT_EQ(record.run.expires_at, kDay + 2ms);
-  EXPECT_EQ(record.events[1].worker, 7);
+  EXPECT_EQ(record.events[1].node, 7);
   EXPECT_EQ(record.events[1].at, kDay + 5ms);
   EXPECT_EQ(line.find('\n'), std::string::npos);
 }

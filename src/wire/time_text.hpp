@@ -1,7 +1,7 @@
 /// Moments as texts, by RFC 3339: 2026-11-16T03:00:00.250Z.
 #pragma once
 
-#include "domain/ambient.hpp"
+#include "domain/system.hpp"
 
 #include <optional>
 #include <string>

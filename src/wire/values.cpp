@@ -36,10 +36,10 @@ json::value maybe_time(const std::optional<WallTime>& time) {
 }
 
 json::object usage_value(const Usage& usage) {
-  return {{"fresh_in", usage.fresh_in},        {"cache_read", usage.cache_read},
-          {"cache_write", usage.cache_write},  {"out", usage.out},
-          {"reasoning", usage.reasoning},      {"tokens", usage.tokens()},
-          {"cost_micros", usage.money_micros}, {"estimated", usage.estimated}};
+  return {{"fresh_in", usage.fresh_in},       {"cache_read", usage.cache_read},
+          {"cache_write", usage.cache_write}, {"out", usage.out},
+          {"reasoning", usage.reasoning},     {"tokens", usage.tokens()},
+          {"cost_micros", usage.cost_micros}, {"estimated", usage.estimated}};
 }
 
 Usage read_usage(const json::value& value) {
@@ -51,7 +51,7 @@ Usage read_usage(const json::value& value) {
   usage.cache_write = number_at(*object, "cache_write");
   usage.out = number_at(*object, "out");
   usage.reasoning = number_at(*object, "reasoning");
-  usage.money_micros = number_at(*object, "cost_micros");
+  usage.cost_micros = number_at(*object, "cost_micros");
   usage.estimated = flag_at(*object, "estimated");
   return usage;
 }
@@ -116,7 +116,7 @@ json::object budget_value(const domain::BudgetSpec& budget) {
   if (budget.time) object["time_ms"] = to_ms(*budget.time);
   if (budget.attempts) object["attempts"] = *budget.attempts;
   if (budget.tokens) object["tokens"] = *budget.tokens;
-  if (budget.money_micros) object["cost_micros"] = *budget.money_micros;
+  if (budget.cost_micros) object["cost_micros"] = *budget.cost_micros;
   return object;
 }
 
@@ -139,10 +139,10 @@ Result<domain::BudgetSpec> read_budget(const json::value& value) {
     std::optional<std::int64_t> number;
     if (!cost) number = whole_number(given);
     if (cost && given.is_number()) {
-      const double money = given.to_number<double>() * 1e6;
-      if (std::isfinite(money) && money < 1e15) number = std::llround(money);
-      if (money > 0 && number == 0) {
-        return fail(Errc::invalid, "budget.cost is less than a millionth, the smallest amount that is counted");
+      const double amount = given.to_number<double>() * 1e6;
+      if (std::isfinite(amount) && amount < 1e15) number = std::llround(amount);
+      if (amount > 0 && number == 0) {
+        return fail(Errc::invalid, "budget.amount is less than a millionth, the smallest amount that is counted");
       }
     }
     if (!number || *number < 0 || *number > 1'000'000'000'000'000) {
@@ -157,7 +157,7 @@ Result<domain::BudgetSpec> read_budget(const json::value& value) {
     } else if (name == "tokens") {
       budget.tokens = *number;
     } else {
-      budget.money_micros = *number;
+      budget.cost_micros = *number;
     }
   }
   return budget;

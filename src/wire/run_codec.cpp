@@ -1,6 +1,5 @@
-#include "wire/scribe.hpp"
+#include "wire/run_codec.hpp"
 
-#include "wire/object_text.hpp"
 #include "wire/values.hpp"
 
 #include <algorithm>
@@ -24,21 +23,8 @@ constexpr InputText kInputTexts[] = {
     {"asked", &domain::RunInput::asked},
 };
 
-std::string args_text(const domain::ArgumentValues& args) {
-  ObjectText object;
-  for (const auto& [name, values] : args) {
-    if (values.size() == 1) {
-      object.text(name, values.front());
-      continue;
-    }
-    std::string list = "[";
-    for (const std::string& value : values) {
-      if (list.size() > 1) list += ',';
-      append_text(list, value);
-    }
-    object.json(name, list + "]");
-  }
-  return object.end();
+void add_text(json::object& object, std::string_view name, std::string_view text) {
+  if (!text.empty()) object[name] = text_value(text);
 }
 
 Result<std::vector<domain::RunInput::BudgetAbove>> read_budgets_above(const json::array& array) {
@@ -55,23 +41,22 @@ Result<std::vector<domain::RunInput::BudgetAbove>> read_budgets_above(const json
 
 }  // namespace
 
-std::string Scribe::write(const domain::RunInput& input) const {
-  ObjectText object;
-  object.json("args", args_text(input.args));
-  for (const InputText& text : kInputTexts) object.text_if_any(text.name, input.*text.value);
-  if (input.budget != domain::BudgetSpec()) object.json("budget", json::serialize(budget_value(input.budget)));
-  if (input.priority) object.number("priority", *input.priority);
+std::string RunCodec::write(const domain::RunInput& input) const {
+  json::object object{{"args", args_value(input.args)}};
+  for (const InputText& text : kInputTexts) add_text(object, text.name, input.*text.value);
+  if (input.budget != domain::BudgetSpec()) object["budget"] = budget_value(input.budget);
+  if (input.priority) object["priority"] = *input.priority;
   if (!input.budgets_above.empty()) {
     json::array above;
     for (const auto& each : input.budgets_above) {
       above.push_back(json::object{{"run", text_value(each.run)}, {"budget", budget_value(each.budget)}});
     }
-    object.json("budgets_above", json::serialize(above));
+    object["budgets_above"] = std::move(above);
   }
-  return object.end();
+  return json::serialize(object);
 }
 
-Result<domain::RunInput> Scribe::read_input(std::string_view text) const {
+Result<domain::RunInput> RunCodec::read_input(std::string_view text) const {
   Scratch scratch;
   json::monotonic_resource memory(scratch.data(), scratch.size());
   STINT_TRY(const json::object object, parse_object(text, &memory));
@@ -95,21 +80,20 @@ Result<domain::RunInput> Scribe::read_input(std::string_view text) const {
   return input;
 }
 
-std::string Scribe::write(const domain::RunMemo& memo) const {
-  ObjectText object;
-  object.text("outcome", to_string(memo.last));
-  if (memo.usage != Usage()) object.json("usage", json::serialize(usage_value(memo.usage)));
-  if (memo.processes_ended != 0) object.number("processes_ended", memo.processes_ended);
-  if (memo.streams_closed != 0) object.number("streams_closed", memo.streams_closed);
-  if (memo.ending != Duration::zero()) object.number("ending_ms", to_ms(memo.ending));
-  object.text_if_any("text", memo.text);
-  object.text_if_any("conversation", memo.conversation);
-  if (memo.resumes) object.json("resumes", "true");
-  if (!memo.denials.empty()) object.json("denials", json::serialize(denials_value(memo.denials)));
-  return object.end();
+std::string RunCodec::write(const domain::RunMemo& memo) const {
+  json::object object{{"outcome", to_string(memo.last)}};
+  if (memo.usage != Usage()) object["usage"] = usage_value(memo.usage);
+  if (memo.processes_ended != 0) object["processes_ended"] = memo.processes_ended;
+  if (memo.streams_closed != 0) object["streams_closed"] = memo.streams_closed;
+  if (memo.ending != Duration::zero()) object["ending_ms"] = to_ms(memo.ending);
+  add_text(object, "text", memo.text);
+  add_text(object, "conversation", memo.conversation);
+  if (memo.resumes) object["resumes"] = true;
+  if (!memo.denials.empty()) object["denials"] = denials_value(memo.denials);
+  return json::serialize(object);
 }
 
-Result<domain::RunMemo> Scribe::read_memo(std::string_view text) const {
+Result<domain::RunMemo> RunCodec::read_memo(std::string_view text) const {
   STINT_TRY(const json::object object, parse_object(text));
   domain::RunMemo memo;
   memo.text = text_at(object, "text");
@@ -124,11 +108,17 @@ Result<domain::RunMemo> Scribe::read_memo(std::string_view text) const {
   return memo;
 }
 
-std::string Scribe::write_note(std::string_view text) const {
+std::string RunCodec::write_note(std::string_view text) const {
   return json::serialize(json::object{{"text", text_value(text)}});
 }
 
-std::string Scribe::read_note(std::string_view data) const {
+std::string RunCodec::write_span(const domain::Span& span) const {
+  json::object object{{"kind", to_string(span.kind)}, {"name", text_value(span.name)}, {"ms", to_ms(span.length)}};
+  if (span.usage != Usage()) object["usage"] = usage_value(span.usage);
+  return json::serialize(object);
+}
+
+std::string RunCodec::read_note(std::string_view data) const {
   const auto object = parse_object(data);
   return object ? text_at(*object, "text") : std::string();
 }

@@ -1,11 +1,11 @@
 /// What the engine keeps in the rows of runs, as JSON.
 #pragma once
 
-#include "pool/scribe.hpp"
+#include "pool/run_codec.hpp"
 
 namespace stint::wire {
 
-class Scribe final : public pool::Scribe {
+class RunCodec final : public pool::RunCodec {
  public:
   [[nodiscard]] std::string write(const domain::RunInput& input) const override;
   [[nodiscard]] Result<domain::RunInput> read_input(std::string_view text) const override;
@@ -13,6 +13,7 @@ class Scribe final : public pool::Scribe {
   [[nodiscard]] Result<domain::RunMemo> read_memo(std::string_view text) const override;
   [[nodiscard]] std::string write_note(std::string_view text) const override;
   [[nodiscard]] std::string read_note(std::string_view data) const override;
+  [[nodiscard]] std::string write_span(const domain::Span& span) const override;
 };
 
 }  // namespace stint::wire

@@ -1,12 +1,12 @@
-// What the store keeps of a run's wish comes back as it was written.
-#include "wire/scribe.hpp"
+// What the store keeps of a run's submission comes back as it was written.
+#include "wire/run_codec.hpp"
 
 #include <gtest/gtest.h>
 
 namespace stint::wire {
 namespace {
 
-TEST(Scribe, a_wish_comes_back_as_it_was_written) {
+TEST(RunCodec, a_submission_comes_back_as_it_was_written) {
   domain::RunInput input;
   input.args["text"] = {"a \"b\""};
   input.args["several"] = {"a", "b \"c\"", ""};
@@ -21,12 +21,12 @@ TEST(Scribe, a_wish_comes_back_as_it_was_written) {
   input.trace = "0123";
   input.budget.tokens = 7;
   input.priority = -3;
-  input.budgets_above.push_back({"head", {.tokens = 100, .money_micros = 5}});
-  input.budgets_above.push_back({"parent", {.money_micros = 3}});
-  const Scribe scribe;
-  const auto read = scribe.read_input(scribe.write(input));
+  input.budgets_above.push_back({"head", {.tokens = 100, .cost_micros = 5}});
+  input.budgets_above.push_back({"parent", {.cost_micros = 3}});
+  const RunCodec run_codec;
+  const auto read = run_codec.read_input(run_codec.write(input));
   ASSERT_TRUE(read);
-  EXPECT_EQ(scribe.write(*read), scribe.write(input));
+  EXPECT_EQ(run_codec.write(*read), run_codec.write(input));
   EXPECT_EQ(read->args, input.args);
   EXPECT_EQ(read->budget.tokens, 7);
   EXPECT_EQ(read->directory, "/d");
@@ -37,10 +37,10 @@ TEST(Scribe, a_wish_comes_back_as_it_was_written) {
   EXPECT_EQ(read->budgets_above[1].budget, input.budgets_above[1].budget);
 }
 
-TEST(Scribe, a_budget_that_is_none_is_refused) {
-  const Scribe scribe;
-  EXPECT_FALSE(scribe.read_input(R"({"args":{},"budgets_above":[{"run":"x"}]})"));
-  EXPECT_FALSE(scribe.read_input(R"({"args":{},"budgets_above":["x"]})"));
+TEST(RunCodec, a_budget_that_is_none_is_refused) {
+  const RunCodec run_codec;
+  EXPECT_FALSE(run_codec.read_input(R"({"args":{},"budgets_above":[{"run":"x"}]})"));
+  EXPECT_FALSE(run_codec.read_input(R"({"args":{},"budgets_above":["x"]})"));
 }
 
 }  // namespace

@@ -1,0 +1,16 @@
+/// A problem (RFC 9457) as JSON: the body of every failed request.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace stint::wire {
+
+struct ProblemText {
+  std::string_view type, title;
+  unsigned status = 0;
+  std::string_view detail;
+};
+[[nodiscard]] std::string to_json(const ProblemText& problem);
+
+}  // namespace stint::wire

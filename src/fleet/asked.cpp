@@ -1,0 +1,43 @@
+#include "fleet/asked.hpp"
+
+#include <boost/uuid/name_generator_sha1.hpp>
+#include <boost/uuid/uuid.hpp>
+#include <boost/uuid/uuid_io.hpp>
+
+namespace stint::fleet {
+namespace {
+
+/// Each text with its length before it, so that no two submissions make the same bytes.
+void add(std::string& bytes, std::string_view text) {
+  bytes += std::to_string(text.size());
+  bytes += ':';
+  bytes += text;
+}
+
+template <class Texts>
+void add_all(std::string& bytes, const Texts& texts) {
+  bytes += std::to_string(texts.size());
+  bytes += '[';
+  for (const std::string& text : texts) add(bytes, text);
+}
+
+}  // namespace
+
+std::string asked(const Submission& submission) {
+  std::string bytes = "1 ";  // of this form
+  for (const std::string* const text :
+       {&submission.agent, &submission.prompt, &submission.session, &submission.driver, &submission.model}) {
+    add(bytes, text == &submission.agent && submission.agent_by_default ? std::string_view() : *text);
+  }
+  add_all(bytes, submission.words);
+  bytes += std::to_string(submission.args.size());
+  bytes += '{';
+  for (const auto& [name, values] : submission.args) {  // by name
+    add(bytes, name);
+    add_all(bytes, values);
+  }
+  boost::uuids::name_generator_sha1 digest{boost::uuids::uuid{}};
+  return boost::uuids::to_string(digest(bytes));
+}
+
+}  // namespace stint::fleet

@@ -1,0 +1,178 @@
+#include "fleet/awaited_child.hpp"
+
+#include "engine/engine_world.hpp"
+#include "fleet/local_fleet.hpp"
+#include "fleet/submission_text.hpp"
+
+namespace stint::fleet {
+namespace {
+
+using namespace engine;
+
+using namespace std::chrono_literals;
+
+/// Runs of `a` and `b` last until they are cancelled.
+class AwaitedChild : public EngineTest {
+ protected:
+  AwaitedChild() {
+    add_agent("a", OnCrash::rerun);
+    add_agent("b", OnCrash::rerun);
+    decide_ = [](const domain::WorkOrder&) {
+      Script script;
+      script.takes = 1h;
+      script.outcome.kind = OutcomeKind::succeeded;
+      return script;
+    };
+  }
+  /// A limit of the host, whose files name the run of each unit.
+  void limit(const std::string& name, std::uint32_t capacity, std::vector<std::string> runs) {
+    LimitView& view = limits_.emplace_back();
+    view.name = name;
+    view.home = "host";
+    view.capacity = capacity;
+    view.held = static_cast<std::int64_t>(runs.size());
+    for (std::string& run : runs) view.holders.push_back({.run = std::move(run)});
+    view.lists_every_unit = true;
+  }
+  Result<std::string> submit_below(const std::string& parent, const std::string& agent, bool waits,
+                                   const std::string& key = {}) {
+    LocalFleet::Options options;
+    options.host_limits = [this]() -> Task<Result<std::vector<LimitView>>> { co_return limits_; };
+    LocalFleet fleet({sim_, store_, run_codec_, system_, [this]() -> const AgentRegistry& { return registry_; },
+                      engine_.get(), nullptr},
+                     std::move(options));
+    std::vector<Submission> submissions(1);
+    submissions[0].agent = agent;
+    if (agent.empty()) submissions[0].prompt = "do";
+    submissions[0].parent = parent;
+    submissions[0].parent_waits = waits;
+    submissions[0].key = key;
+    std::optional<Result<std::vector<Result<Submitted>>>> done;
+    auto body = [&]() -> Task<> { done = co_await fleet.submit(std::move(submissions)); };
+    scope_.spawn(body());
+    EXPECT_TRUE(sim_.run_until([&] { return done.has_value(); }));
+    if (!done) return fail(Errc::failed, "no answer");
+    if (!*done) return fail(done->error());
+    const Result<Submitted>& first = (*done)->front();
+    return first ? Result<std::string>(first->id) : fail(first.error());
+  }
+  /// Why it is refused; empty: it is not.
+  std::string check(const std::string& parent, const std::string& agent) {
+    const auto done = submit_below(parent, agent, true);
+    return done ? std::string() : std::string(done.error().what());
+  }
+  /// A child that has begun, whatever it needs.
+  std::string begin_below(const std::string& parent, const std::string& agent) {
+    const auto child = submit_below(parent, agent, false);
+    EXPECT_TRUE(child) << child.error().what();
+    sim_.advance(1s);
+    return child.value_or("");
+  }
+  std::vector<LimitView> limits_;
+};
+
+TEST_F(AwaitedChild, that_needs_what_its_parent_holds_is_refused_with_the_remedy) {
+  registry_["a"].agent.max_concurrency = 1;
+  start();
+  const std::string parent = submit("a");
+  sim_.advance(1s);
+  limit("agent:a", 1, {parent});
+  const std::string said = check(parent, "a");
+  EXPECT_NE(said.find("holds 1 of 1 of agent:a"), std::string::npos) << said;
+  EXPECT_NE(said.find("`stint run a`"), std::string::npos) << said;
+  EXPECT_EQ(check(parent, "b"), "") << "it needs nothing of that";
+  EXPECT_EQ(check("", "a"), "") << "no run waits for it";
+  EXPECT_TRUE(submit_below(parent, "a", false)) << "the parent does not wait for it";
+}
+
+TEST_F(AwaitedChild, that_finds_room_beside_its_parent_may_be_waited_for) {
+  registry_["a"].agent.max_concurrency = 2;
+  start();
+  const std::string parent = submit("a"), stranger = submit("a");
+  sim_.advance(1s);
+  limit("agent:a", 2, {parent, stranger});
+  EXPECT_EQ(check(parent, "a"), "") << "the other one will end";
+}
+
+TEST_F(AwaitedChild, that_needs_what_a_run_further_up_holds_is_refused_at_any_depth) {
+  registry_["a"].agent.max_concurrency = 1;
+  start();
+  const std::string top = submit("a");
+  sim_.advance(1s);
+  limit("agent:a", 1, {top});
+  std::string parent = top;
+  for (int depth = 0; depth < 4; ++depth) {
+    parent = begin_below(parent, "b");
+    EXPECT_NE(check(parent, "a").find("with the runs above it holds 1 of 1 of agent:a"), std::string::npos) << depth;
+  }
+}
+
+TEST_F(AwaitedChild, that_needs_what_strangers_hold_may_be_waited_for) {
+  registry_["a"].agent.max_concurrency = 2;
+  start();
+  const std::string top = submit("a");
+  sim_.advance(1s);
+  const std::string parent = begin_below(top, "a");  // as `stint run` does: under the permit of `top`
+  limit("agent:a", 2, {top, "a-run-of-another", ""});
+  EXPECT_EQ(check(parent, "a"), "") << "one unit of two is held by a run above: the strangers will end";
+}
+
+TEST_F(AwaitedChild, by_a_key_that_names_a_run_is_waited_for) {
+  registry_["a"].agent.max_concurrency = 1;
+  start();
+  const std::string parent = submit("a");
+  sim_.advance(1s);
+  const auto first = submit_below(parent, "a", false, "key");
+  limit("agent:a", 1, {parent});
+  EXPECT_EQ(submit_below(parent, "a", true, "key").value_or("refused"), first.value_or("-"));
+  EXPECT_FALSE(submit_below(parent, "a", true, "other"));
+}
+
+TEST_F(AwaitedChild, counts_weights_and_the_limit_of_the_host) {
+  for (const char* const name : {"a", "b"}) registry_[name].agent.limits.push_back({"gpu", 2, 1});
+  start();
+  const std::string parent = submit("a");
+  sim_.advance(1s);
+  limit("gpu", 3, {parent, parent});
+  EXPECT_NE(check(parent, "b").find("holds 2 of 3 of gpu"), std::string::npos);
+  limits_.clear();
+  limit("host", 1, {parent});
+  EXPECT_NE(check(parent, "a").find("holds 1 of 1 of host"), std::string::npos);
+}
+
+/// A limit that a store counts: it tells how many units are held, and not by which runs.
+TEST(CheckAwaited, counts_what_the_runs_above_hold_in_a_store) {
+  LimitView limit;
+  limit.name = "gpu";
+  limit.capacity = 4;
+  const auto refused = [&](std::int64_t held, std::uint64_t units, const std::vector<RunAbove>& above) {
+    limit.held = held;
+    return !check_awaited("a", {{"gpu", units}}, above, {limit});
+  };
+  const RunAbove two{"two", {{"gpu", 2}}, false}, none{"none", {{"cpu", 9}}, false},
+      shared{"shared", {{"gpu", 2}}, true};
+  EXPECT_FALSE(refused(2, 2, {two}));
+  EXPECT_TRUE(refused(2, 3, {two}));
+  EXPECT_TRUE(refused(4, 1, {two, two}));
+  EXPECT_TRUE(refused(2, 3, {none, none, two}));
+  EXPECT_FALSE(refused(4, 2, {shared, two})) << "the other two units are a stranger's: it will end";
+  EXPECT_TRUE(refused(4, 3, {shared, two}));
+  EXPECT_TRUE(refused(4, 1, {two, shared})) << "a run that shares takes its own where no run above it holds any";
+  EXPECT_FALSE(refused(4, 4, {none})) << "only strangers hold it";
+  EXPECT_FALSE(refused(0, 4, {two})) << "the agent's file changed: nothing is held";
+}
+
+TEST(SubmissionText, bytes_that_are_no_text_are_refused_by_name) {
+  Submission submission;
+  submission.words = {"fine", "b\xC3\xA9"};
+  EXPECT_TRUE(check_text(submission));
+  submission.words[1] = "a\xff";
+  EXPECT_NE(check_text(submission).error().what().find("argument 2 is not valid UTF-8 from byte 2 on"),
+            std::string_view::npos);
+  submission.words.clear();
+  submission.prompt = "\xC3";
+  EXPECT_NE(check_text(submission).error().what().find("the prompt"), std::string_view::npos);
+}
+
+}  // namespace
+}  // namespace stint::fleet

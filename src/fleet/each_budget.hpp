@@ -1,0 +1,30 @@
+/// What the runs of one `stint submit --each --one-budget` have used together. Pure.
+#pragma once
+
+#include "fleet/fleet.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace stint::fleet {
+
+class EachBudget {
+ public:
+  explicit EachBudget(const domain::BudgetSpec& whole) : whole_(whole) {}
+
+  /// The newest word of a run counts.
+  void see(const engine::RunView& view);
+  /// Of tokens and cost, what is used up, for people; empty: there is something left.
+  [[nodiscard]] std::string used_up() const;
+
+ private:
+  struct Use {
+    std::int64_t tokens = 0, cost_micros = 0;
+  };
+  const domain::BudgetSpec whole_;
+  std::map<std::string, Use> by_run_;
+  Use sum_;
+};
+
+}  // namespace stint::fleet

@@ -1,0 +1,423 @@
+#include "fleet/local_fleet.hpp"
+
+#include "agent/arguments.hpp"
+#include "agent/text.hpp"
+#include "domain/bounds.hpp"
+#include "engine/rescue.hpp"
+#include "pool/back_off.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace stint::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::RunState;
+
+constexpr std::string_view kNoDaemon = "no daemon runs here. `stint serve` starts one";
+constexpr Duration kComeAgain = 2s;
+constexpr Duration kLookAgain = 500ms;  // what other processes do is not told to us
+/// A cancel waits so long for the end: longer than a driver takes to give up on a process that no signal ends, or than
+/// a lease lasts whose owner died.
+constexpr Duration kGoneMax = 2min;
+constexpr std::uint32_t kShownRunning = 200;
+constexpr std::uint32_t kListTextMax = 8 << 10;  // a page of 1,000 runs has 16 MiB of texts at most
+
+Error no_such_run(const std::string& id) {
+  return {Errc::invalid, "there is no run '" + agent::excerpt(id) + "'. `stint ls` lists them"};
+}
+
+/// Counts what is queued in an agent's variants as the agent's.
+void join_variants(std::vector<store::QueueState>& queues) {
+  std::map<std::string, std::uint64_t> in_variants;
+  std::erase_if(queues, [&](const store::QueueState& each) {
+    const bool variant = project::agent_of(each.agent) != each.agent;
+    if (variant) in_variants[std::string(project::agent_of(each.agent))] += each.queued;
+    return variant;
+  });
+  for (store::QueueState& each : queues) each.queued += in_variants[each.agent];
+}
+
+Error sent_away(const std::string& run) {
+  return Error(Errc::unavailable, Retry::safe,
+               "this daemon leaves; the run '" + run + "' goes on elsewhere, or after the restart")
+      .after(kComeAgain);
+}
+
+}  // namespace
+
+Task<Result<RunView>> Fleet::wait(std::string id) {
+  std::uint64_t seen = co_await changed(id, 0, Duration::zero());
+  while (true) {
+    STINT_CO_TRY(std::optional<RunView> view, co_await find(id));
+    if (!view) co_return fail(no_such_run(id));
+    if (is_at_rest(view->run)) co_return std::move(*view);
+    seen = co_await changed(view->run.id, seen, kLookAgain);
+  }
+}
+
+// ---- looking -------------------------------------------------------------------------------------------------------
+
+RunView LocalFleet::view(store::Run run) const {
+  RunView view;
+  if (!run.input.empty()) {
+    if (auto input = parts_.run_codec.read_input(run.input)) view.input = std::move(*input);
+  }
+  if (!run.result.empty()) {
+    if (auto memo = parts_.run_codec.read_memo(run.result)) view.memo = std::move(*memo);
+  }
+  if (parts_.engine != nullptr) {
+    if (const pool::Carried* const carried = parts_.engine->worker().find(run.id)) {
+      view.memo.usage = carried->usage;
+      if (!carried->worker.empty()) view.carried_by = carried->worker;
+    }
+  }
+  view.run = std::move(run);
+  view.run.agent = std::string(project::agent_of(view.run.agent));
+  const bool never_began = view.run.state == RunState::expired && !view.run.started_at;
+  if (never_began && view.run.error.empty()) view.run.error = "its deadline passed while it waited to begin";
+  return view;
+}
+
+Task<Result<std::optional<RunView>>> LocalFleet::find(std::string id) {
+  STINT_CO_TRY(std::optional<store::Run> run, co_await parts_.store.find(std::move(id)));
+  if (!run) co_return std::nullopt;
+  co_return view(std::move(*run));
+}
+
+bool LocalFleet::is_leaving(const std::string& run) const {
+  return parts_.engine->phase() >= Phase::handing_back && parts_.engine->worker().find(run) == nullptr;
+}
+
+Task<Result<RunView>> LocalFleet::wait(std::string id) {
+  if (parts_.engine == nullptr) co_return co_await Fleet::wait(std::move(id));
+  events::Changes::EndSubscription ending(parts_.engine->changes(), id);
+  while (true) {
+    STINT_CO_TRY(std::optional<store::Run> run, co_await parts_.store.find(id));
+    if (!run) co_return fail(no_such_run(id));
+    if (is_at_rest(*run)) co_return view(std::move(*run));
+    if (is_leaving(run->id)) co_return fail(sent_away(run->id));
+    co_await ending.next(kLookAgain);
+  }
+}
+
+Task<Result<RunView>> LocalFleet::must_find(std::string id) {
+  STINT_CO_TRY(std::optional<RunView> found, co_await find(id));
+  if (!found) co_return fail(no_such_run(id));
+  co_return std::move(*found);
+}
+
+Task<Result<std::vector<RunView>>> LocalFleet::list(store::Filter filter) {
+  filter.texts = true;  // titles, and what was used, are in them
+  filter.text_bytes_max = kListTextMax;
+  STINT_CO_TRY(std::vector<store::Run> runs, co_await parts_.store.list(filter));
+  if (!filter.agent.empty()) STINT_CO_CHECK(co_await list_variants(filter, runs));
+  std::vector<RunView> views;
+  for (store::Run& run : runs) views.push_back(view(std::move(run)));
+  co_return views;
+}
+
+/// Adds the runs of an agent that use another account than its own: in the store they are not the agent's.
+Task<Result<>> LocalFleet::list_variants(store::Filter filter, std::vector<store::Run>& runs) {
+  STINT_CO_TRY(const std::vector<store::AgentEntry> known, co_await parts_.store.agents());
+  const std::string agent = filter.agent;
+  for (const store::AgentEntry& each : known) {
+    if (each.name == agent || project::agent_of(each.name) != agent) continue;
+    filter.agent = each.name;
+    STINT_CO_TRY(std::vector<store::Run> more, co_await parts_.store.list(filter));
+    std::ranges::move(more, std::back_inserter(runs));
+  }
+  std::ranges::sort(runs, std::greater(), &store::Run::number);
+  if (runs.size() > filter.most) runs.resize(filter.most);
+  co_return Result<>();
+}
+
+Task<Result<std::vector<store::Event>>> LocalFleet::events(std::string id, std::int64_t after, std::uint32_t most) {
+  return parts_.store.events(std::move(id), after, most);
+}
+
+Task<Result<store::FeedPage>> LocalFleet::feed(std::string cursor, std::uint32_t most) {
+  return parts_.store.feed(std::move(cursor), most);
+}
+
+Task<Result<store::Output>> LocalFleet::output(std::string id) { return parts_.store.output(std::move(id)); }
+
+Task<std::uint64_t> LocalFleet::changed(std::string id, std::uint64_t seen, Duration most) {
+  if (parts_.engine == nullptr) {
+    // Whoever carries what is waited for may have died: somebody has to notice.
+    if (most > Duration::zero()) {
+      co_await sleep_for(std::min(most, kLookAgain));
+      const auto ticked = co_await parts_.store.tick();
+      const bool lost = ticked && ticked->lost > 0;
+      if (lost && parts_.survivors != nullptr) co_await engine::kill_survivors(parts_.store, *parts_.survivors);
+    }
+    co_return seen + 1;
+  }
+  events::Changes& changes = parts_.engine->changes();
+  if (most > Duration::zero()) co_await changes.wait(std::move(id), seen, most);
+  co_return changes.now();
+}
+
+// ---- changing ------------------------------------------------------------------------------------------------------
+
+void LocalFleet::tell(std::string_view id, events::Changes::Kind kind) {
+  if (parts_.engine == nullptr) return;
+  parts_.engine->changes().notify(id, kind);
+  parts_.engine->nudge();
+}
+
+/// The run, when no process carries it any more and nothing of it is alive here.
+Task<Result<RunView>> LocalFleet::gone(std::string id) {
+  const TimePoint until = parts_.executor.now() + kGoneMax;
+  std::uint64_t seen = co_await changed(id, 0, Duration::zero());
+  while (true) {
+    STINT_CO_TRY(RunView now, co_await must_find(id));
+    if (now.run.state != RunState::running) {
+      if (now.run.lost > 0) STINT_CO_CHECK(co_await end_left(now.run));
+      co_return now;
+    }
+    if (parts_.engine != nullptr && is_leaving(id)) co_return fail(sent_away(id));
+    STINT_CO_CHECK(can_be_recorded(id));
+    if (parts_.executor.now() >= until) {
+      co_return fail(Errc::timed_out,
+                     "'" + id + "' is cancelled, but has not ended yet. `stint why " + id + "` says why");
+    }
+    seen = co_await changed(id, seen, kLookAgain);
+  }
+}
+
+/// Fails if the work of a run that this process carries is over, and the store does not take that.
+Result<> LocalFleet::can_be_recorded(const std::string& id) const {
+  const pool::Carried* const carried = parts_.engine == nullptr ? nullptr : parts_.engine->worker().find(id);
+  if (carried == nullptr || !carried->is_work_over()) return {};
+  const std::string why = parts_.engine->store_health().why_unusable();
+  if (why.empty()) return {};
+  return fail(Error(Errc::unavailable, Retry::safe,
+                    "nothing of '" + id + "' is alive any more, but the store can't record it yet: " + why)
+                  .after(kComeAgain));
+}
+
+/// The store can't be told that the run is cancelled, but what this process carries of it can be ended.
+Task<Error> LocalFleet::cancel_here(const std::string& id, Error refusal) {
+  if (parts_.engine == nullptr || !pool::BackOff::may_ask_again(refusal)) co_return refusal;
+  parts_.engine->store_health().heard(pool::StoreHealth::Call::write, Result<>(fail(refusal)));
+  std::vector<std::string> tree = {id};
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    store::Filter filter;
+    filter.parent = tree[i];
+    filter.states = {RunState::running};
+    filter.most = kShownRunning;
+    const auto children = co_await parts_.store.list(std::move(filter));
+    if (!children) continue;
+    for (const store::Run& child : *children) tree.push_back(child.id);
+  }
+  std::string ended;
+  for (const std::string& each : tree) {
+    if (!parts_.engine->stop_here(each, pool::Carried::Stop::cancelled, "cancelled")) continue;
+    ended += (ended.empty() ? "'" : ", '") + each + "'";
+    const pool::Carried* carried = parts_.engine->worker().find(each);
+    while (carried != nullptr && !carried->is_work_over()) {
+      co_await parts_.engine->worker_moved();
+      carried = parts_.engine->worker().find(each);
+    }
+  }
+  if (ended.empty()) co_return refusal;
+  co_return Error(Errc::unavailable, Retry::safe,
+                  "the work of " + ended + " was ended, but the store can't record it yet: " + refusal.describe())
+      .after(kComeAgain);
+}
+
+Task<Result<>> LocalFleet::end_left(const store::Run& run) {
+  if (parts_.survivors == nullptr) co_return Result<>();
+  std::vector<domain::Survivors::Leftover> attempts{{run.id, run.fence}};
+  const auto ending = co_await parts_.survivors->end(std::move(attempts), [] { return false; });
+  if (ending.left.empty()) co_return Result<>();
+  co_return fail(Errc::timed_out, "'" + run.id + "' is " + std::string(to_string(run.state)) +
+                                      ", but not all of its processes end, not even by SIGKILL: " + ending.left);
+}
+
+Task<Result<Receipt>> LocalFleet::cancel(std::string id) {
+  const TimePoint began = parts_.executor.now();
+  STINT_CO_TRY(const RunView found, co_await must_find(std::move(id)));
+  Receipt receipt;
+  const auto reached = co_await parts_.store.cancel(found.run.id);
+  if (!reached) co_return fail(co_await cancel_here(found.run.id, reached.error()));
+  for (const auto& [each, state] : *reached) {
+    if (each != found.run.id) receipt.reached.push_back(each);
+    if (parts_.engine != nullptr) parts_.engine->stop_here(each, pool::Carried::Stop::cancelled, "cancelled");
+    tell(each);
+  }
+  std::vector<std::string> all = receipt.reached;
+  all.push_back(found.run.id);
+  for (const std::string& each : all) {
+    STINT_CO_TRY(RunView now, co_await gone(each));
+    if (each == found.run.id) receipt.run = std::move(now);
+  }
+  if (found.run.state == RunState::in_doubt) {
+    co_return fail(Errc::conflict,
+                   "'" + found.run.id + "' is in doubt: nothing of it is left to end. `stint resolve` settles it");
+  }
+  receipt.time = parts_.executor.now() - began;
+  co_return receipt;
+}
+
+Task<Result<RunState>> LocalFleet::resolve(std::string id, domain::Resolution how) {
+  STINT_CO_TRY(const RunView found, co_await must_find(std::move(id)));
+  STINT_CO_TRY(const RunState state, co_await parts_.store.resolve(found.run.id, how));
+  tell(found.run.id);
+  co_return state;
+}
+
+// ---- the fleet -----------------------------------------------------------------------------------------------------
+
+Task<Result<std::vector<AgentView>>> LocalFleet::agents() {
+  std::vector<AgentView> views;
+  for (const auto& [name, spec] : parts_.registry()) {
+    if (spec.gone) continue;
+    AgentView view;
+    view.name = name;
+    view.description = spec.agent.description;
+    view.driver = spec.agent.driver ? std::string(domain::to_string(*spec.agent.driver)) : std::string();
+    view.usage = agent::usage(spec.agent);
+    if (spec.refused) view.refused = spec.refused->describe();
+    view.max_concurrency = spec.agent.max_concurrency;
+    for (const domain::LimitRequest& limit : spec.agent.limits) view.limits.push_back({limit.name, limit.weight});
+    views.push_back(std::move(view));
+  }
+  co_return views;
+}
+
+Task<Result<std::vector<LimitView>>> LocalFleet::limits() { return list_limits(Detail::entries); }
+
+Task<Result<std::vector<LimitView>>> LocalFleet::list_limits(Detail detail) {
+  std::vector<LimitView> views;
+  if (options_.host_limits) {
+    STINT_CO_TRY(views, co_await options_.host_limits());
+  }
+  const std::uint32_t listed = detail == Detail::entries ? store::kLimitListMax : 0;
+  STINT_CO_TRY(std::vector<store::LimitState> counted, co_await parts_.store.limits(listed));
+  for (store::LimitState& state : counted) {
+    const auto known = std::ranges::find(views, state.name, &LimitView::name);
+    const bool is_new = known == views.end();
+    LimitView& view = is_new ? views.emplace_back() : *known;
+    if (is_new) {
+      view.name = state.name;
+      view.home = options_.cluster ? "cluster" : "host";
+      view.capacity = state.capacity;
+      view.held = state.units;
+      for (store::LimitHolder& holder : state.holders) view.holders.push_back(entry_of(std::move(holder)));
+      for (store::LimitWaiter& waiter : state.line) {
+        view.line.push_back({.run = std::move(waiter.run),
+                             .agent = std::string(project::agent_of(waiter.agent)),
+                             .weight = waiter.weight,
+                             .place = static_cast<std::uint32_t>(view.line.size() + 1)});
+      }
+      view.waiting = view.line.size();
+    }
+    view.paused = state.paused;
+    view.paused_until = state.paused_until;
+  }
+  std::ranges::sort(views, {}, &LimitView::name);
+  if (detail == Detail::summary) {
+    for (LimitView& view : views) view.holders = view.line = {};
+  }
+  co_return views;
+}
+
+Task<Result<>> LocalFleet::resize_limit(std::string name, std::uint32_t capacity) {
+  if (options_.resize_host_limit) {
+    STINT_CO_TRY(const bool done, co_await options_.resize_host_limit(name, capacity));
+    if (done) co_return Result<>();
+  }
+  STINT_CO_TRY(const store::LimitState limit, co_await must_know(name));
+  if (!limit.capacity) {
+    co_return fail(Errc::invalid, "'" + name +
+                                      "' has no size that could be changed: `max_concurrency` of its agent, or " +
+                                      "[limits] in stint.toml, gives it one");
+  }
+  STINT_CO_CHECK(co_await parts_.store.resize(std::move(name), capacity));
+  tell("");
+  co_return Result<>();
+}
+
+Task<Result<FleetStatus>> LocalFleet::status() {
+  FleetStatus status;
+  status.version = options_.version;
+  status.store = options_.store;
+  status.queue_capacity = options_.queue_max;
+  status.cost_micros_per_day = options_.cost_micros_per_day;
+  if (parts_.engine != nullptr) {
+    status.phase = parts_.engine->phase();
+    STINT_CO_TRY(status.pool, co_await health());
+    status.queue_capacity = status.pool->queue_capacity;
+    status.shortage = parts_.engine->shortage();
+    status.notes_left_out = parts_.engine->worker().counts().notes_left_out;
+    status.settlements_stale = parts_.engine->worker().counts().stale;
+  }
+  STINT_CO_TRY(status.stats, co_await parts_.store.stats());
+  STINT_CO_TRY(status.limits, co_await list_limits(Detail::summary));
+  STINT_CO_TRY(const store::Spent today, co_await spent_today());
+  status.cost_micros_today = today.cost_micros;
+  status.tokens_today = today.tokens;
+  co_return status;
+}
+
+Task<Result<store::Spent>> LocalFleet::spent_today() {
+  const WallTime today = std::chrono::floor<std::chrono::days>(parts_.system.wall_now());
+  STINT_CO_TRY(const std::vector<store::Spent> all, co_await parts_.store.spent(today));
+  store::Spent sum;
+  for (const store::Spent& each : all) {
+    sum.day = std::max(sum.day, each.day);
+    sum.runs += each.runs;
+    sum.tokens += each.tokens;
+    sum.cost_micros += each.cost_micros;
+  }
+  co_return sum;
+}
+
+Phase LocalFleet::phase() const { return parts_.engine == nullptr ? Phase::stopped : parts_.engine->phase(); }
+
+std::string LocalFleet::why_unready() const {
+  return parts_.engine == nullptr ? std::string(kNoDaemon) : parts_.engine->why_unready();
+}
+
+/// The queue is the store's, and so are its numbers.
+Task<Result<FleetHealth>> LocalFleet::health() {
+  if (parts_.engine == nullptr) co_return fail(Errc::unavailable, std::string(kNoDaemon));
+  FleetHealth health;
+  static_cast<PoolHealth&>(health) = parts_.engine->health();
+  STINT_CO_TRY(health.queues, co_await parts_.store.queues());
+  join_variants(health.queues);
+  std::erase_if(health.queues, [this](const store::QueueState& each) {  // those of agents that are gone
+    const auto found = parts_.registry().find(each.agent);
+    return each.queued == 0 && (found == parts_.registry().end() || found->second.gone);
+  });
+  health.queue_size = health.queue_capacity = 0;
+  for (const store::QueueState& each : health.queues) {
+    health.queue_size += each.queued;
+    health.queue_capacity += each.queued_max;
+    const auto bound = static_cast<double>(std::max<std::uint64_t>(1, each.queued_max));
+    health.queue_fullness = std::max(health.queue_fullness, static_cast<double>(each.queued) / bound);
+  }
+  health.draining = parts_.engine->is_draining();
+  co_return health;
+}
+
+Task<Result<FleetHealth>> LocalFleet::scale(ScaleRequest scale) {
+  if (parts_.engine == nullptr) co_return fail(Errc::unavailable, std::string(kNoDaemon));
+  STINT_CO_CHECK(parts_.engine->scale(scale.workers, scale.min, scale.max));
+  co_return co_await health();
+}
+
+Task<Result<>> LocalFleet::drain(DrainRequest drain) {
+  if (parts_.engine == nullptr) co_return fail(Errc::unavailable, std::string(kNoDaemon));
+  if (drain.hurry) {
+    parts_.engine->hurry();
+  } else {
+    parts_.engine->drain(drain.timeout);
+  }
+  co_return Result<>();
+}
+
+}  // namespace stint::fleet

@@ -1,0 +1,104 @@
+/// A fleet over the store, from within a process that has opened it: a daemon's, whose engine it knows, or a command's,
+/// which has none. What it says is true for all processes that share the store.
+#pragma once
+
+#include "fleet/fleet.hpp"
+#include "pool/run_codec.hpp"
+
+#include <functional>
+#include <map>
+
+namespace stint::fleet {
+
+class LocalFleet final : public Fleet {
+ public:
+  struct Parts {
+    Executor& executor;
+    store::Store& store;
+    const pool::RunCodec& run_codec;
+    const domain::System& system;
+    std::function<const project::AgentRegistry&()> registry;
+    engine::Engine* engine = nullptr;        ///< null: runs are carried elsewhere
+    domain::Survivors* survivors = nullptr;  ///< null: nothing outlives its process
+  };
+  struct Options {
+    std::string version, store;
+    std::uint64_t queue_max = 200;
+    bool cluster = false;  ///< limits that are not the host's are counted for several hosts
+    std::optional<std::int64_t> cost_micros_per_day;
+    /// Limits of this host, which the store does not know. They lie in files: both run in a blocking pool.
+    std::function<Task<Result<std::vector<LimitView>>>()> host_limits;
+    /// False: the host has no limit of that name.
+    std::function<Task<Result<bool>>(std::string name, std::uint32_t capacity)> resize_host_limit;
+  };
+  LocalFleet(Parts parts, Options options) : parts_(std::move(parts)), options_(std::move(options)) {}
+
+  Task<Result<std::vector<Result<Submitted>>>> submit(std::vector<Submission> submissions) override;
+  Task<Result<std::optional<RunView>>> find(std::string id) override;
+  Task<Result<RunView>> wait(std::string id) override;
+  Task<Result<std::vector<RunView>>> list(store::Filter filter) override;
+  Task<Result<std::vector<store::Event>>> events(std::string id, std::int64_t after, std::uint32_t most) override;
+  Task<Result<store::FeedPage>> feed(std::string cursor, std::uint32_t most) override;
+  Task<Result<store::Output>> output(std::string id) override;
+  Task<Result<WhyView>> why(std::string id) override;
+  Task<std::uint64_t> changed(std::string id, std::uint64_t seen, Duration most) override;
+  Task<Result<Receipt>> cancel(std::string id) override;
+  Task<Result<Submitted>> retry(std::string id) override;
+  Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
+  Task<Result<>> answer(std::string id) override;
+  Task<Result<std::vector<AgentView>>> agents() override;
+  Task<Result<std::vector<LimitView>>> limits() override;
+  Task<Result<>> resize_limit(std::string name, std::uint32_t capacity) override;
+  Task<Result<>> pause(std::string limit, std::optional<Duration> length) override;
+  Task<Result<std::uint64_t>> resume(std::string limit) override;
+  Task<Result<FleetStatus>> status() override;
+  Task<Result<FleetHealth>> health() override;
+  /// Of all processes, since midnight (UTC, by the store's clock).
+  Task<Result<store::Spent>> spent_today();
+  [[nodiscard]] Phase phase() const override;
+  [[nodiscard]] std::string why_unready() const override;
+  Task<Result<FleetHealth>> scale(ScaleRequest scale) override;
+  Task<Result<>> drain(DrainRequest drain) override;
+
+ private:
+  using BudgetsAbove = std::vector<domain::RunInput::BudgetAbove>;
+  [[nodiscard]] Result<store::NewRun> prepare(Submission&& submission, BudgetsAbove above) const;
+  Result<> may_submit() const;
+  /// It will not begin or go on here.
+  [[nodiscard]] bool is_leaving(const std::string& run) const;
+  Task<Result<>> check_parent_waits(const Submission& submission);
+  Task<Result<BudgetsAbove>> bound_by_parent(Submission& submission);
+  Task<Result<>> bound_by(Submission& submission, const BudgetsAbove& above);
+  [[nodiscard]] BudgetsAbove budgets_of(const RunView& parent) const;
+  Task<Result<>> place_below(const RunView& before, Submission& submission);
+  Task<Result<>> define_missing(const std::vector<store::NewRun>& runs);
+  Task<Result<RunView>> must_find(std::string id);
+  Task<Result<RunView>> gone(std::string id);
+  [[nodiscard]] Result<> can_be_recorded(const std::string& id) const;
+  Task<Error> cancel_here(const std::string& id, Error refusal);
+  Task<Result<>> end_left(const store::Run& run);
+  Task<Result<store::LimitState>> must_know(const std::string& limit);
+  Task<Result<>> make_known(const std::string& limit);
+  Task<Result<std::optional<std::string>>> find_by_key(const Submission& submission);
+  [[nodiscard]] bool is_same(const RunView& known, const Submission& submission) const;
+  enum class Detail : std::uint8_t { summary, entries };
+  Task<Result<std::vector<LimitView>>> list_limits(Detail detail);
+  Task<Result<>> list_variants(store::Filter filter, std::vector<store::Run>& runs);
+  Task<Result<>> define_variants(const std::vector<store::NewRun>& runs);
+  Task<Result<std::optional<store::Run>>> cause_of_pause(const std::string& limit);
+  Task<Result<>> name_causes(std::vector<domain::WaitReason>& reasons);
+  void add_reasons_of_attempt(const RunView& view, std::vector<domain::WaitReason>& reasons) const;
+  void add_reasons_of_queue(const RunView& view, std::vector<domain::WaitReason>& reasons) const;
+  [[nodiscard]] RunView view(store::Run run) const;
+  void tell(std::string_view id, events::Changes::Kind kind = events::Changes::Kind::any);
+
+  Parts parts_;
+  Options options_;
+  std::map<std::string, store::AgentEntry> lanes_defined_;  // as this process told the store, by name
+};
+
+/// The run is parked on a limit, and goes on when that is resumed.
+[[nodiscard]] bool is_parked_on_limit(const store::Why& why) noexcept;
+[[nodiscard]] domain::LimitEntry entry_of(store::LimitHolder holder);
+
+}  // namespace stint::fleet

@@ -1,0 +1,396 @@
+// Those members of LocalFleet that take submissions.
+#include "agent/agent_file.hpp"
+#include "agent/arguments.hpp"
+#include "agent/template.hpp"
+#include "agent/text.hpp"
+#include "domain/bounds.hpp"
+#include "domain/budget_rule.hpp"
+#include "domain/run_id.hpp"
+#include "domain/trace.hpp"
+#include "fleet/asked.hpp"
+#include "fleet/local_fleet.hpp"
+#include "fleet/submission_text.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace stint::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::RunState;
+
+constexpr Duration kComeAgain = 2s;
+constexpr std::size_t kPromptTitleMax = 80;  // bytes, of one that is made from a prompt
+
+Error key_is_used(const std::string& key, const std::string& run) {
+  return {Errc::conflict, "idempotency key '" + agent::excerpt(key, domain::kShownNameBytesMax) +
+                              "' was already used by run '" + run + "' with a different request. Use another key"};
+}
+
+/// What does not fit is cut off between two characters.
+std::string cut_to(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return std::string(text);
+  constexpr std::string_view kMore = "…";
+  std::size_t end = bytes_max - kMore.size();
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return std::string(text.substr(0, end)).append(kMore);
+}
+
+/// Of a prompt, as a title.
+std::string first_line(std::string_view text) { return cut_to(text.substr(0, text.find('\n')), kPromptTitleMax); }
+
+/// Whether the driver that a submission names can carry that agent.
+Result<> check_driver(const std::string& driver, const domain::Agent& agent) {
+  using domain::DriverKind;
+  constexpr std::array kKnown = {DriverKind::claude, DriverKind::codex, DriverKind::gemini, DriverKind::command};
+  const auto known = std::ranges::find(kKnown, driver, [](DriverKind kind) { return domain::to_string(kind); });
+  if (known == kKnown.end()) {
+    return fail(Errc::invalid,
+                "there is no driver '" + agent::excerpt(driver) + "': 'driver' is claude, codex, gemini or command");
+  }
+  if (*known == DriverKind::command && agent.command.empty()) {
+    return fail(Errc::invalid, "'driver' is command, but the file of '" + agent.name + "' has no command");
+  }
+  return {};
+}
+
+/// Fails if the run's budget would only be counted, and not held.
+Result<> check_budget(const Submission& submission, const project::AgentSpec& spec, bool bounds_day) {
+  if (!spec.agent.driver) return {};
+  const std::string driver = submission.driver.empty() ? std::string(to_string(*spec.agent.driver)) : submission.driver;
+  const std::string& model = submission.model.empty() ? spec.agent.model : submission.model;
+  const auto why = domain::why_not_held({.driver = driver,
+                                         .budget = submission.budget.or_else(spec.budget),
+                                         .has_price = price_of(spec.prices, model, driver).known(),
+                                         .bounds_day = bounds_day});
+  if (why) return fail(Errc::invalid, *why);
+  return {};
+}
+
+/// What the kernel takes for one word of a command line (MAX_ARG_STRLEN), without the byte that ends it.
+constexpr std::size_t kWordMax = 131'071;
+
+/// A command that can't be started is better refused than accepted and failed.
+Result<> check_command(const std::vector<std::string>& command, const domain::ArgumentValues& args) {
+  const auto longest = std::ranges::max_element(command, {}, &std::string::size);
+  if (longest == command.end() || longest->size() <= kWordMax) return {};
+  std::string name;
+  std::size_t size = 0;
+  for (const auto& [each, values] : args) {
+    std::size_t bytes = 0;
+    for (const std::string& value : values) bytes += value.size();
+    if (bytes <= size) continue;
+    name = each;
+    size = bytes;
+  }
+  return fail(Errc::invalid, "the argument '" + agent::excerpt(name) + "' makes a word of " +
+                                 std::to_string(longest->size()) + " bytes in the command, which can have " +
+                                 std::to_string(kWordMax) + ". Give it the name of a file");
+}
+
+/// Fails if a template can't be filled, or not so that it can be started.
+Result<std::string> title_of(const domain::Agent& agent, const std::string& prompt,
+                             const domain::ArgumentValues& args) {
+  if (prompt.empty()) {
+    STINT_TRY(const agent::RenderedAgent rendered, agent::render(agent, args));
+    STINT_CHECK(check_command(rendered.command, args));
+    return rendered.title.empty() ? agent.name : cut_to(rendered.title, domain::kTitleBytesMax);
+  }
+  domain::Agent filled = agent;
+  filled.prompt.text = agent::Template::escape(prompt);
+  STINT_TRY(const agent::RenderedAgent rendered, agent::render(filled, args));
+  STINT_CHECK(check_command(rendered.command, args));
+  return rendered.title.empty() ? first_line(prompt) : cut_to(rendered.title, domain::kTitleBytesMax);
+}
+
+}  // namespace
+
+Result<> LocalFleet::may_submit() const {
+  if (parts_.engine == nullptr || !parts_.engine->is_draining()) return {};
+  return fail(Error(Errc::closed, Retry::safe, "this daemon is draining and takes no new runs").after(kComeAgain));
+}
+
+/// Takes out of the submission what it is made of.
+Result<store::NewRun> LocalFleet::prepare(Submission&& submission, BudgetsAbove above) const {
+  const project::AgentRegistry& registry = parts_.registry();
+  domain::RunInput input;
+  if (!submission.key.empty()) input.asked = asked(submission);
+  if (submission.agent == domain::kPromptAgent) {
+    return fail(Errc::invalid,
+                "'" + submission.agent + "' is reserved for runs without an agent: name none, and give a prompt (-p)");
+  }
+  std::string name = submission.agent.empty() ? std::string(domain::kPromptAgent) : std::move(submission.agent);
+  const auto found = registry.find(name);
+  if (found == registry.end() || found->second.gone) {
+    return fail(Errc::invalid, "there is no agent '" + agent::excerpt(name, domain::kShownNameBytesMax) +
+                                   "'. `stint agents` lists them");
+  }
+  const project::AgentSpec& spec = found->second;
+  if (spec.refused) return fail(*spec.refused);
+  if (!submission.driver.empty()) STINT_CHECK(check_driver(submission.driver, spec.agent));
+  if (const auto driver = spec.refused_drivers.find(submission.driver); driver != spec.refused_drivers.end()) {
+    return fail(driver->second);
+  }
+  STINT_CHECK(check_budget(submission, spec, options_.cost_micros_per_day.has_value()));
+  if (submission.words.empty()) {
+    STINT_TRY(input.args, agent::check_arguments(spec.agent, std::move(submission.args)));
+  } else {
+    STINT_TRY(input.args, agent::bind_arguments(spec.agent, submission.words));
+  }
+  STINT_TRY(input.title, title_of(spec.agent, submission.prompt, input.args));
+  input.prompt = std::move(submission.prompt);
+  input.driver = std::move(submission.driver);
+  input.model = std::move(submission.model);
+  input.program = std::move(submission.program);
+  input.directory = std::move(submission.directory);
+  input.budget = submission.budget;
+  input.priority = submission.priority;
+  store::NewRun run;
+  for (const auto& each : above) run.draws_on.push_back(each.run);
+  input.budgets_above = std::move(above);
+  input.retry_of = std::move(submission.retry_of);
+  input.trace = submission.trace.empty() ? domain::new_trace_id(parts_.system) : std::move(submission.trace);
+  run.id = submission.id.empty() ? domain::new_run_id(parts_.system) : std::move(submission.id);
+  run.agent = name_in_store(spec, input.driver, input.model);
+  run.session = std::move(submission.session);
+  run.parent = std::move(submission.parent);
+  run.key = std::move(submission.key);
+  run.priority = submission.priority.value_or(spec.agent.priority);
+  run.delay = submission.delay;
+  run.deadline = submission.deadline_at;
+  run.deadline_in = submission.deadline;
+  run.budget = submission.budget.time ? submission.budget.time : spec.budget.time;
+  if (run.budget && *run.budget <= Duration::zero()) {
+    return fail(Errc::invalid, "with a budget of no time nothing could begin");
+  }
+  run.on_crash = spec.on_crash;
+  if (submission.kept && parts_.engine != nullptr) run.kept_for = parts_.engine->owner();
+  run.input = parts_.run_codec.write(input);
+  return run;
+}
+
+/// What a run asks of others it pays from its own budget: they get no more than is left of it.
+Task<Result<LocalFleet::BudgetsAbove>> LocalFleet::bound_by_parent(Submission& submission) {
+  STINT_CO_TRY(const RunView parent, co_await must_find(submission.parent));
+  submission.parent = parent.run.id;  // it may have been named by a beginning of it
+  if (submission.trace.empty()) submission.trace = parent.input.trace;
+  BudgetsAbove above = budgets_of(parent);
+  STINT_CO_CHECK(co_await bound_by(submission, above));
+  co_return above;
+}
+
+/// On which what the run asks for draws.
+LocalFleet::BudgetsAbove LocalFleet::budgets_of(const RunView& parent) const {
+  BudgetsAbove above = parent.input.budgets_above;
+  const auto spec = parts_.registry().find(parent.run.agent);
+  domain::BudgetSpec own = parent.input.budget;
+  if (spec != parts_.registry().end()) own = own.or_else(spec->second.budget);
+  if (own.tokens || own.cost_micros) {
+    above.push_back({parent.run.id, {.tokens = own.tokens, .cost_micros = own.cost_micros}});
+  }
+  return above;
+}
+
+Task<Result<>> LocalFleet::bound_by(Submission& submission, const BudgetsAbove& above) {
+  std::vector<std::string> heads;
+  for (const auto& each : above) heads.push_back(each.run);
+  std::vector<store::FamilyUse> sums;
+  if (!heads.empty()) {
+    STINT_CO_TRY(sums, co_await parts_.store.used(std::move(heads)));
+  }
+  for (std::size_t i = 0; i < above.size(); ++i) {
+    const domain::BudgetSpec& budget = above[i].budget;
+    if (budget.tokens) {
+      const std::int64_t left = *budget.tokens - sums[i].used.tokens;
+      submission.budget.tokens = std::min(submission.budget.tokens.value_or(left), left);
+    }
+    if (budget.cost_micros) {
+      const std::int64_t left = *budget.cost_micros - sums[i].used.cost_micros;
+      submission.budget.cost_micros = std::min(submission.budget.cost_micros.value_or(left), left);
+    }
+  }
+  const bool spent = submission.budget.tokens.value_or(1) <= 0 || submission.budget.cost_micros.value_or(1) <= 0;
+  if (spent) co_return fail(Errc::exhausted, "the budget of the run that asks for it is used up");
+  co_return Result<>();
+}
+
+/// An engine has told the store of its agents. Without one, those that the store knows stay as they are: somebody else
+/// may carry their runs, by his own files.
+Task<Result<>> LocalFleet::define_missing(const std::vector<store::NewRun>& runs) {
+  STINT_CO_TRY(const std::vector<store::AgentEntry> known, co_await parts_.store.agents());
+  std::vector<store::AgentEntry> missing;
+  for (const store::NewRun& run : runs) {
+    const bool there = std::ranges::find(known, run.agent, &store::AgentEntry::name) != known.end() ||
+                       std::ranges::find(missing, run.agent, &store::AgentEntry::name) != missing.end();
+    if (!there) missing.push_back(*find_entry(parts_.registry(), run.agent));
+  }
+  if (missing.empty()) co_return Result<>();
+  co_return co_await parts_.store.define(std::move(missing));
+}
+
+/// An engine tells the store of agents, not of variants that nobody has used: their accounts would be listed for all.
+Task<Result<>> LocalFleet::define_variants(const std::vector<store::NewRun>& runs) {
+  std::vector<store::AgentEntry> entries;
+  for (const store::NewRun& run : runs) {
+    const store::AgentEntry* const variant =
+        project::agent_of(run.agent) == run.agent ? nullptr : find_entry(parts_.registry(), run.agent);
+    if (variant == nullptr) continue;
+    const auto known = lanes_defined_.find(run.agent);
+    if (known == lanes_defined_.end() || known->second != *variant) entries.push_back(*variant);
+  }
+  if (entries.empty()) co_return Result<>();
+  STINT_CO_CHECK(co_await parts_.store.define(entries));
+  for (store::AgentEntry& each : entries) {  // not before: another submit may come meanwhile
+    std::string name = each.name;
+    lanes_defined_.insert_or_assign(std::move(name), std::move(each));
+  }
+  co_return Result<>();
+}
+
+Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Submission> submissions) {
+  STINT_CO_CHECK(may_submit());
+  std::vector<Result<Submitted>> answers;
+  std::vector<store::NewRun> runs;
+  std::vector<std::size_t> places;
+  answers.reserve(submissions.size());
+  runs.reserve(submissions.size());
+  for (Submission& submission : submissions) {
+    if (Result<> checked = check_text(submission); !checked) {
+      answers.push_back(fail(std::move(checked).error()));
+      continue;
+    }
+    if (submission.parent_waits && !submission.parent.empty()) {
+      if (Result<> checked = co_await check_parent_waits(submission); !checked) {
+        answers.push_back(fail(std::move(checked).error()));
+        continue;
+      }
+    }
+    Result<BudgetsAbove> above = submission.budgets_above;
+    if (!submission.parent.empty()) above = co_await bound_by_parent(submission);
+    const bool has_key = !submission.key.empty();  // then it may have to be compared with what the key meant before
+    Result<store::NewRun> run = !above    ? Result<store::NewRun>(fail(std::move(above).error()))
+                                : has_key ? prepare(Submission(submission), std::move(*above))
+                                          : prepare(std::move(submission), std::move(*above));
+    // What the run of a known key was made from may have changed, or be gone; or it is in another variant.
+    if (has_key) {
+      Result<std::optional<std::string>> known = co_await find_by_key(submission);
+      if (!known || *known) {
+        answers.push_back(known ? Result<Submitted>(Submitted{.id = std::move(**known), .created = false})
+                                : fail(std::move(known).error()));
+        continue;
+      }
+    }
+    if (run) {
+      places.push_back(answers.size());
+      runs.push_back(std::move(*run));
+      answers.emplace_back();
+    } else {
+      answers.push_back(fail(std::move(run).error()));
+    }
+  }
+  if (runs.empty()) co_return answers;
+  STINT_CO_CHECK(parts_.engine == nullptr ? co_await define_missing(runs) : co_await define_variants(runs));
+  auto accepted = co_await parts_.store.enqueue(runs);
+  // Ids were made here, so that what was not answered can be asked again.
+  if (!accepted && accepted.error().retry() == Retry::unknown)
+    accepted = co_await parts_.store.enqueue(std::move(runs));
+  if (parts_.engine != nullptr) parts_.engine->store_health().heard(pool::StoreHealth::Call::write, accepted);
+  if (!accepted) co_return fail(std::move(accepted).error());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    Result<store::Accepted>& each = (*accepted)[i];
+    if (each && !each->created && !submissions[places[i]].key.empty()) {  // a twin came between
+      Result<> same;
+      Result<RunView> twin = co_await must_find(each->id);
+      if (!twin) {
+        same = fail(std::move(twin).error());
+      } else if (!is_same(*twin, submissions[places[i]])) {
+        same = fail(key_is_used(submissions[places[i]].key, each->id));
+      }
+      if (!same) each = fail(same.error());
+    }
+    if (each) {
+      tell(each->id, events::Changes::Kind::progress);
+      answers[places[i]] = Submitted{std::move(each->id), each->created};
+    } else if (each.error() == Errc::full) {
+      answers[places[i]] = fail(std::move(each).error().after(kComeAgain));
+    } else {
+      answers[places[i]] = fail(std::move(each).error());
+    }
+  }
+  co_return answers;
+}
+
+/// The run that the submission's key stands for, if there is one. A key stands for one submission: with another one it
+/// is refused. Neither the agent's file nor its arguments have to be what they were.
+Task<Result<std::optional<std::string>>> LocalFleet::find_by_key(const Submission& submission) {
+  const std::string agent = submission.agent_by_default ? std::string()
+                            : submission.agent.empty()  ? std::string(domain::kPromptAgent)
+                                                        : submission.agent;
+  // Of any agent, since it may be in any variant of this one: the index begins with the key.
+  STINT_CO_TRY(std::vector<store::Run> runs, co_await parts_.store.with_key({}, submission.key));
+  if (!agent.empty()) std::erase_if(runs, [&](const store::Run& run) { return project::agent_of(run.agent) != agent; });
+  std::string other;  // the run of a different submission
+  for (store::Run& run : runs) {
+    const RunView known = view(std::move(run));
+    if (is_same(known, submission)) co_return known.run.id;
+    // A submission that names the agent may have the same key as one for the agent by default.
+    if (known.run.agent == submission.agent || !submission.agent_by_default) other = known.run.id;
+  }
+  if (!other.empty()) co_return fail(key_is_used(submission.key, other));
+  co_return std::nullopt;
+}
+
+/// The same was asked for, or what it comes to now is the same: values may be named in one submission and in order in
+/// another.
+bool LocalFleet::is_same(const RunView& known, const Submission& submission) const {
+  if (!known.input.asked.empty() && known.input.asked == asked(submission)) return true;
+  if (known.run.agent != (submission.agent.empty() ? domain::kPromptAgent : std::string_view(submission.agent)))
+    return false;
+  const Result<store::NewRun> run = prepare(Submission(submission), {});
+  if (!run) return false;
+  const Result<domain::RunInput> input = parts_.run_codec.read_input(run->input);
+  return input && input->args == known.input.args && input->prompt == known.input.prompt &&
+         input->driver == known.input.driver && input->model == known.input.model && run->session == known.run.session;
+}
+
+/// What a child repeats is paid from the same budgets: it is a child again while its parent runs, and else gets no more
+/// than its parents left.
+Task<Result<>> LocalFleet::place_below(const RunView& before, Submission& submission) {
+  if (!before.run.parent.empty()) {
+    STINT_CO_TRY(const auto parent, co_await find(before.run.parent));
+    if (parent && parent->run.state == RunState::running) submission.parent = parent->run.id;
+  }
+  if (!submission.parent.empty() || before.input.budgets_above.empty()) co_return Result<>();
+  submission.budgets_above = before.input.budgets_above;
+  co_return co_await bound_by(submission, submission.budgets_above);
+}
+
+Task<Result<Submitted>> LocalFleet::retry(std::string id) {
+  STINT_CO_TRY(const RunView before, co_await must_find(std::move(id)));
+  if (!domain::is_finished(before.run.state)) {
+    co_return fail(Errc::conflict,
+                   "'" + before.run.id + "' is " + std::string(to_string(before.run.state)) +
+                       ": only what has ended can be run again" +
+                       (before.run.state == RunState::in_doubt ? "; `stint resolve` settles a doubt" : ""));
+  }
+  Submission submission;
+  submission.agent = before.run.agent == domain::kPromptAgent ? std::string() : before.run.agent;
+  submission.args = before.input.args;
+  submission.prompt = before.input.prompt;
+  submission.session = before.run.session;
+  submission.budget = before.input.budget;
+  submission.priority = before.input.priority;
+  submission.driver = before.input.driver;
+  submission.model = before.input.model;
+  submission.program = before.input.program;
+  submission.directory = before.input.directory;
+  submission.retry_of = before.run.id;
+  STINT_CO_CHECK(co_await place_below(before, submission));
+  std::vector<Submission> submissions;
+  submissions.push_back(std::move(submission));
+  STINT_CO_TRY(auto answers, co_await submit(std::move(submissions)));
+  co_return std::move(answers.front());
+}
+
+}  // namespace stint::fleet

@@ -1,0 +1,143 @@
+// Why a run waits, as LocalFleet tells it: what the store knows, and what only the process that carries runs does.
+#include "fleet/local_fleet.hpp"
+
+#include <algorithm>
+#include <ranges>
+
+namespace stint::fleet {
+namespace {
+
+using domain::RunState;
+using domain::WaitCause;
+using domain::WaitReason;
+
+constexpr std::uint32_t kParkedLookedAt = 20;  // for the cause of a pause: the latest parked runs
+
+WaitCause cause_of(store::WaitReason reason) noexcept {
+  switch (reason) {
+    case store::WaitReason::session: return WaitCause::session;
+    case store::WaitReason::delay: return WaitCause::delay;
+    case store::WaitReason::backoff: return WaitCause::backoff;
+    case store::WaitReason::quota: return WaitCause::quota;
+    case store::WaitReason::person: return WaitCause::person;
+    case store::WaitReason::paused: return WaitCause::paused;
+    case store::WaitReason::probe: return WaitCause::probe;
+    case store::WaitReason::limit: return WaitCause::limit;
+    case store::WaitReason::turn: return WaitCause::turn;
+    case store::WaitReason::place: return WaitCause::place;
+  }
+  return WaitCause::place;
+}
+
+WaitReason reason_of(store::Why why) {
+  WaitReason reason{.cause = cause_of(why.reason),
+                    .limit = std::move(why.limit),
+                    .capacity = why.capacity,
+                    .held = why.held,
+                    .weight = why.weight,
+                    .ramp = why.ramp,
+                    .turn_of = std::string(project::agent_of(why.turn_of)),
+                    .behind = std::move(why.behind),
+                    .behind_state = why.behind_state,
+                    .place = why.place,
+                    .until = why.until};
+  for (store::LimitHolder& holder : why.holders) reason.holders.push_back(entry_of(std::move(holder)));
+  return reason;
+}
+
+}  // namespace
+
+domain::LimitEntry entry_of(store::LimitHolder holder) {
+  return {.run = std::move(holder.run),
+          .agent = std::string(project::agent_of(holder.agent)),
+          .weight = holder.weight,
+          .since = holder.since};
+}
+
+Task<Result<WhyView>> LocalFleet::why(std::string id) {
+  STINT_CO_TRY(const RunView found, co_await must_find(std::move(id)));
+  WhyView why;
+  why.run = found.run.id;
+  why.state = found.run.state;
+  STINT_CO_TRY(std::vector<store::Why> known, co_await parts_.store.why(found.run.id));
+  for (store::Why& each : known) why.reasons.push_back(reason_of(std::move(each)));
+  STINT_CO_CHECK(co_await name_causes(why.reasons));
+  for (WaitReason& each : why.reasons) {
+    // Parked without an account: an attempt could not begin for want of something on its host, as its error says.
+    if (each.cause == WaitCause::quota && each.limit.empty()) {
+      each.cause = WaitCause::shortage;
+      each.detail = found.run.error;
+    }
+  }
+  if (parts_.engine == nullptr) co_return why;
+  if (found.run.state == RunState::running) add_reasons_of_attempt(found, why.reasons);
+  if (found.run.state == RunState::queued) add_reasons_of_queue(found, why.reasons);
+  co_return why;
+}
+
+void LocalFleet::add_reasons_of_attempt(const RunView& view, std::vector<WaitReason>& reasons) const {
+  const pool::Carried* const carried = parts_.engine->worker().find(view.run.id);
+  std::string waits = carried != nullptr ? carried->waits_for() : std::string();
+  if (!waits.empty()) {
+    reasons.push_back(
+        {.cause = carried->is_ending() ? WaitCause::ending : WaitCause::network, .detail = std::move(waits)});
+  }
+  std::string unusable = parts_.engine->store_health().why_unusable();
+  if (!unusable.empty()) reasons.push_back({.cause = WaitCause::store, .detail = std::move(unusable)});
+}
+
+void LocalFleet::add_reasons_of_queue(const RunView& view, std::vector<WaitReason>& reasons) const {
+  const auto spec = parts_.registry().find(view.run.agent);
+  const bool known = spec != parts_.registry().end();
+  if (!known) {
+    reasons.push_back({.cause = WaitCause::agent});
+  } else if (spec->second.refused) {
+    reasons.push_back({.cause = WaitCause::agent, .detail = spec->second.refused->describe()});
+  }
+  const auto& waits = parts_.engine->waits();
+  const auto waiting =
+      waits.find(known ? name_in_store(spec->second, view.input.driver, view.input.model) : view.run.agent);
+  if (waiting != waits.end()) {
+    // The engine stands in line once for all runs of the agent: for the first of them.
+    const auto place = std::ranges::find(reasons, WaitCause::place, &WaitReason::cause);
+    const bool first = place == reasons.end() || place->place == 1;
+    WaitReason& reason = reasons.emplace_back(waiting->second);
+    reason.indirect = !first;
+  }
+  if (parts_.engine->shortage()) {
+    reasons.push_back({.cause = WaitCause::shortage, .shortage = parts_.engine->shortage()});
+  }
+  const PoolHealth pool = parts_.engine->health();
+  if (pool.pool_size == 0 || pool.utilization >= 1) {
+    reasons.push_back({.cause = WaitCause::workers, .capacity = static_cast<std::uint32_t>(pool.pool_size)});
+  }
+}
+
+/// The run that was parked last with that limit: its failure paused the limit. None: a person paused it.
+Task<Result<std::optional<store::Run>>> LocalFleet::cause_of_pause(const std::string& limit) {
+  store::Filter filter;
+  filter.states = {RunState::parked};
+  filter.most = kParkedLookedAt;
+  STINT_CO_TRY(std::vector<store::Run> parked, co_await parts_.store.list(std::move(filter)));
+  for (store::Run& run : parked) {
+    if (run.error.empty()) continue;
+    STINT_CO_TRY(const std::vector<store::Why> reasons, co_await parts_.store.why(run.id));
+    const bool on_it = std::ranges::any_of(
+        reasons, [&limit](const store::Why& each) { return is_parked_on_limit(each) && each.limit == limit; });
+    if (on_it) co_return std::move(run);
+  }
+  co_return std::nullopt;
+}
+
+Task<Result<>> LocalFleet::name_causes(std::vector<WaitReason>& reasons) {
+  for (WaitReason& each : reasons) {
+    if (each.cause != WaitCause::paused) continue;
+    STINT_CO_TRY(std::optional<store::Run> run, co_await cause_of_pause(each.limit));
+    if (!run) continue;
+    each.behind = std::move(run->id);
+    each.detail = std::move(run->error);
+  }
+  co_return Result<>();
+}
+
+}  // namespace stint::fleet

@@ -1,0 +1,298 @@
+#include "fleet/remote_fleet.hpp"
+
+#include "domain/trace.hpp"
+#include "fleet/follow.hpp"
+#include "fleet/submission_text.hpp"
+#include "net/http_text.hpp"
+#include "stint/asio.hpp"
+#include "stint/retry_after.hpp"
+#include "wire/fleet_read.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace stint::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kLookPatience = 10s;  // a daemon that takes longer to tell what is there has stopped
+constexpr Duration kPatience = 60s;      // with an answer to what changes something
+constexpr int kNotFound = 404, kUnauthorized = 401, kFirstRefusal = 400;
+
+struct Meaning {
+  int status;
+  Errc code;
+};
+// What the API says by its statuses; the rest is a failure of the daemon's own.
+constexpr std::array kMeanings = {Meaning{400, Errc::invalid},  Meaning{kUnauthorized, Errc::denied},
+                                  Meaning{403, Errc::denied},   Meaning{kNotFound, Errc::invalid},
+                                  Meaning{409, Errc::conflict}, Meaning{413, Errc::invalid},
+                                  Meaning{422, Errc::invalid},  Meaning{429, Errc::full},
+                                  Meaning{503, Errc::full},     Meaning{504, Errc::timed_out}};
+
+/// A segment of a path, or a value of a query.
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+                       c == '_' || c == '.' || c == '~';
+    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+std::string of_run(const std::string& id, std::string_view what = {}) {
+  return fmt::format("/v1/runs/{}{}", escaped(id), what);
+}
+
+}  // namespace
+
+Error remote_error(int status, const std::string& detail, std::optional<Duration> retry_after) {
+  const auto found = std::ranges::find(kMeanings, status, &Meaning::status);
+  const Errc code = found == kMeanings.end() ? Errc::failed : found->code;
+  std::string what = detail.empty() ? fmt::format("the daemon answered with HTTP {}", status) : detail;
+  if (status == kUnauthorized) what = "the daemon does not know you: put its token into STINT_TOKEN";
+  if (code != Errc::full) return {code, std::move(what)};
+  return Error(code, Retry::safe, std::move(what)).after(retry_after.value_or(1s));
+}
+
+RemoteFleet::RemoteFleet(Reactor& reactor, DaemonLocation place, const domain::System& system, FindAgain find_again,
+                         Outage::Say say)
+    : executor_(reactor),
+      place_(std::move(place)),
+      find_again_(std::move(find_again)),
+      say_(std::move(say)),
+      system_(system),
+      client_(reactor),
+      news_(reactor, client_, [this](const std::string& run) {
+        return request(run.empty() ? "/v1/events" : of_run(run, "/events?output=1"));
+      }) {}
+
+net::Ask RemoteFleet::request(const std::string& path) const {
+  net::Ask ask;
+  ask.url = place_.url + path;
+  if (!place_.token.empty()) ask.headers.emplace_back("Authorization", "Bearer " + place_.token);
+  return ask;
+}
+
+Error RemoteFleet::refusal(const net::Reply& reply) const {
+  std::optional<Duration> after;
+  if (const auto header = reply.header("Retry-After")) {
+    const ServerDelay delay = parse_retry_after(*header, system_.wall_now());
+    if (delay.kind == ServerDelay::Kind::wait) after = delay.wait;
+  }
+  return remote_error(reply.status, wire::read_problem(reply.body), after);
+}
+
+Task<Result<net::Reply>> RemoteFleet::ask(Call call) {
+  net::Ask ask = request(call.path);
+  const Duration most = call.method == "GET" ? kLookPatience : kPatience;
+  ask.method = std::move(call.method);
+  ask.headers.emplace_back("Accept", "application/json");
+  if (!call.body.empty()) ask.headers.emplace_back("Content-Type", "application/json");
+  if (!call.key.empty()) {
+    if (!net::is_header_text(call.key)) co_return fail(Errc::invalid, "a key is one line of text");
+    ask.headers.emplace_back("Idempotency-Key", call.key);
+  }
+  if (!call.traceparent.empty()) ask.headers.emplace_back("traceparent", call.traceparent);
+  ask.body = std::move(call.body);
+  const Deadline deadline = call.patient ? Deadline() : Deadline::after(executor_.now(), most);
+  auto reply = co_await with_deadline(deadline, client_.ask(std::move(ask)));
+  if (reply) co_return reply;
+  const Errc code = reply.error().code();
+  const Retry retry = reply.error().retry();
+  Error error(code, retry,
+              fmt::format("the daemon at {} does not answer. {}", net::shown_url(place_.url), place_.remedy));
+  if (auto found = find_again_()) place_ = std::move(*found);  // for whoever asks again
+  co_return fail(std::move(error).because(reply.error()));
+}
+
+Task<Result<std::string>> RemoteFleet::get(Call call) {
+  STINT_CO_TRY(net::Reply reply, co_await ask(std::move(call)));
+  if (reply.status >= kFirstRefusal) co_return fail(refusal(reply));
+  co_return std::move(reply.body);
+}
+
+// ---- runs ----------------------------------------------------------------------------------------------------------
+
+Task<Result<engine::Submitted>> RemoteFleet::submit_one(engine::Submission submission) {
+  STINT_CO_CHECK(check_text(submission));
+  STINT_CO_TRY(
+      const net::Reply reply,
+      co_await ask(
+          {.method = "POST",
+           .path = "/v1/runs",
+           .body = wire::submit_to_json(submission),
+           .key = submission.key,
+           .traceparent = submission.trace.empty() ? std::string() : domain::traceparent(submission.trace, "submit")}));
+  if (reply.status == kNotFound) {
+    const std::string detail = wire::read_problem(reply.body);
+    const std::string_view what = std::string_view(detail).substr(0, detail.find("; GET "));  // a path is no command
+    co_return fail(Errc::invalid, std::string(what) + ". `stint agents` lists them");
+  }
+  if (reply.status >= kFirstRefusal) co_return fail(refusal(reply));
+  co_return wire::read_submitted(reply.body);
+}
+
+Task<Result<std::vector<Result<engine::Submitted>>>> RemoteFleet::submit(std::vector<engine::Submission> submissions) {
+  std::vector<Result<engine::Submitted>> answers;
+  std::optional<Error> full;
+  for (engine::Submission& submission : submissions) {
+    // One after the other, and none past one that found no room: their order is kept.
+    if (full) {
+      answers.push_back(fail(*full));
+      continue;
+    }
+    auto answer = co_await submit_one(std::move(submission));
+    if (!answer && answer.error() == Errc::full) full = answer.error();
+    const bool unreachable = !answer && (answer.error() == Errc::unavailable || answer.error() == Errc::timed_out);
+    if (unreachable && answers.empty()) co_return fail(std::move(answer).error());
+    answers.push_back(std::move(answer));
+  }
+  co_return answers;
+}
+
+Task<Result<std::optional<engine::RunView>>> RemoteFleet::find(std::string id) {
+  if (id.empty()) co_return std::nullopt;
+  STINT_CO_TRY(const net::Reply reply, co_await ask({.path = of_run(id)}));
+  if (reply.status == kNotFound) co_return std::nullopt;
+  if (reply.status >= kFirstRefusal) co_return fail(refusal(reply));
+  STINT_CO_TRY(engine::RunView view, wire::read_run(reply.body));
+  co_return std::move(view);
+}
+
+Task<Result<std::vector<engine::RunView>>> RemoteFleet::list(store::Filter filter) {
+  std::string path = fmt::format("/v1/runs?limit={}", filter.most);
+  for (const domain::RunState state : filter.states) path += fmt::format("&state={}", to_string(state));
+  if (!filter.agent.empty()) path += "&agent=" + escaped(filter.agent);
+  if (!filter.session.empty()) path += "&session=" + escaped(filter.session);
+  if (filter.before != 0) {
+    const auto page = pages_.find(filter.before);
+    if (page == pages_.end()) co_return std::vector<engine::RunView>();  // the page before was the last
+    path += "&before=" + escaped(page->second);
+  }
+  STINT_CO_TRY(const std::string body, co_await get({.path = std::move(path)}));
+  STINT_CO_TRY(wire::RunPage page, wire::read_runs(body));
+  if (!page.runs.empty()) {
+    store::RunNumber& number = page.runs.back().run.number;
+    number = static_cast<store::RunNumber>(pages_.size()) + 1;
+    if (page.next.empty()) {
+      number = -1;  // known to no page
+    } else {
+      pages_[number] = page.next;
+    }
+  }
+  co_return std::move(page.runs);
+}
+
+Task<Result<std::vector<store::Event>>> RemoteFleet::events(std::string id, std::int64_t after, std::uint32_t most) {
+  STINT_CO_TRY(const std::string body,
+               co_await get({.path = of_run(id, fmt::format("/events?after={}&limit={}", after, most))}));
+  STINT_CO_TRY(store::FeedPage page, wire::read_events(body));
+  co_return std::move(page.events);
+}
+
+Task<Result<store::FeedPage>> RemoteFleet::feed(std::string cursor, std::uint32_t most) {
+  STINT_CO_TRY(const std::string body,
+               co_await get({.path = fmt::format("/v1/events?after={}&limit={}", escaped(cursor), most)}));
+  co_return wire::read_events(body);
+}
+
+Task<Result<store::Output>> RemoteFleet::output(std::string id) {
+  STINT_CO_TRY(const std::string body, co_await get({.path = of_run(id, "/output")}));
+  co_return wire::read_output(body);
+}
+
+Task<Result<engine::WhyView>> RemoteFleet::why(std::string id) {
+  STINT_CO_TRY(const std::string body, co_await get({.path = of_run(id, "/why")}));
+  co_return wire::read_why(body);
+}
+
+Task<std::uint64_t> RemoteFleet::changed(std::string id, std::uint64_t seen, Duration most) {
+  return news_.wait(std::move(id), seen, most);
+}
+
+Task<Result<engine::RunView>> RemoteFleet::wait(std::string id) {
+  return follow(*this, executor_, std::move(id), {}, say_);
+}
+
+Task<Result<engine::Receipt>> RemoteFleet::cancel(std::string id) {
+  // It is answered when the work is proven gone, however long that takes.
+  STINT_CO_TRY(const std::string body,
+               co_await get({.method = "POST", .path = of_run(id, "/cancel"), .patient = true}));
+  co_return wire::read_receipt(body);
+}
+
+Task<Result<engine::Submitted>> RemoteFleet::retry(std::string id) {
+  STINT_CO_TRY(const std::string body, co_await get({.method = "POST", .path = of_run(id, "/retry")}));
+  co_return wire::read_submitted(body);
+}
+
+Task<Result<domain::RunState>> RemoteFleet::resolve(std::string id, domain::Resolution how) {
+  STINT_CO_TRY(const std::string body,
+               co_await get({.method = "POST", .path = of_run(id, "/resolve"), .body = wire::resolve_to_json(how)}));
+  co_return wire::read_resolved(body);
+}
+
+Task<Result<>> RemoteFleet::answer(std::string id) {
+  STINT_CO_CHECK(co_await get({.method = "POST", .path = of_run(id, "/answer")}));
+  co_return Result<>();
+}
+
+// ---- the fleet -----------------------------------------------------------------------------------------------------
+
+Task<Result<std::vector<engine::AgentView>>> RemoteFleet::agents() {
+  STINT_CO_TRY(const std::string body, co_await get({.path = "/v1/agents"}));
+  co_return wire::read_agents(body);
+}
+
+Task<Result<std::vector<engine::LimitView>>> RemoteFleet::limits() {
+  STINT_CO_TRY(const std::string body, co_await get({.path = "/v1/limits"}));
+  co_return wire::read_limits(body);
+}
+
+Task<Result<>> RemoteFleet::resize_limit(std::string name, std::uint32_t capacity) {
+  STINT_CO_CHECK(
+      co_await get({.method = "PUT", .path = "/v1/limits/" + escaped(name), .body = wire::capacity_to_json(capacity)}));
+  co_return Result<>();
+}
+
+Task<Result<>> RemoteFleet::pause(std::string limit, std::optional<Duration> length) {
+  const std::string path = limit.empty() ? "/v1/pause" : "/v1/limits/" + escaped(limit) + "/pause";
+  STINT_CO_CHECK(co_await get({.method = "POST", .path = path, .body = wire::pause_to_json(length)}));
+  co_return Result<>();
+}
+
+Task<Result<std::uint64_t>> RemoteFleet::resume(std::string limit) {
+  const std::string path = limit.empty() ? "/v1/resume" : "/v1/limits/" + escaped(limit) + "/resume";
+  STINT_CO_TRY(const std::string body, co_await get({.method = "POST", .path = path}));
+  co_return wire::read_resumed(body);
+}
+
+Task<Result<FleetStatus>> RemoteFleet::status() {
+  STINT_CO_TRY(const std::string body, co_await get({.path = "/v1/status"}));
+  STINT_CO_TRY(FleetStatus status, wire::read_status(body));
+  phase_ = status.phase;
+  co_return status;
+}
+
+Task<Result<FleetHealth>> RemoteFleet::health() {
+  STINT_CO_TRY(const std::string body, co_await get({.path = "/v1/pool"}));
+  co_return wire::read_health(body);
+}
+
+Task<Result<FleetHealth>> RemoteFleet::scale(engine::ScaleRequest scale) {
+  STINT_CO_TRY(const std::string body,
+               co_await get({.method = "PUT", .path = "/v1/pool", .body = wire::scale_to_json(scale)}));
+  co_return wire::read_health(body);
+}
+
+Task<Result<>> RemoteFleet::drain(engine::DrainRequest drain) {
+  STINT_CO_CHECK(co_await get({.method = "POST", .path = "/v1/pool/drain", .body = wire::drain_to_json(drain)}));
+  co_return Result<>();
+}
+
+}  // namespace stint::fleet

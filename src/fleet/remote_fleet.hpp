@@ -1,0 +1,79 @@
+/// The fleet of a daemon, over its API. Own thread only; nothing under way when it is destroyed.
+#pragma once
+
+#include "domain/system.hpp"
+#include "fleet/daemon_location.hpp"
+#include "fleet/fleet.hpp"
+#include "fleet/follow.hpp"
+#include "fleet/remote_news.hpp"
+#include "net/http_client.hpp"
+
+#include <functional>
+#include <map>
+#include <string>
+
+namespace stint::fleet {
+
+/// What a refusal of the daemon means: `status` and the text of its problem.
+[[nodiscard]] Error remote_error(int status, const std::string& detail, std::optional<Duration> retry_after);
+
+class RemoteFleet final : public Fleet {
+ public:
+  /// Where the daemon of the project is now, if there is one: asked when nobody answers where it was.
+  using FindAgain = std::function<std::optional<DaemonLocation>()>;
+  RemoteFleet(Reactor& reactor, DaemonLocation place, const domain::System& system, FindAgain find_again,
+              Outage::Say say);
+
+  Task<Result<std::vector<Result<engine::Submitted>>>> submit(std::vector<engine::Submission> submissions) override;
+  Task<Result<std::optional<engine::RunView>>> find(std::string id) override;
+  Task<Result<std::vector<engine::RunView>>> list(store::Filter filter) override;
+  Task<Result<std::vector<store::Event>>> events(std::string id, std::int64_t after, std::uint32_t most) override;
+  Task<Result<store::FeedPage>> feed(std::string cursor, std::uint32_t most) override;
+  Task<Result<store::Output>> output(std::string id) override;
+  Task<Result<engine::WhyView>> why(std::string id) override;
+  Task<std::uint64_t> changed(std::string id, std::uint64_t seen, Duration most) override;
+  Task<Result<engine::RunView>> wait(std::string id) override;
+  Task<Result<engine::Receipt>> cancel(std::string id) override;
+  Task<Result<engine::Submitted>> retry(std::string id) override;
+  Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
+  Task<Result<>> answer(std::string id) override;
+  Task<Result<std::vector<engine::AgentView>>> agents() override;
+  Task<Result<std::vector<engine::LimitView>>> limits() override;
+  Task<Result<>> resize_limit(std::string name, std::uint32_t capacity) override;
+  Task<Result<>> pause(std::string limit, std::optional<Duration> length) override;
+  Task<Result<std::uint64_t>> resume(std::string limit) override;
+  Task<Result<FleetStatus>> status() override;
+  Task<Result<FleetHealth>> health() override;
+  [[nodiscard]] engine::Phase phase() const override { return phase_; }
+  Task<Result<FleetHealth>> scale(engine::ScaleRequest scale) override;
+  Task<Result<>> drain(engine::DrainRequest drain) override;
+
+ private:
+  struct Call {
+    std::string method = "GET";
+    std::string path;
+    std::string body{};
+    std::string key{};  ///< of idempotency
+    std::string traceparent{};
+    bool patient = false;  ///< it may take as long as it takes
+  };
+  [[nodiscard]] net::Ask request(const std::string& path) const;
+  Task<Result<net::Reply>> ask(Call call);
+  /// The body of what went well.
+  Task<Result<std::string>> get(Call call);
+  Task<Result<engine::Submitted>> submit_one(engine::Submission submission);
+  [[nodiscard]] Error refusal(const net::Reply& reply) const;
+
+  Executor& executor_;
+  DaemonLocation place_;
+  const FindAgain find_again_;
+  const Outage::Say say_;  // of outages, while a run is waited for
+  const domain::System& system_;
+  net::HttpClient client_;
+  RemoteNews news_;
+  engine::Phase phase_ = engine::Phase::serving;  // as it was told last
+  /// Where pages begin, by a number that stands for the last run of the page before.
+  std::map<store::RunNumber, std::string> pages_;
+};
+
+}  // namespace stint::fleet

@@ -1,8 +1,8 @@
-/// The API of a fleet: paths and methods onto engine::Fleet, its answers into statuses. One table of routes; what it
+/// The API of a fleet: paths and methods onto fleet::Fleet, its answers into statuses. One table of routes; what it
 /// says of itself is served as `openapi.json`.
 #pragma once
 
-#include "engine/fleet.hpp"
+#include "fleet/fleet.hpp"
 #include "http/handler.hpp"
 #include "http/server.hpp"
 
@@ -23,7 +23,7 @@ struct ApiOptions {
 
 class Api final : public Handler {
  public:
-  Api(engine::Fleet& fleet, ApiOptions options) : fleet_(fleet), options_(std::move(options)) {}
+  Api(fleet::Fleet& fleet, ApiOptions options) : fleet_(fleet), options_(std::move(options)) {}
 
   [[nodiscard]] Task<Response> answer(const Request& request, Exchange& exchange) override;
   /// Probes need no token: they say nothing but that something is there.
@@ -73,13 +73,13 @@ class Api final : public Handler {
   Task<Response> answer_run(const Route& route, Call call);
   Task<std::optional<Response>> refuse_run(const Route& route, const Call& call);
   Task<Result<bool>> is_below(std::string id, const std::string& ancestor);
-  template <class T>
-  Task<Result<T>> wait_for(Task<Result<T>> end, std::string id, bool keep, Exchange& exchange);
+  Task<Result<engine::RunView>> wait_for(std::string id, bool keep, Exchange& exchange);
   [[nodiscard]] bool has_stopped() const;
-  Task<> tell_run(class EventStream& events, std::string id, std::int64_t after, bool with_output);
-  Task<> tell_all(class EventStream& events, store::FeedPage page, std::uint64_t seen);
+  Task<bool> send_output(class EventStream& events, const std::string& id, bool ended, std::uint64_t& from);
+  Task<> tell_run(class EventStream& events, std::string id, std::int64_t after, std::optional<std::uint64_t> printed);
+  Task<> notify_all(class EventStream& events, store::FeedPage page, std::uint64_t seen);
 
-  engine::Fleet& fleet_;
+  fleet::Fleet& fleet_;
   ApiOptions options_;
 };
 

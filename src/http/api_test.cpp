@@ -2,6 +2,7 @@
 #include "http/api.hpp"
 
 #include "net/request_reader.hpp"
+#include "stint/notification.hpp"
 #include "stint/testing.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@ using engine::Submitted;
 using net::RequestReader;
 
 /// Fails at everything, and knows for which run or limit it was asked.
-class NoFleet final : public engine::Fleet {
+class NoFleet final : public fleet::Fleet {
  public:
   std::string asked;
 
@@ -38,8 +39,8 @@ class NoFleet final : public engine::Fleet {
   Task<Result<engine::FleetStatus>> status() override { return no(); }
   Task<Result<engine::FleetHealth>> health() override { return no(); }
   engine::Phase phase() const override { return engine::Phase::serving; }
-  Task<Result<engine::FleetHealth>> scale(Scale) override { return no(); }
-  Task<Result<>> drain(Drain) override { return no(); }
+  Task<Result<engine::FleetHealth>> scale(engine::ScaleRequest) override { return no(); }
+  Task<Result<>> drain(engine::DrainRequest) override { return no(); }
 
  private:
   struct No {
@@ -68,8 +69,8 @@ class NoExchange final : public Exchange {
   bool in_reserve = false;
 
  private:
-  StopCord& watched() override { return cord_; }
-  StopCord cord_{Errc::closed, "the client left"};
+  Task<> departure() override { co_await departed_.wait(departed_.count()); }
+  Notification departed_;
 };
 
 struct Asking {

@@ -262,13 +262,13 @@ bool Connection::receive() {
 
 void Connection::arrived(const Arrival& arrival, const error_code& error) noexcept {
   if (&arrival != &arrival_) {
-    if (!error && left_.held()) leave();
+    if (!error && departure_waiters_ > 0) leave();
   } else if (!error) {
     ready_ = true;
     if (waits_ != nullptr) {
       if (idle_) leave_idle();  // it has something to say: it is not closed to make room
       waits_->want_turn();
-    } else if (left_.held()) {
+    } else if (departure_waiters_ > 0) {
       look();
     }
   } else if (waits_ != nullptr) {
@@ -282,10 +282,16 @@ bool Connection::is_short_read() const {
   return request.method == "GET" && !(state_.rules.is_open && state_.rules.is_open(request));
 }
 
-StopCord& Connection::watched() {
-  read_ = {};  // it lasts
-  if (!left_.pulled()) look();
-  return left_;
+Task<> Connection::departure() {
+  struct Waiter {
+    explicit Waiter(std::uint8_t& in) noexcept : count(in) { ++count; }
+    ~Waiter() { --count; }
+    std::uint8_t& count;
+  };
+  const Waiter waiter(departure_waiters_);
+  read_ = {};  // the answer takes longer than a short read
+  if (!left_) look();
+  if (!left_) co_await departed_.wait(departed_.count());
 }
 
 /// While a handler works: reads, since only behind what the client has sent can be seen that it left. What came is kept
@@ -321,8 +327,8 @@ bool Connection::ask_whether_it_reads() {
 
 /// The client is gone, or is to go.
 void Connection::leave() noexcept {
-  closing_ = true;
-  left_.pull();
+  closing_ = left_ = true;
+  departed_.notify();
 }
 
 /// Takes requests out of what was read, until one is to be answered or more must come.
@@ -580,7 +586,7 @@ void Connection::cut(Limit why) noexcept {
   if (why == Limit::write) abort_ = true;
   error_code ignored;
   socket_.cancel(ignored);
-  if (left_.held()) leave();
+  if (departure_waiters_ > 0) leave();
 }
 
 void Connection::evict() noexcept {

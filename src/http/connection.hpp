@@ -4,6 +4,7 @@
 
 #include "http/arrival.hpp"
 #include "http/server_state.hpp"
+#include "stint/notification.hpp"
 
 #include <memory>
 #include <string>
@@ -48,7 +49,7 @@ class Connection final : public Exchange,
   Task<bool> flush();
   Task<> finish();
 
-  StopCord& watched() override;
+  Task<> departure() override;
   bool is_short_read() const;
   void look();
   bool ask_whether_it_reads();
@@ -84,7 +85,7 @@ class Connection final : public Exchange,
   std::unique_ptr<Arrival> hang_up_;  // made when there is no room for bytes
   Bytes* waits_ = nullptr;            // for the arrival
   Permit read_;                       // while a short GET is answered
-  StopCord left_{Errc::closed, "the client left"};
+  Notification departed_;
   std::unique_ptr<Desk> desk_;  // none while idle
   TimePoint since_{};           // of the head, then of the body, then of a stream's heartbeat that nobody takes
   TimePoint deadline_ = TimePoint::max();
@@ -93,12 +94,14 @@ class Connection final : public Exchange,
   std::string_view heartbeat_;
   Limit limit_ = Limit::none;
   Limit cut_ = Limit::none;
+  std::uint8_t departure_waiters_ = 0;  // coroutines in departure()
   bool idle_ = false;
   bool in_head_ = false;      // half a head has come: it may be closed to make room
   bool reserved_ = false;     // its place is one of the reserve
   bool ready_ = false;        // something came and was not read
   bool admitted_ = false;     // the request's head has been checked
   bool half_closed_ = false;  // no more will come
+  bool left_ = false;         // the client is gone, or is to go
   bool closing_ = false;      // after what is being sent
   bool linger_ = false;       // the client may still be sending: read on, or the reset takes our answer with it
   bool begun_ = false;        // a stream's head is on its way

@@ -7,7 +7,7 @@
 
 #include "http/response.hpp"
 #include "net/request.hpp"
-#include "stint/stop_cord.hpp"
+#include "stint/combinators.hpp"
 
 #include <string>
 
@@ -22,8 +22,14 @@ class Exchange {
   /// work is stopped and gone by then. A client of HTTP/1.0 that closes its sending half counts as left, since it can't
   /// be asked whether it still reads. What the client sends meanwhile waits for its turn.
   template <class T>
-  [[nodiscard]] OnCord<T> while_connected(Task<T> work) {
-    return on_cord(watched(), std::move(work));
+  [[nodiscard]] Task<stint::detail::Flat<T>> while_connected(Task<T> work) {
+    auto first = co_await race(departure(), std::move(work));  // in this order: no work begins after the client left
+    if (first.index() == 0) co_return fail(Errc::closed, "the client left");
+    if constexpr (std::is_void_v<T>) {
+      co_return Result<>();
+    } else {
+      co_return std::get<1>(std::move(first));
+    }
   }
 
   /// Sends the head, then runs `body`, which sends pieces, until it ends or the client leaves or the server drains.
@@ -43,8 +49,8 @@ class Exchange {
  protected:
   Exchange() = default;
   ~Exchange() = default;
-  /// What is pulled when the client leaves, which is looked for from here on.
-  [[nodiscard]] virtual StopCord& watched() = 0;
+  /// Ends when the client leaves. The connection reads ahead while it is awaited, to see that.
+  [[nodiscard]] virtual Task<> departure() = 0;
 };
 
 class Handler {

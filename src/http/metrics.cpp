@@ -64,8 +64,8 @@ void add_limits(Page& page, const std::vector<engine::LimitView>& limits) {
   }
   page.family("stint_limit_held", "gauge", "Permits that are out.");
   for (const auto& limit : limits) page.sample(limit.held, "limit", limit.name);
-  page.family("stint_limit_waiting", "gauge", "Who stands in line.");
-  for (const auto& limit : limits) page.sample(limit.waiters.size(), "limit", limit.name);
+  page.family("stint_limit_waiting", "gauge", "Requests in line.");
+  for (const auto& limit : limits) page.sample(limit.waiting, "limit", limit.name);
   page.family("stint_limit_paused", "gauge", "1 while a limit is paused.");
   for (const auto& limit : limits) page.sample(limit.paused ? 1 : 0, "limit", limit.name);
 }
@@ -108,8 +108,8 @@ std::string metrics_text(const engine::FleetStatus& status, const ServerStats* s
   }
   page.one("stint_runs_ready", "gauge", "Queued runs that could be claimed now.", status.stats.ready);
   page.one("stint_store_bytes", "gauge", "Size of the store on disk.", status.stats.bytes);
-  page.one("stint_store_processes", "gauge", "Processes that carry runs of this store.", status.stats.workers);
-  page.one("stint_cost_today_micros", "gauge", "Spent today, in millionths.", status.money_micros_today);
+  page.one("stint_store_nodes", "gauge", "Nodes: processes that carry runs of this store.", status.stats.nodes);
+  page.one("stint_cost_today_micros", "gauge", "Spent today, in millionths.", status.cost_micros_today);
   page.one("stint_tokens_today", "gauge", "Tokens used today.", status.tokens_today);
   if (status.pool) add_pool(page, *status.pool);
   page.one("stint_notes_left_out_total", "counter", "Notes of tools beyond what a run may leave.",

@@ -1,7 +1,7 @@
 #include "http/response.hpp"
 
 #include "agent/text.hpp"
-#include "wire/object_text.hpp"
+#include "wire/problem.hpp"
 
 #include <fmt/format.h>
 
@@ -138,13 +138,10 @@ Response problem_response(const Problem& problem) {
   Response response;
   response.status = problem.status;
   response.content_type = kProblemJson;
-  response.body = wire::ObjectText()
-                      .text("type", problem.type)
-                      .text("title", problem.title.empty() ? reason_phrase(problem.status) : problem.title)
-                      .number("status", problem.status)
-                      .text("detail", readable(problem.detail))
-                      .end() +
-                  '\n';
+  const std::string detail = readable(problem.detail);
+  const std::string_view title =
+      problem.title.empty() ? reason_phrase(problem.status) : std::string_view(problem.title);
+  response.body = wire::to_json({problem.type, title, problem.status, detail}) + '\n';
   if (problem.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   return response;
 }

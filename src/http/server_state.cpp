@@ -25,8 +25,8 @@ ServerState::ServerState(Reactor& on, Handler& by, ServerOptions with)
 
 Task<> Turns::run() {
   while (true) {
-    const std::uint64_t seen = bell_.rings();
-    if (waiting_.empty()) co_await bell_.hear(seen);
+    const std::uint64_t seen = notification_.count();
+    if (waiting_.empty()) co_await notification_.wait(seen);
     for (std::size_t i = 0; i < at_once_ && !waiting_.empty(); ++i) {
       Turn& next = waiting_.front();
       next.unlink();

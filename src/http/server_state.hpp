@@ -5,7 +5,7 @@
 #include "http/server.hpp"
 #include "net/request_reader.hpp"
 #include "stint/asio.hpp"
-#include "stint/bell.hpp"
+#include "stint/notification.hpp"
 #include "stint/semaphore.hpp"
 
 #include <memory>
@@ -35,7 +35,7 @@ class Turns {
   void want(Turn& turn) noexcept {
     if (open_) return turn.take();
     waiting_.push_back(turn);
-    bell_.ring();
+    notification_.notify();
   }
   /// Gives turns, until it is stopped.
   Task<> run();
@@ -45,7 +45,7 @@ class Turns {
  private:
   const std::size_t at_once_;
   stint::detail::List<Turn> waiting_;
-  Bell bell_;
+  Notification notification_;
   bool open_ = false;
 };
 

@@ -139,7 +139,7 @@ inline std::string post(std::string_view path, std::string_view body) {
       .append(body);
 }
 
-/// Answers by path, and keeps book of what began, ended and was stopped.
+/// Answers by path, and keeps registry of what began, ended and was stopped.
 class TestHandler final : public Handler {
  public:
   Task<Response> answer(const Request& request, Exchange& exchange) override {

@@ -1,0 +1,79 @@
+/// One call of the API, as its handlers see it: the request, who asks, and the parameters that several handlers read.
+/// Internal to this folder.
+#pragma once
+
+#include "agent/text.hpp"
+#include "domain/bounds.hpp"
+#include "domain/trace.hpp"
+#include "http/answers.hpp"
+#include "http/api.hpp"
+#include "http/negotiate.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <expected>
+#include <limits>
+
+namespace stint::http {
+
+inline constexpr std::uint32_t kPage = 100, kPageMax = 1000;
+inline constexpr std::int64_t kNumberMax = std::numeric_limits<std::int64_t>::max();
+inline constexpr std::string_view kListed = "state";  // the one parameter of which there may be several
+
+template <class Number>
+[[nodiscard]] std::optional<Number> parse_number(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+template <class Number>
+[[nodiscard]] Result<Number> checked_number(std::string_view name, std::string_view text, Number least, Number most) {
+  const auto value = parse_number<Number>(text);
+  if (!value || *value < least || *value > most) {
+    return fail(Errc::invalid,
+                fmt::format("'{}' is no whole number from {} to {}: '{}'", name, least, most, agent::excerpt(text)));
+  }
+  return *value;
+}
+
+/// A name from a request, for a message.
+[[nodiscard]] inline std::string shown(std::string_view name) {
+  return agent::excerpt(name, domain::kShownNameBytesMax);
+}
+
+[[nodiscard]] inline std::string text(std::optional<std::string_view> value) { return std::string(value.value_or("")); }
+
+struct Api::Call {
+  const Request& request;
+  Exchange& exchange;
+  std::string id;      // what stands in the path, or the name of a limit
+  std::string caller;  // the run that asks; empty: a person
+
+  /// A number of the query.
+  template <class Number>
+  Result<Number> number(std::string_view name, Number fallback, Number least, Number most) const {
+    const auto given = request.parameter(name);
+    return given ? checked_number(name, *given, least, most) : Result<Number>(fallback);
+  }
+  Result<std::uint32_t> page_size() const { return number<std::uint32_t>("limit", kPage, 1, kPageMax); }
+  /// Empty: none was sent. One without a text is refused: a client that repeats its request would run it twice.
+  [[nodiscard]] Result<std::string> idempotency_key() const {
+    const auto given = request.header("Idempotency-Key");
+    if (given && given->empty()) return fail(Errc::invalid, "'Idempotency-Key' is empty: leave it out, or send a key");
+    return text(given);
+  }
+  /// What the caller calls it; empty: nothing.
+  [[nodiscard]] std::string trace() const {
+    const auto given = request.header("traceparent");
+    return given ? domain::trace_of(*given).value_or("") : std::string();
+  }
+  [[nodiscard]] bool wants_stream() const { return accepts_stream(request); }
+};
+
+/// The run of the path, or the answer that there is none.
+[[nodiscard]] Task<std::expected<engine::RunView, Response>> look_up(fleet::Fleet& fleet, std::string id);
+
+}  // namespace stint::http

@@ -1,0 +1,145 @@
+// The handlers of events: pages, and streams that can be resumed.
+#include "http/api_call.hpp"
+#include "http/event_stream.hpp"
+#include "wire/fleet.hpp"
+
+namespace stint::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t kStreamPage = 200;
+constexpr std::string_view kLastEventId = "Last-Event-ID";
+constexpr std::size_t kCursorBytesMax = 128;  // more than any store gives
+constexpr Duration kFollow = 1s;              // what other processes do is looked for so often
+
+}  // namespace
+
+Task<Response> Api::run_events(Call call) {
+  const auto run = co_await look_up(fleet_, call.id);
+  if (!run) co_return run.error();
+  auto after = call.number<std::int64_t>("after", 0, 0, kNumberMax);
+  if (!after) co_return problem(after.error());
+  const auto output = call.number<std::uint32_t>("output", 0, 0, 1);
+  if (!output) co_return problem(output.error());
+  const auto output_from = call.number<std::int64_t>("output_from", 0, 0, kNumberMax);
+  if (!output_from) co_return problem(output_from.error());
+  const auto most = call.page_size();
+  if (!most) co_return problem(most.error());
+  if (call.wants_stream()) {
+    if (const auto last = call.request.header(kLastEventId); last && !last->empty()) {
+      after = checked_number<std::int64_t>(kLastEventId, *last, 0, kNumberMax);
+      if (!after) co_return problem(after.error());
+    }
+  }
+  if (call.wants_stream() && call.exchange.reserved()) co_return no_place();
+  if (*after > run->run.seq) {
+    co_return problem(Error(Errc::invalid, fmt::format("{} is after the newest event of this run, which is {}: "
+                                                       "begin anew, without a cursor",
+                                                       *after, run->run.seq)));
+  }
+  if (call.wants_stream()) {
+    // A browser that reads to the end of a run connects again, unless it is told that there is no more.
+    if (domain::is_finished(run->run.state) && *after >= run->run.seq) co_return json_response("", 204);
+    EventStream events(call.exchange);
+    std::optional<std::uint64_t> printed;
+    if (*output == 1) printed = static_cast<std::uint64_t>(*output_from);
+    co_return co_await events.run(tell_run(events, run->run.id, *after, printed));
+  }
+  const auto page = co_await fleet_.events(run->run.id, *after, *most);
+  if (!page) co_return problem(page.error());
+  co_return json_response(wire::to_json(*page, std::to_string(page->empty() ? *after : page->back().seq)));
+}
+
+/// From here on others tell what happens: who follows reads all that happened before, and then the end.
+bool Api::has_stopped() const { return fleet_.phase() == engine::Phase::stopped; }
+
+/// Sends what the run printed from byte `from` on, and moves `from`. `ended`: as the run was before this call, so that
+/// no output follows the end. False: the client is gone, or the store does not answer.
+Task<bool> Api::send_output(EventStream& events, const std::string& id, bool ended, std::uint64_t& from) {
+  const auto output = co_await fleet_.output(id);
+  if (!output) co_return false;
+  while (true) {
+    const engine::OutputSlice slice = engine::slice_output(*output, from, ended);
+    if (slice.text.empty()) co_return true;
+    Event out;  // without an id: it is no event of the run, which a client could resume after
+    out.name = "output";
+    out.data = wire::to_json(slice);
+    const auto sent = co_await events.send(out);
+    if (!sent) co_return false;
+    from = slice.next;
+  }
+}
+
+/// `printed`: sends the output from that byte on, too.
+Task<> Api::tell_run(EventStream& events, std::string id, std::int64_t after, std::optional<std::uint64_t> printed) {
+  std::uint64_t seen = co_await fleet_.changed(id, 0, Duration::zero());
+  while (true) {
+    const bool last = has_stopped();
+    const auto run = co_await fleet_.find(id);
+    const auto page = co_await fleet_.events(id, after, kStreamPage);
+    if (!run || !*run || !page) co_return;
+    for (const store::Event& event : *page) {
+      Event out;
+      out.id = std::to_string(event.seq);
+      out.name = event.cause;
+      out.data = wire::to_json(event);
+      const auto sent = co_await events.send(out);
+      if (!sent) co_return;
+      after = event.seq;
+    }
+    if (!page->empty()) continue;
+    const bool ended = domain::is_finished((*run)->run.state);
+    if (printed) {
+      const bool sent = co_await send_output(events, id, ended, *printed);
+      if (!sent) co_return;
+    }
+    if (last || ended) co_return;
+    seen = co_await fleet_.changed(id, seen, kFollow);
+  }
+}
+
+Task<Response> Api::all_events(Call call) {
+  std::string cursor = text(call.request.parameter("after"));
+  if (const auto last = call.request.header(kLastEventId); last && call.wants_stream()) cursor = *last;
+  if (cursor.size() > kCursorBytesMax) {
+    co_return problem(Error(Errc::invalid, "'" + shown(cursor) + "' is no cursor: begin anew, without one"));
+  }
+  const auto most = call.page_size();
+  if (!most) co_return problem(most.error());
+  if (call.wants_stream()) {
+    if (call.exchange.reserved()) co_return no_place();
+    if (cursor.empty() && !call.request.parameter("after")) cursor = store::kFeedNow;
+    const std::uint64_t seen = co_await fleet_.changed("", 0, Duration::zero());
+    auto first = co_await fleet_.feed(std::move(cursor), kStreamPage);  // a wrong cursor is refused before it begins
+    if (!first) co_return problem(first.error());
+    EventStream events(call.exchange);
+    co_return co_await events.run(notify_all(events, std::move(*first), seen));
+  }
+  const auto page = co_await fleet_.feed(std::move(cursor), *most);
+  co_return page ? json_response(wire::to_json(page->events, page->cursor)) : problem(page.error());
+}
+
+Task<> Api::notify_all(EventStream& events, store::FeedPage page, std::uint64_t seen) {
+  bool last = false;
+  while (true) {
+    for (const store::Event& event : page.events) {
+      Event out;
+      out.id = event.cursor;
+      out.name = event.cause;
+      out.data = wire::to_json(event);
+      const auto sent = co_await events.send(out);
+      if (!sent) co_return;
+    }
+    if (page.events.empty()) {
+      if (last) co_return;
+      seen = co_await fleet_.changed("", seen, kFollow);
+    }
+    last = has_stopped();
+    auto next = co_await fleet_.feed(page.cursor, kStreamPage);
+    if (!next) co_return;
+    page = std::move(*next);
+  }
+}
+
+}  // namespace stint::http

@@ -1,7 +1,7 @@
 #include "app/daemon.hpp"
 
-#include "agent/quantity.hpp"
 #include "cli/host_views.hpp"
+#include "cli/reason_text.hpp"
 #include "os/cgroup.hpp"
 #include "os/probe.hpp"
 #include "os/resources.hpp"
@@ -22,28 +22,35 @@ using domain::LogLevel;
 constexpr std::uint64_t kMemoryLeast = 256ULL << 20;  // below it no new run is begun
 constexpr std::size_t kDescriptorsPerRun = 16;        // pipes, slots, a control socket
 constexpr Duration kLook = 1s;
+constexpr Duration kFilesLook = 3s;      // each look wakes a thread of the pool, and the reactor once more
 constexpr Duration kPruneEvery = 10min;  // an idle store is written to so often
 constexpr Duration kLastWordsMax = 1s, kLastWordsLook = 5ms;
 
+/// Agents whose memory is bounded by their file, but not by this host.
+std::string blocking_find_unbounded(const project::Snapshot& snapshot) {
+  std::string unbounded;
+  for (const domain::Agent& agent : snapshot.catalogue.agents) {
+    if (agent.memory_bytes_max) unbounded += (unbounded.empty() ? "" : ", ") + agent.name;
+  }
+  if (unbounded.empty() || os::blocking_probe_cgroup(os::delegated_cgroup()).memory) return {};
+  return unbounded;
+}
+
 /// What is wrong with what was read, and what it asks for that this host can't give.
-void blocking_log_problems(const cli::Reading& reading, domain::Log& log) {
-  for (const agent::Problem& problem : reading.place.warnings) {
+void log_problems(const project::Snapshot& snapshot, const std::string& unbounded, domain::Log& log) {
+  for (const agent::Problem& problem : snapshot.checkout.warnings) {
     log.say(LogLevel::warning, "settings", {{"problem", describe(problem)}});
   }
-  for (const agent::Problem& problem : reading.catalogue.problems) {
+  for (const agent::Problem& problem : snapshot.catalogue.problems) {
     const bool error = problem.severity == agent::Severity::error;
     log.say(error ? LogLevel::error : LogLevel::warning, "agent file", {{"problem", describe(problem)}});
   }
-  for (const domain::Agent& agent : reading.catalogue.agents) {
-    const auto& refused = reading.book.at(agent.name).refused;
+  for (const domain::Agent& agent : snapshot.catalogue.agents) {
+    const auto& refused = snapshot.registry.at(agent.name).refused;
     if (refused)
       log.say(LogLevel::warning, "its runs can't begin", {{"agent", agent.name}, {"why", refused->describe()}});
   }
-  std::string unbounded;
-  for (const domain::Agent& agent : reading.catalogue.agents) {
-    if (agent.memory_bytes_max) unbounded += (unbounded.empty() ? "" : ", ") + agent.name;
-  }
-  if (unbounded.empty() || os::blocking_probe_cgroup(os::delegated_cgroup()).memory) return;
+  if (unbounded.empty()) return;
   log.say(LogLevel::warning, "memory is not bounded here: `stint doctor` says why", {{"agents", unbounded}});
 }
 
@@ -89,16 +96,16 @@ engine::EngineOptions engine_options(const agent::Settings& settings, std::optio
   return options;
 }
 
-Daemon::Daemon(Reactor& reactor, const domain::Ambient& ambient, cli::Surroundings around,
-               std::shared_ptr<const cli::Reading> reading, bool cluster, domain::Log& log)
+Daemon::Daemon(Reactor& reactor, const domain::System& system, cli::Environment environment,
+               std::shared_ptr<const project::Snapshot> snapshot, bool cluster, domain::Log& log)
     : reactor_(reactor),
-      ambient_(ambient),
-      around_(std::move(around)),
+      system_(system),
+      environment_(std::move(environment)),
       cluster_(cluster),
       log_(log),
-      reading_(std::move(reading)),
+      snapshot_(std::move(snapshot)),
       signals_(reactor_.io(), SIGINT, SIGTERM, SIGHUP),
-      run_tokens_(ambient, [this](std::string_view run) { return engine_->worker().find(run) != nullptr; }) {}
+      run_tokens_(system, [this](std::string_view run) { return engine_->worker().find(run) != nullptr; }) {}
 
 Daemon::~Daemon() = default;
 
@@ -106,41 +113,43 @@ void Daemon::open(std::unique_ptr<store::Store> store, engine::EngineOptions opt
                   std::string token) {
   store_ = std::move(store);
   token_ = std::move(token);
-  const auto current = [this] { return reading_; };
-  permits_ = std::make_unique<cli::HostPermits>(reactor_, ambient_, current);
-  cli::ProcessDriver::Options driver;
-  driver.mask = driver::SecretMask::of_environment(around_.environment);
+  const auto current = [this] { return snapshot_; };
+  permits_ = std::make_unique<limit::HostPermits>(reactor_, system_, current);
+  planner_ = std::make_unique<project::AttemptPlanner>(
+      current,
+      project::AttemptPlanner::Options{
+          .environment = [this](const domain::WorkOrder& order) { return environment_of(order); }, .program = {}});
+  driver::ProcessDriver::Options driver;
+  driver.mask = driver::SecretMask::of_environment(environment_.variables);
   driver.mask.add(token_);
-  driver.mask.add_password_of(reading_->place.settings.store);
-  driver.environment = [this](const domain::WorkOrder& order) { return environment_of(order); };
-  driver_ = std::make_unique<cli::ProcessDriver>(reactor_, current, std::move(driver));
+  driver.mask.add_password_of(snapshot_->checkout.settings.store);
+  driver_ = std::make_unique<driver::ProcessDriver>(reactor_, std::move(driver));
   const std::uint64_t queue = options.pool.queue_capacity;
-  engine_ = std::make_unique<engine::Engine>(
-      engine::Engine::Parts{reactor_, *store_, *driver_, *permits_, scribe_, ambient_, &log_, &driver_->survivors()},
-      std::move(options), reading_->book);
-  engine::LocalFleet::Options fleet;
+  engine_ =
+      std::make_unique<engine::Engine>(engine::Engine::Parts{reactor_, *store_, *driver_, *permits_, run_codec_,
+                                                             system_, &log_, &driver_->survivors(), planner_.get()},
+                                       std::move(options), snapshot_->registry);
+  fleet::LocalFleet::Options fleet;
   fleet.version = STINT_VERSION;
   fleet.store = std::move(shown);
   fleet.cluster = cluster_;
-  fleet.queue_max = queue * std::max<std::uint64_t>(1, reading_->catalogue.agents.size());
-  fleet.money_micros_per_day = reading_->place.settings.money_micros_per_day;
-  fleet.host_limits = [this] {
-    return cli::blocking_host_limits(reading_->place, ambient_.wall_now(), &reading_->permits);
+  fleet.queue_max = queue * std::max<std::uint64_t>(1, snapshot_->catalogue.agents.size());
+  fleet.cost_micros_per_day = snapshot_->checkout.settings.cost_micros_per_day;
+  fleet.host_limits = [this] { return list_host_limits(); };
+  fleet.resize_host_limit = [this](std::string name, std::uint32_t capacity) {
+    return resize_host_limit(std::move(name), capacity);
   };
-  fleet.resize_host_limit = [this](const std::string& name, std::uint32_t capacity) {
-    return resize_limit(name, capacity);
-  };
-  fleet_ = std::make_unique<engine::LocalFleet>(
-      engine::LocalFleet::Parts{reactor_, *store_, scribe_, ambient_,
-                                [this]() -> const engine::Book& { return engine_->book(); }, engine_.get(),
-                                &driver_->survivors()},
+  fleet_ = std::make_unique<fleet::LocalFleet>(
+      fleet::LocalFleet::Parts{reactor_, *store_, run_codec_, system_,
+                               [this]() -> const project::AgentRegistry& { return engine_->registry(); }, engine_.get(),
+                               &driver_->survivors()},
       std::move(fleet));
 }
 
 Result<> Daemon::listen(const Listen& where, std::vector<std::string> hosts) {
   server_.reset();  // of an address that could not be had
   http::ApiOptions api;
-  api.default_agent = [this] { return reading_->place.settings.default_agent; };
+  api.default_agent = [this] { return snapshot_->checkout.settings.default_agent; };
   api.run_of_token = [this](std::string_view given) { return run_tokens_.run_of(given); };
   api.server = [this] { return server_ ? &server_->stats() : nullptr; };
   api_ = std::make_unique<http::Api>(*fleet_, std::move(api));
@@ -151,7 +160,7 @@ Result<> Daemon::listen(const Listen& where, std::vector<std::string> hosts) {
   options.allowed_hosts = std::move(hosts);
   options.other_token = [this](std::string_view given) { return !run_tokens_.run_of(given).empty(); };
   options.is_open = [](const http::Request& request) { return http::Api::is_open(request); };
-  options.wall_clock = [this] { return std::chrono::system_clock::time_point(ambient_.wall_now()); };
+  options.wall_clock = [this] { return std::chrono::system_clock::time_point(system_.wall_now()); };
   server_ = std::make_unique<http::Server>(reactor_, *api_, std::move(options));
   STINT_TRY(const std::uint16_t port, server_->listen());
   (void)port;
@@ -160,16 +169,16 @@ Result<> Daemon::listen(const Listen& where, std::vector<std::string> hosts) {
 }
 
 Task<Result<>> Daemon::serve() {
-  blocking_log_problems(*reading_, log_);
+  STINT_CO_CHECK(co_await report_problems(snapshot_));
   auto body = [this](Scope& scope) -> Task<Result<>> {
     scope.spawn(hear_signals());
-    scope.spawn(watch_surroundings());
+    scope.spawn(watch_project());
     // Who is answered may ask for whatever there is: the store has heard of agents and limits by then.
     STINT_CO_CHECK(co_await engine_->enlist());
-    STINT_CO_CHECK(co_await store_->configure(reading_->cluster_limits, cli::agent_names(*reading_)));
+    STINT_CO_CHECK(co_await store_->configure(snapshot_->cluster_limits, project::names_in_store(*snapshot_)));
     scope.spawn(server_->serve());
     Result<> ended = co_await engine_->run();
-    co_await hear_out_followers();
+    co_await flush_subscribers();
     scope.cancel();
     co_return ended;
   };
@@ -177,7 +186,7 @@ Task<Result<>> Daemon::serve() {
 }
 
 /// Who follows has something to read yet: how the last runs ended, or that they were handed back.
-Task<> Daemon::hear_out_followers() {
+Task<> Daemon::flush_subscribers() {
   const TimePoint until = reactor_.now() + kLastWordsMax;
   while (server_->stats().streams > 0 && reactor_.now() < until) co_await sleep_for(kLastWordsLook);
 }
@@ -203,66 +212,100 @@ Task<> Daemon::hear_signals() {
   }
 }
 
+Task<Result<>> Daemon::report_problems(std::shared_ptr<const project::Snapshot> snapshot) {
+  STINT_CO_TRY(const std::string unbounded,
+               co_await offload(files_, [&snapshot] { return blocking_find_unbounded(*snapshot); }));
+  log_problems(*snapshot, unbounded, log_);
+  co_return Result<>();
+}
+
 Task<> Daemon::reload() {
-  auto fresh = cli::blocking_read_project(around_, cluster_, reading_.get());
+  const auto alone = co_await reloading_.lock();
+  if (!alone) co_return;
+  auto fresh = co_await offload(
+      files_, [this, known = snapshot_] { return fleet::blocking_read_project(environment_, cluster_, known.get()); });
   if (!fresh) {
     log_.say(LogLevel::error, "not reloaded", {{"why", fresh.error().describe()}});
     co_return;
   }
-  blocking_log_problems(**fresh, log_);
-  const auto done = co_await engine_->reload((*fresh)->book, (*fresh)->cluster_limits);
+  (void)co_await report_problems(*fresh);
+  const auto done = co_await engine_->reload((*fresh)->registry, (*fresh)->cluster_limits);
   if (!done) {
     log_.say(LogLevel::error, "not reloaded", {{"why", done.error().describe()}});
     co_return;
   }
-  const auto before = std::exchange(reading_, *fresh);
-  for (const std::string& name : reading_->catalogue.broken) {
-    if (reading_->book.contains(name))
+  const auto before = std::exchange(snapshot_, *fresh);
+  for (const std::string& name : snapshot_->catalogue.broken) {
+    if (snapshot_->registry.contains(name))
       log_.say(LogLevel::warning, "its file is broken: kept as it was", {{"agent", name}});
   }
-  for (const auto& [name, spec] : reading_->book) {
-    const auto known = before->book.find(name);
+  for (const auto& [name, spec] : snapshot_->registry) {
+    const auto known = before->registry.find(name);
     if (spec.gone && !known->second.gone) {
       log_.say(LogLevel::info, "its file is gone: no new runs, but those that were accepted", {{"agent", name}});
     }
   }
   log_.say(LogLevel::info, "reloaded",
-           {domain::LogField::number("agents", std::to_string(reading_->catalogue.agents.size()))});
+           {domain::LogField::number("agents", std::to_string(snapshot_->catalogue.agents.size()))});
 }
 
 /// A run that can't be given a pipe, or pushes the host into swapping, or costs more than a day may, is better begun
 /// later.
-Task<std::string> Daemon::why_held_up() {
-  const agent::Project& project = reading_->place.project;
-  std::error_code error;
-  if (!std::filesystem::is_directory(project.root, error) ||
-      (project.is_repository() && !std::filesystem::is_directory(*project.common_dir, error))) {
-    co_return fmt::format("the checkout {} does not exist any more: it was deleted or moved", project.root.string());
-  }
+Task<std::optional<domain::Shortage>> Daemon::find_shortage() {
+  using Kind = domain::Shortage::Kind;
+  const auto number = [](auto value) { return static_cast<std::int64_t>(value); };
+  if (checkout_gone_)
+    co_return domain::Shortage{.kind = Kind::checkout, .path = snapshot_->checkout.project.root.string()};
   const std::uint64_t memory = os::memory_available();
-  if (memory != 0 && memory < kMemoryLeast) co_return fmt::format("only {} MiB of memory are free", memory >> 20);
+  if (memory != 0 && memory < kMemoryLeast) {
+    co_return domain::Shortage{.kind = Kind::memory, .amount = number(memory), .bound = number(kMemoryLeast)};
+  }
   const auto [used, most] = os::descriptors();
-  if (used + kDescriptorsPerRun > most) co_return fmt::format("{} of {} file descriptors are in use", used, most);
-  const auto per_day = reading_->place.settings.money_micros_per_day;
-  if (!per_day) co_return {};
+  if (used + kDescriptorsPerRun > most) {
+    co_return domain::Shortage{.kind = Kind::descriptors, .amount = number(used), .bound = number(most)};
+  }
+  const auto per_day = snapshot_->checkout.settings.cost_micros_per_day;
+  if (!per_day) co_return std::nullopt;
   const auto today = co_await fleet_->spent_today();
-  if (!today || today->money_micros < *per_day) co_return {};
-  co_return fmt::format("the fleet has spent {} of {} today (budget.cost_per_day)",
-                        agent::format_money(today->money_micros), agent::format_money(*per_day));
+  if (!today || today->cost_micros < *per_day) co_return std::nullopt;
+  co_return domain::Shortage{.kind = Kind::cost_per_day, .amount = today->cost_micros, .bound = *per_day};
 }
 
-Task<> Daemon::watch_surroundings() {
-  std::string before;
+/// What may have changed on disk: the checkout, its trust, the files of limits that could not be used.
+struct Daemon::FilesLook {
+  bool gone = false, changed = false;
+};
+
+Task<> Daemon::look_at_files() {
+  const auto look = co_await offload(files_, [this, snapshot = snapshot_]() -> FilesLook {
+    const agent::Project& project = snapshot->checkout.project;
+    std::error_code error;
+    const bool there = std::filesystem::is_directory(project.root, error) &&
+                       (!project.is_repository() || std::filesystem::is_directory(*project.common_dir, error));
+    // After `stint trust` a daemon needs nothing more to be said.
+    return {.gone = !there,
+            .changed =
+                project::blocking_trust_changed(environment_, *snapshot) || limit::blocking_limits_mended(*snapshot)};
+  });
+  if (!look) co_return;
+  checkout_gone_ = look->gone;
+  if (look->changed) co_await reload();
+}
+
+Task<> Daemon::watch_project() {
+  TimePoint files_at = reactor_.now();
   while (true) {
-    const std::string why = co_await why_held_up();
-    if (why != before) {
-      log_.say(why.empty() ? LogLevel::info : LogLevel::warning,
-               why.empty() ? "runs are begun again" : "no run is begun", {{"why", why}});
-      engine_->hold_up(why);
-      before = why;
+    if (reactor_.now() >= files_at) {
+      files_at = reactor_.now() + kFilesLook;
+      co_await look_at_files();
     }
-    // Who has just been told to say `stint trust` expects no more to be needed.
-    if (cli::blocking_trust_changed(around_, *reading_) || cli::blocking_limits_mended(*reading_)) co_await reload();
+    const std::optional<domain::Shortage> shortage = co_await find_shortage();
+    const auto& before = engine_->shortage();
+    if (shortage.has_value() != before.has_value() || (shortage && shortage->kind != before->kind)) {
+      log_.say(shortage ? LogLevel::warning : LogLevel::info, shortage ? "no run is begun" : "runs are begun again",
+               {{"why", shortage ? cli::shortage_text(*shortage) : std::string()}});
+    }
+    if (shortage != before) engine_->set_shortage(shortage);
     const auto since = reactor_.now().time_since_epoch();
     co_await sleep_until(TimePoint(since - since % kLook + kLook));
   }
@@ -272,22 +315,16 @@ std::vector<std::string> Daemon::environment_of(const domain::WorkOrder& order) 
   return {"STINT_URL=" + url_, "STINT_TOKEN=" + run_tokens_.token_of(order.run)};
 }
 
-Result<bool> Daemon::resize_limit(const std::string& name, std::uint32_t capacity) const {
-  for (const auto& [agent, requests] : reading_->permits) {
-    for (const limit::HostRequest& request : requests) {
-      if (request.limit.name != name) continue;
-      STINT_CHECK(limit::check_capacity(name, capacity));
-      STINT_CHECK(limit::resize(request.limit, capacity));
-      return true;
-    }
-  }
-  // One of [limits] that no agent takes: other programs of the host may, by `stint with`.
-  if (!cli::configured_capacity(reading_->place.settings, name) || reading_->cluster_limits.contains(name))
-    return false;
-  STINT_TRY(const limit::HostLimit limit, reading_->place.homes.find(name, capacity));
-  STINT_CHECK(limit::check_capacity(name, capacity));
-  STINT_CHECK(limit::resize(limit, capacity));
-  return true;
+Task<Result<std::vector<engine::LimitView>>> Daemon::list_host_limits() {
+  co_return co_await offload(files_, [snapshot = snapshot_] {
+    return cli::blocking_host_limits(limit::Homes(snapshot->limit_directories), snapshot->checkout.settings,
+                                     snapshot.get());
+  });
+}
+
+Task<Result<bool>> Daemon::resize_host_limit(std::string name, std::uint32_t capacity) {
+  co_return co_await offload(
+      files_, [snapshot = snapshot_, &name, capacity] { return limit::blocking_resize(*snapshot, name, capacity); });
 }
 
 }  // namespace stint::app

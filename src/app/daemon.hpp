@@ -3,13 +3,17 @@
 #pragma once
 
 #include "app/daemon_files.hpp"
-#include "cli/book.hpp"
-#include "cli/host_parts.hpp"
-#include "engine/local_fleet.hpp"
+#include "driver/process_driver.hpp"
+#include "fleet/local_fleet.hpp"
+#include "fleet/read_project.hpp"
 #include "http/api.hpp"
 #include "http/server.hpp"
+#include "limit/host_permits.hpp"
+#include "project/attempt_planner.hpp"
 #include "stint/asio.hpp"
-#include "wire/scribe.hpp"
+#include "stint/mutex.hpp"
+#include "stint/offload.hpp"
+#include "wire/run_codec.hpp"
 
 #include <boost/asio/signal_set.hpp>
 
@@ -34,8 +38,8 @@ struct Listen {
 class Daemon {
  public:
   /// `cluster`: the store is shared between machines, and counts limits.
-  Daemon(Reactor& reactor, const domain::Ambient& ambient, cli::Surroundings around,
-         std::shared_ptr<const cli::Reading> reading, bool cluster, domain::Log& log);
+  Daemon(Reactor& reactor, const domain::System& system, cli::Environment environment,
+         std::shared_ptr<const project::Snapshot> snapshot, bool cluster, domain::Log& log);
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
@@ -49,34 +53,42 @@ class Daemon {
 
   [[nodiscard]] const std::string& url() const { return url_; }
   engine::Engine& engine() { return *engine_; }
-  engine::Fleet& fleet() { return *fleet_; }
+  fleet::Fleet& fleet() { return *fleet_; }
 
  private:
-  Task<> hear_out_followers();
+  Task<> flush_subscribers();
   Task<> hear_signals();
+  Task<Result<>> report_problems(std::shared_ptr<const project::Snapshot> snapshot);
   Task<> reload();
-  Task<> watch_surroundings();
-  Task<std::string> why_held_up();
+  struct FilesLook;
+  Task<> look_at_files();
+  Task<> watch_project();
+  Task<std::optional<domain::Shortage>> find_shortage();
   std::vector<std::string> environment_of(const domain::WorkOrder& order);
-  Result<bool> resize_limit(const std::string& name, std::uint32_t capacity) const;
+  Task<Result<std::vector<engine::LimitView>>> list_host_limits();
+  Task<Result<bool>> resize_host_limit(std::string name, std::uint32_t capacity);
 
   Reactor& reactor_;
-  const domain::Ambient& ambient_;
-  const cli::Surroundings around_;
+  const domain::System& system_;
+  const cli::Environment environment_;
   const bool cluster_;
   domain::Log& log_;
-  std::shared_ptr<const cli::Reading> reading_;  // shared with runs that were begun under it
+  BlockingPool files_{"files", 2};                     // the project, the limits of this host
+  Mutex reloading_{"reload"};                          // by a signal, or because files have changed
+  std::shared_ptr<const project::Snapshot> snapshot_;  // shared with runs that were begun under it
   asio::signal_set signals_;
-  wire::Scribe scribe_;
+  wire::RunCodec run_codec_;
   RunTokens run_tokens_;
   std::unique_ptr<store::Store> store_;
-  std::unique_ptr<cli::HostPermits> permits_;
-  std::unique_ptr<cli::ProcessDriver> driver_;
+  std::unique_ptr<limit::HostPermits> permits_;
+  std::unique_ptr<project::AttemptPlanner> planner_;
+  std::unique_ptr<driver::ProcessDriver> driver_;
   std::unique_ptr<engine::Engine> engine_;
-  std::unique_ptr<engine::LocalFleet> fleet_;
+  std::unique_ptr<fleet::LocalFleet> fleet_;
   std::unique_ptr<http::Api> api_;
   std::unique_ptr<http::Server> server_;
   std::string url_, token_;
+  bool checkout_gone_ = false;
 };
 
 }  // namespace stint::app

@@ -22,10 +22,10 @@ namespace {
 constexpr int kTokenWords = 4;  // of 64 bits
 constexpr std::string_view kRunToken = "run-";
 
-std::string random_text(const domain::Ambient& ambient) {
+std::string random_text(const domain::System& system) {
   std::string text;
   text.reserve(kTokenWords * 2 * sizeof(std::uint64_t));
-  for (int i = 0; i < kTokenWords; ++i) text += fmt::format("{:016x}", ambient.random());
+  for (int i = 0; i < kTokenWords; ++i) text += fmt::format("{:016x}", system.random());
   return text;
 }
 
@@ -45,12 +45,12 @@ Result<> blocking_write_private(const std::filesystem::path& path, const std::st
 
 }  // namespace
 
-Result<DaemonFiles> blocking_daemon_files(const cli::Surroundings& around, const agent::Project& project) {
+Result<DaemonFiles> blocking_daemon_files(const cli::Environment& environment, const agent::Project& project) {
   std::filesystem::path folder;
   if (project.is_repository()) {
     folder = *project.common_dir / "stint";
   } else {
-    STINT_TRY(const agent::UserPlaces places, agent::user_places(around.environment));
+    STINT_TRY(const agent::UserPlaces places, agent::user_places(environment.variables));
     folder = places.state;
   }
   const DaemonFiles files{folder / "daemons", folder / "token", project.root.string()};
@@ -60,11 +60,11 @@ Result<DaemonFiles> blocking_daemon_files(const cli::Surroundings& around, const
   return files;
 }
 
-Result<std::string> blocking_token(const std::filesystem::path& file, const domain::Ambient& ambient,
-                                   const cli::Reading* repository) {
+Result<std::string> blocking_token(const std::filesystem::path& file, const domain::System& system,
+                                   const project::Snapshot* repository) {
   const auto is_own = [repository] {
     return repository == nullptr ||
-           agent::blocking_is_own(repository->state, agent::OwnFile::token, *repository->place.project.common_dir);
+           agent::blocking_is_own(repository->state, agent::OwnFile::token, *repository->checkout.project.common_dir);
   };
   struct stat found{};
   if (::lstat(file.c_str(), &found) == 0) {
@@ -80,10 +80,10 @@ Result<std::string> blocking_token(const std::filesystem::path& file, const doma
     while (text.ends_with('\n')) text.pop_back();
     if (text.size() >= 32 && is_own()) return text;
   }
-  std::string token = random_text(ambient);
+  std::string token = random_text(system);
   if (repository != nullptr) {
     STINT_CHECK(
-        agent::blocking_note_own(repository->state, agent::OwnFile::token, *repository->place.project.common_dir));
+        agent::blocking_note_own(repository->state, agent::OwnFile::token, *repository->checkout.project.common_dir));
   }
   STINT_CHECK(blocking_write_private(file, token + "\n"));
   return token;
@@ -110,28 +110,28 @@ Result<os::LivingFile> blocking_say_where(const DaemonFiles& files, const std::s
   return file;
 }
 
-void announce(const std::string& url, const std::string& token, const cli::Reading& reading, const std::string& store,
-              bool json) {
-  const std::size_t agents = reading.catalogue.agents.size();
+void announce(const std::string& url, const std::string& token, const project::Snapshot& snapshot,
+              const std::string& store, bool json) {
+  const std::size_t agents = snapshot.catalogue.agents.size();
   if (json) {
     cli::print_out("{}\n", wire::to_json(wire::Serving{url, token, store, agents}));
     cli::flush_out();
     return;
   }
   cli::print_out("Serving {} agent{} from {} on {}\n", agents, agents == 1 ? "" : "s",
-                 cli::printable(reading.place.project.root.string()), url);
+                 cli::printable(snapshot.checkout.project.root.string()), url);
   cli::print_out("  store  {}\n", cli::printable(store));
   if (!token.empty()) cli::print_out("  token  {}\n", token);
-  for (const domain::Agent& agent : reading.catalogue.agents) {
-    const auto& refused = reading.book.at(agent.name).refused;
+  for (const domain::Agent& agent : snapshot.catalogue.agents) {
+    const auto& refused = snapshot.registry.at(agent.name).refused;
     if (refused) cli::print_out("  {} can't run: {}\n", agent.name, cli::printable(refused->describe()));
   }
-  for (const std::string& name : reading.catalogue.broken) {
+  for (const std::string& name : snapshot.catalogue.broken) {
     cli::print_out("  {} can't run: its file is broken; `stint agents` says why\n", name);
   }
-  if (agents == 0 && reading.catalogue.broken.empty()) {
+  if (agents == 0 && snapshot.catalogue.broken.empty()) {
     cli::print_out("  There is no agent yet: `{}stint init` makes one, then `kill -HUP {}` reads it.\n",
-                   reading.place.project.is_repository() ? "" : "git init && ", ::getpid());
+                   snapshot.checkout.project.is_repository() ? "" : "git init && ", ::getpid());
   }
   cli::print_out("  try    stint submit AGENT …   stint ls   stint top   (Ctrl-C drains)\n");
   cli::flush_out();
@@ -143,7 +143,7 @@ std::string RunTokens::token_of(const std::string& run) {
     tidy_at_ = std::max<std::size_t>(64, 2 * secrets_.size());
   }
   std::string& secret = secrets_[run];
-  if (secret.empty()) secret = random_text(ambient_);
+  if (secret.empty()) secret = random_text(system_);
   return std::string(kRunToken) + run + "-" + secret;
 }
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "agent/project.hpp"
-#include "cli/book.hpp"
-#include "cli/surroundings.hpp"
-#include "domain/ambient.hpp"
+#include "cli/environment.hpp"
+#include "domain/system.hpp"
+#include "fleet/read_project.hpp"
 #include "os/living_file.hpp"
 
 #include <filesystem>
@@ -21,33 +21,33 @@ struct DaemonFiles {
   std::filesystem::path token;    ///< of all of them
   std::string root;               ///< the checkout
 };
-[[nodiscard]] Result<DaemonFiles> blocking_daemon_files(const cli::Surroundings& around, const agent::Project& project);
+[[nodiscard]] Result<DaemonFiles> blocking_daemon_files(const cli::Environment& environment,
+                                                        const agent::Project& project);
 
 /// The token, made if there is none. `denied` if others could read the file. `repository`: the file lies in its folder,
 /// and one that was not made here is replaced, since a stranger may know it; null: in the user's own.
-[[nodiscard]] Result<std::string> blocking_token(const std::filesystem::path& file, const domain::Ambient& ambient,
-                                                 const cli::Reading* repository = nullptr);
+[[nodiscard]] Result<std::string> blocking_token(const std::filesystem::path& file, const domain::System& system,
+                                                 const project::Snapshot* repository = nullptr);
 
 /// Says where this daemon is as long as it lives, and tidies up after those that died.
 [[nodiscard]] Result<os::LivingFile> blocking_say_where(const DaemonFiles& files, const std::string& url);
 
 /// For people, or as JSON for programs.
-void announce(const std::string& url, const std::string& token, const cli::Reading& reading, const std::string& store,
-              bool json);
+void announce(const std::string& url, const std::string& token, const project::Snapshot& snapshot,
+              const std::string& store, bool json);
 
 /// A key for each run that is carried here, `run-<id>-<secret>`, good as long as it is.
 class RunTokens {
  public:
   using IsCarried = std::function<bool(std::string_view run)>;
-  RunTokens(const domain::Ambient& ambient, IsCarried is_carried)
-      : ambient_(ambient), is_carried_(std::move(is_carried)) {}
+  RunTokens(const domain::System& system, IsCarried is_carried) : system_(system), is_carried_(std::move(is_carried)) {}
 
   [[nodiscard]] std::string token_of(const std::string& run);
   /// Empty: it is nobody's. What it takes to say so does not depend on how much of a secret was right.
   [[nodiscard]] std::string run_of(std::string_view token) const;
 
  private:
-  const domain::Ambient& ambient_;
+  const domain::System& system_;
   const IsCarried is_carried_;
   std::map<std::string, std::string, std::less<>> secrets_;  // by run
   std::size_t tidy_at_ = 64;

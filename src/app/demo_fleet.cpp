@@ -68,22 +68,22 @@ void write_agent(const std::filesystem::path& root, const std::string& name, con
 }
 
 /// The demo's agents in a folder of their own, which we trust: we wrote it.
-Result<std::shared_ptr<const cli::Reading>> blocking_make_project(const cli::Surroundings& around,
-                                                                  const std::string& provider) {
+Result<std::shared_ptr<const project::Snapshot>> blocking_make_project(const cli::Environment& environment,
+                                                                       const std::string& provider) {
   const std::string port = provider.substr(provider.rfind(':') + 1);
-  write_agent(around.folder, "writer", port, fmt::format("max_concurrency: {}\n", kWriters), "50");
-  write_agent(around.folder, "reader", port, "", "20");
-  STINT_TRY(const agent::UserPlaces places, agent::user_places(around.environment));
-  STINT_TRY(const agent::Project project, agent::blocking_find_project(around.folder));
+  write_agent(environment.folder, "writer", port, fmt::format("max_concurrency: {}\n", kWriters), "50");
+  write_agent(environment.folder, "reader", port, "", "20");
+  STINT_TRY(const agent::UserPlaces places, agent::user_places(environment.variables));
+  STINT_TRY(const agent::Project project, agent::blocking_find_project(environment.folder));
   STINT_CHECK(agent::blocking_trust(places.state, project));
-  return cli::blocking_read_project(around, false);
+  return fleet::blocking_read_project(environment, false);
 }
 
 /// Submits runs, one after the other, cancels one, and shows what the fleet says of them.
 class Show {
  public:
-  Show(Daemon& daemon, const domain::Ambient& ambient, std::uint32_t runs, bool live, bool colour)
-      : daemon_(daemon), ambient_(ambient), runs_(runs), live_(live), colour_(colour) {}
+  Show(Daemon& daemon, const domain::System& system, std::uint32_t runs, bool live, bool colour)
+      : daemon_(daemon), system_(system), runs_(runs), live_(live), colour_(colour) {}
 
   Task<> run() {
     auto body = [this](Scope& scope) -> Task<> {
@@ -104,12 +104,12 @@ class Show {
   Task<> submit() {
     constexpr std::array kThings = {"permits", "queues", "leases", "fences", "budgets", "drains", "tapes"};
     for (std::uint32_t i = 0; i < runs_; ++i) {
-      engine::Submission wish;
-      wish.agent = i % 3 == 1 ? "reader" : "writer";
-      wish.args["what"] = {fmt::format("{} {}", kThings[i % kThings.size()], i + 1)};
-      std::vector<engine::Submission> wishes;
-      wishes.push_back(std::move(wish));
-      auto answers = co_await daemon_.fleet().submit(std::move(wishes));
+      engine::Submission submission;
+      submission.agent = i % 3 == 1 ? "reader" : "writer";
+      submission.args["what"] = {fmt::format("{} {}", kThings[i % kThings.size()], i + 1)};
+      std::vector<engine::Submission> submissions;
+      submissions.push_back(std::move(submission));
+      auto answers = co_await daemon_.fleet().submit(std::move(submissions));
       if (answers && answers->front()) ids_.push_back(answers->front()->id);
       co_await sleep_for(live_ ? kArrival : 100ms);
     }
@@ -166,19 +166,19 @@ class Show {
   }
 
   void draw(const std::vector<engine::RunView>& runs, std::uint32_t writers) {
-    const cli::Surroundings around = cli::blocking_look_around();
+    const cli::Environment environment = cli::blocking_read_environment();
     std::string out;
     if (drawn_ > 0) out += fmt::format("\033[{}A", drawn_);
     drawn_ = 0;
     const auto add = [&](const Line& line) {
-      out += "\r\033[K" + line.clipped(around.columns, true).str(colour_) + "\n";
+      out += "\r\033[K" + line.clipped(environment.columns, true).str(colour_) + "\n";
       ++drawn_;
     };
     add(Line(fmt::format("agent:writer {} of {} held   {} queued, {} running, {} done", writers, kWriters,
                          count(RunState::queued), count(RunState::running),
                          count(RunState::succeeded) + count(RunState::cancelled)),
              Style::bold));
-    const WallTime now = ambient_.wall_now();
+    const WallTime now = system_.wall_now();
     for (std::size_t i = 0; i < kShown; ++i) {
       if (i >= runs.size()) {
         add(Line());
@@ -203,7 +203,7 @@ class Show {
   }
 
   Daemon& daemon_;
-  const domain::Ambient& ambient_;
+  const domain::System& system_;
   const std::uint32_t runs_;
   const bool live_, colour_;
   std::vector<std::string> ids_;
@@ -227,36 +227,36 @@ DemoFleetCommand::DemoFleetCommand(CLI::App& app)
   command_.flag("--plain", plain_, "One line per event, on a terminal too");
 }
 
-int DemoFleetCommand::run(const domain::Ambient& ambient) {
+int DemoFleetCommand::run(const domain::System& system) {
   const Scratch scratch;
   if (scratch.path().empty()) return cli::complain(Error(Errc::failed, "no folder for temporary files can be made"));
   ::signal(SIGPIPE, SIG_IGN);
   os::become_subreaper();
-  cli::Surroundings around = cli::blocking_look_around();
-  const bool live = around.terminal && !plain_;
-  around.folder = scratch.path();
-  around.environment["XDG_STATE_HOME"] = (scratch.path() / "state").string();
-  around.environment["XDG_CONFIG_HOME"] = (scratch.path() / "config").string();
+  cli::Environment environment = cli::blocking_read_environment();
+  const bool live = environment.terminal && !plain_;
+  environment.folder = scratch.path();
+  environment.variables["XDG_STATE_HOME"] = (scratch.path() / "state").string();
+  environment.variables["XDG_CONFIG_HOME"] = (scratch.path() / "config").string();
   provider::Journal journal(nullptr);
   Reactor reactor;
   provider::Server provider(reactor, provider::Script(), journal);
   if (const auto listening = provider.listen("127.0.0.1:0"); !listening) return cli::complain(listening.error());
-  const auto reading = blocking_make_project(around, provider.address());
-  if (!reading) return cli::complain(reading.error());
+  const auto snapshot = blocking_make_project(environment, provider.address());
+  if (!snapshot) return cli::complain(snapshot.error());
   const auto where = parse_listen(listen_);
   if (!where) return cli::complain(where.error());
-  const auto token = blocking_token(scratch.path() / "token", ambient);
+  const auto token = blocking_token(scratch.path() / "token", system);
   if (!token) return cli::complain(token.error());
   domain::NoLog log;  // the show says what happens
-  Daemon daemon(reactor, ambient, around, *reading, false, log);
-  daemon.open(std::make_unique<store::MemoryStore>(ambient), engine_options((*reading)->place.settings, {}), "memory",
-              *token);
+  Daemon daemon(reactor, system, environment, *snapshot, false, log);
+  daemon.open(std::make_unique<store::MemoryStore>(system), engine_options((*snapshot)->checkout.settings, {}),
+              "memory", *token);
   if (const auto listening = daemon.listen(*where, {}); !listening) return cli::complain(listening.error());
   cli::print_out("Serving 2 demo agents on {}\n", daemon.url());
   cli::print_out("  try, in another terminal   STINT_URL={} STINT_TOKEN={} {} top\n", daemon.url(), *token,
                  std::filesystem::read_symlink("/proc/self/exe").string());
   cli::flush_out();
-  Show show(daemon, ambient, runs_ != 0 ? runs_ : live ? kRunsMax : kRunsDefault, live, around.colour);
+  Show show(daemon, system, runs_ != 0 ? runs_ : live ? kRunsMax : kRunsDefault, live, environment.colour);
   std::optional<Result<>> ended;
   {
     ScopeOptions options;

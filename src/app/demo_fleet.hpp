@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/command.hpp"
-#include "domain/ambient.hpp"
+#include "domain/system.hpp"
 
 #include <cstdint>
 #include <string>
@@ -16,7 +16,7 @@ class DemoFleetCommand {
   explicit DemoFleetCommand(CLI::App& app);
   [[nodiscard]] bool chosen() const { return command_.chosen(); }
   /// 0; 1 if more ran at once than allowed, or something was left behind.
-  int run(const domain::Ambient& ambient);
+  int run(const domain::System& system);
 
  private:
   cli::Command command_;

@@ -41,8 +41,8 @@ class Fleet(Repository):
                "rank_ms": 1_790_000_000_000, "attempt": 1, "fence": 1, "started_ms": 1_790_000_000_500,
                "input": json.dumps({"args": {"pr": "7"}, "title": "Review 7"}),
                "events": [{"cause": "enqueued", "at_ms": 1_790_000_000_000, "state": "queued"},
-                          {"cause": "claimed", "at_ms": 1_790_000_000_500, "fence": 1, "worker": 3, "state": "running"},
-                          {"cause": "lost", "at_ms": 1_790_000_001_000, "fence": 1, "worker": 3, "state": "in_doubt"}]} | fields
+                          {"cause": "claimed", "at_ms": 1_790_000_000_500, "fence": 1, "node": 3, "state": "running"},
+                          {"cause": "lost", "at_ms": 1_790_000_001_000, "fence": 1, "node": 3, "state": "in_doubt"}]} | fields
         lines = [{"stint_export": 1},
                  {"agent": {"name": "review", "limits": [{"name": "agent:review", "weight": 1}], "queued_max": 200, "attempts_max": 3,
                             "lost_max": 3, "backoff_base_ms": 500, "backoff_cap_ms": 8000}},
@@ -192,7 +192,7 @@ class Fleet(Repository):
         self.assertIn("0 runs submitted, 4 were there already", again.stderr)
 
     def test_each_of_a_file_without_an_agent_is_a_prompt(self):
-        path = self.base / "wishes"
+        path = self.base / "submissions"
         path.write_text("first\r\nsecond\n", encoding="utf-8")
         self.assertEqual(len(self.submit("--each", path).split()), 2)
         self.assertEqual([run["title"] for run in self.ask("ls")["runs"]], ["second", "first"])
@@ -250,7 +250,8 @@ class Fleet(Repository):
 
     def test_why_says_each_reason(self):
         first, second = self.submit("review", "1", "--session", "s"), self.submit("review", "2", "--session", "s")
-        self.assertIn(f"behind {first} (queued)", self.stint("why", second))
+        self.assertIn(f"an earlier run of its session is unfinished: {first} is queued", self.stint("why", second))
+        self.assertEqual([(each["behind"], each["behind_state"]) for each in self.ask("why", second)["reasons"] if each["reason"] == "session"], [(first, "queued")])
         late = self.submit("review", "3", "--delay", "2h")
         self.assertIn("begin later, for 1h59m more", self.stint("why", late))
         self.stint("pause", "review", "--for", "10m")
@@ -278,8 +279,8 @@ class Fleet(Repository):
         text = ("\033]0;owned\a\033[31mred\033[0m\r\n\033[2J" + "." * (64 << 10))[: (64 << 10) - 1] + "\n"  # a whole head
         run = self.bring(output_bytes=100000, head=text, tail="the end\n", state="succeeded", finished_ms=1_790_000_002_000,
                          events=[{"cause": "enqueued", "at_ms": 1_790_000_000_000, "state": "queued"},
-                                 {"cause": "claimed", "at_ms": 1_790_000_000_500, "fence": 1, "worker": 3, "state": "running"},
-                                 {"cause": "succeeded", "at_ms": 1_790_000_002_000, "fence": 1, "worker": 3, "state": "succeeded"}])
+                                 {"cause": "claimed", "at_ms": 1_790_000_000_500, "fence": 1, "node": 3, "state": "running"},
+                                 {"cause": "succeeded", "at_ms": 1_790_000_002_000, "fence": 1, "node": 3, "state": "succeeded"}])
         left = 100000 - len(text) - 8
         self.assertRegex(self.on_terminal("logs", run)[1], rf"^red\n\.+\n… {left} bytes left out …\nthe end\n$")
         self.assertEqual(self.on_terminal("logs", "-f", run), self.on_terminal("logs", run))
@@ -343,8 +344,8 @@ class Fleet(Repository):
 
     def test_what_asks_for_a_person_goes_on_when_answered(self):
         events = [{"cause": "enqueued", "at_ms": 1_790_000_000_000, "state": "queued"},
-                  {"cause": "claimed", "at_ms": 1_790_000_000_500, "fence": 1, "worker": 3, "state": "running"},
-                  {"cause": "park", "at_ms": 1_790_000_001_000, "fence": 1, "worker": 3, "state": "parked", "hold": "person"}]
+                  {"cause": "claimed", "at_ms": 1_790_000_000_500, "fence": 1, "node": 3, "state": "running"},
+                  {"cause": "park", "at_ms": 1_790_000_001_000, "fence": 1, "node": 3, "state": "parked", "hold": "person"}]
         for words in ("answer", "resume"):
             run = self.bring(id="parked" + words, state="parked", hold="person", events=events)
             self.assertIn(f"stint answer {run}", self.stint("inbox"))
@@ -408,8 +409,8 @@ class Fleet(Repository):
         self.stint("trust")
         ended = {"state": "failed", "finished_ms": 1_790_000_001_000,
                  "events": [{"cause": "enqueued", "at_ms": 1_790_000_000_000, "state": "queued"},
-                            {"cause": "claimed", "at_ms": 1_790_000_000_500, "fence": 1, "worker": 3, "state": "running"},
-                            {"cause": "failed", "at_ms": 1_790_000_001_000, "fence": 1, "worker": 3, "state": "failed"}]}
+                            {"cause": "claimed", "at_ms": 1_790_000_000_500, "fence": 1, "node": 3, "state": "running"},
+                            {"cause": "failed", "at_ms": 1_790_000_001_000, "fence": 1, "node": 3, "state": "failed"}]}
         old = self.bring(**ended)
         self.assertEqual(self.ask("show", old)["state"], "failed", "a command that only reads prunes nothing")
         young = self.submit("review", "1")
@@ -422,7 +423,7 @@ class Fleet(Repository):
         self.stint("run", "echo")
         self.assertIn("there is no run", self.stint("show", again, status=1))
         self.assertEqual(self.ask("show", young)["state"], "queued")
-        self.assertEqual(list((self.folder / ".git/stint/stint.db.workers").iterdir()), [], "nothing is left of processes that are gone")
+        self.assertEqual(list((self.folder / ".git/stint/stint.db.nodes").iterdir()), [], "nothing is left of processes that are gone")
 
     def test_ids_are_completed(self):
         run = self.submit("review", "1")

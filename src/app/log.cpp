@@ -77,8 +77,8 @@ class StderrLog::Writer {
   std::thread thread_;
 };
 
-StderrLog::StderrLog(const domain::Ambient& ambient, Options options)
-    : ambient_(ambient), options_(options), writer_(std::make_unique<Writer>()) {}
+StderrLog::StderrLog(const domain::System& system, Options options)
+    : system_(system), options_(options), writer_(std::make_unique<Writer>()) {}
 
 StderrLog::~StderrLog() {
   [[maybe_unused]] static Writer* left_behind = nullptr;  // its thread ends with the process, which is about to
@@ -87,7 +87,7 @@ StderrLog::~StderrLog() {
 
 void StderrLog::say(domain::LogLevel level, std::string_view what, std::vector<domain::LogField> fields) {
   if (!hears(level)) return;
-  const wire::LogLine line{ambient_.wall_now(), level, what, fields};
+  const wire::LogLine line{system_.wall_now(), level, what, fields};
   writer_->write(options_.format == Format::json ? wire::to_json(line) : cli::printable(wire::to_text(line)));
 }
 

@@ -2,8 +2,8 @@
 /// he sleeps too long, the oldest lines are lost.
 #pragma once
 
-#include "domain/ambient.hpp"
 #include "domain/log.hpp"
+#include "domain/system.hpp"
 
 #include <memory>
 
@@ -16,7 +16,7 @@ class StderrLog final : public domain::Log {
     Format format = Format::text;
     domain::LogLevel least = domain::LogLevel::info;
   };
-  StderrLog(const domain::Ambient& ambient, Options options);
+  StderrLog(const domain::System& system, Options options);
   ~StderrLog() override;
 
   [[nodiscard]] bool hears(domain::LogLevel level) const noexcept override { return level >= options_.least; }
@@ -24,7 +24,7 @@ class StderrLog final : public domain::Log {
 
  private:
   class Writer;
-  const domain::Ambient& ambient_;
+  const domain::System& system_;
   const Options options_;
   std::unique_ptr<Writer> writer_;
 };

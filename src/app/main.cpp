@@ -62,7 +62,7 @@ std::string name_of_boot(std::uint64_t random) {
   return name.empty() ? "unknown-" + std::to_string(random) : name;
 }
 
-stint::domain::Ambient real_world() {
+stint::domain::System real_world() {
   return {.wall_now = [] { return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()); },
           .random = [source = std::make_shared<stint::os::Random>()] { return (*source)(); },
           .elapsed = stint::since_boot,

@@ -4,7 +4,7 @@
 #include "app/log.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
-#include "cli/store_place.hpp"
+#include "fleet/store_location.hpp"
 #include "os/blocking_run.hpp"
 #include "os/owner.hpp"
 #include "os/process.hpp"
@@ -65,33 +65,33 @@ ServeCommand::ServeCommand(CLI::App& app) : command_(app, "serve", "Run the flee
       .shows_default();
 }
 
-int ServeCommand::run(const domain::Ambient& ambient) {
-  const cli::Surroundings around = cli::blocking_look_around();
+int ServeCommand::run(const domain::System& system) {
+  const cli::Environment environment = cli::blocking_read_environment();
   const auto listen = parse_listen(listen_.empty() ? kListen : listen_);
   if (!listen) {
     cli::complain(listen.error());
     return cli::kExitUsage;
   }
   ::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of the write
-  const auto settings = cli::blocking_find_settings(around);
+  const auto settings = project::blocking_read_checkout(environment);
   if (!settings) return cli::complain(settings.error());
   const bool memory = settings->settings.store == "memory";
-  cli::StorePlace place;
+  fleet::StoreLocation place;
   if (!memory) {
-    auto found = cli::blocking_find_store(around);
+    auto found = fleet::blocking_find_store(environment);
     if (!found) return cli::complain(found.error());
     place = std::move(*found);
   }
   const bool cluster = !memory && place.path.empty();
-  auto reading = cli::blocking_read_project(around, cluster);
-  if (!reading) return cli::complain(reading.error());
-  if (const auto own = cli::blocking_check_store_is_own(place, (*reading)->trusted); !own)
+  auto snapshot = fleet::blocking_read_project(environment, cluster);
+  if (!snapshot) return cli::complain(snapshot.error());
+  if (const auto own = fleet::blocking_check_store_is_own(place, (*snapshot)->trusted); !own)
     return cli::complain(own.error());
-  const auto files = blocking_daemon_files(around, settings->project);
+  const auto files = blocking_daemon_files(environment, settings->project);
   if (!files) return cli::complain(files.error());
   std::string token;
   if (!no_token_) {
-    auto made = blocking_token(files->token, ambient, settings->project.is_repository() ? reading->get() : nullptr);
+    auto made = blocking_token(files->token, system, settings->project.is_repository() ? snapshot->get() : nullptr);
     if (!made) return cli::complain(made.error());
     token = std::move(*made);
   }
@@ -100,24 +100,24 @@ int ServeCommand::run(const domain::Ambient& ambient) {
   Reactor reactor;
   std::unique_ptr<store::Store> store;
   if (memory) {
-    store = std::make_unique<store::MemoryStore>(ambient);
+    store = std::make_unique<store::MemoryStore>(system);
   } else {
-    auto opened = os::blocking_run(reactor, cli::open_store(reactor, place, ambient));
+    auto opened = os::blocking_run(reactor, fleet::open_store(reactor, place, system));
     if (!opened) return cli::complain(opened.error());
     store = std::move(*opened);
   }
   engine::EngineOptions options = engine_options(settings->settings, workers_);
   if (!memory && !cluster) options.lease = Duration::max();  // as long as the process holds its lock file
-  StderrLog log(ambient, {.format = log_format_ == "json" ? StderrLog::Format::json : StderrLog::Format::text,
-                          .least = level_of(log_level_)});
-  Daemon daemon(reactor, ambient, around, *reading, cluster, log);
+  StderrLog log(system, {.format = log_format_ == "json" ? StderrLog::Format::json : StderrLog::Format::text,
+                         .least = level_of(log_level_)});
+  Daemon daemon(reactor, system, environment, *snapshot, cluster, log);
   daemon.open(std::move(store), std::move(options), memory ? "memory" : place.shown, token);
   if (const auto listening = blocking_listen(daemon, *listen, !listen_.empty(), hosts_); !listening) {
     return cli::complain(listening.error());
   }
   const auto place_said = blocking_say_where(*files, daemon.url());
   if (!place_said) return cli::complain(place_said.error());
-  announce(daemon.url(), token, **reading, memory ? "memory" : place.shown, json_);
+  announce(daemon.url(), token, **snapshot, memory ? "memory" : place.shown, json_);
   if (const Result<> ended = reactor.run(daemon.serve()); !ended) return cli::complain(ended.error());
   const engine::DrainReport& report = daemon.engine().drained();
   log.say(

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.hpp"
-#include "domain/ambient.hpp"
+#include "domain/system.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -15,7 +15,7 @@ class ServeCommand {
  public:
   explicit ServeCommand(CLI::App& app);
   [[nodiscard]] bool chosen() const { return command_.chosen(); }
-  int run(const domain::Ambient& ambient);
+  int run(const domain::System& system);
 
  private:
   cli::Command command_;

@@ -3,13 +3,13 @@
 //   serve_bench serve workers= queue=   answers on a port of its own, which it prints; ends with its standard input.
 //                                       `bench/run.py serve` puts wrk before it, beside the peers
 #include "bench_support.hpp"
-#include "engine/local_fleet.hpp"
+#include "fleet/local_fleet.hpp"
 #include "http/api.hpp"
 #include "http/server.hpp"
 #include "os/random.hpp"
 #include "stint/asio.hpp"
 #include "store/memory_store.hpp"
-#include "wire/scribe.hpp"
+#include "wire/run_codec.hpp"
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 
@@ -20,7 +20,7 @@ constexpr const char* kAgent = "nothing";
 
 class DoneAtOnce final : public domain::Driver {
  public:
-  Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::Work::Listener) override {
+  Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::WorkContext&) override {
     return std::make_unique<Done>(std::move(order));
   }
 
@@ -44,13 +44,14 @@ class DoneAtOnce final : public domain::Driver {
 class NoPermits final : public domain::Permits {
  public:
   [[nodiscard]] bool needed(const std::string&) const override { return false; }
-  Task<Result<std::unique_ptr<domain::HeldPermits>>> acquire(std::string, std::function<void(std::string)>) override {
+  Task<Result<std::unique_ptr<domain::HeldPermits>>> acquire(std::string,
+                                                             std::function<void(const domain::WaitReason*)>) override {
     co_return nullptr;
   }
 };
 
-engine::Book book(std::uint32_t queue) {
-  engine::AgentSpec spec;
+project::AgentRegistry registry(std::uint32_t queue) {
+  project::AgentSpec spec;
   spec.agent.name = kAgent;
   domain::ArgumentSpec query;
   query.name = "query";
@@ -71,13 +72,14 @@ struct Fleet {
     engine::EngineOptions options;
     options.pool.workers = static_cast<std::size_t>(args.number("workers"));
     options.pool.queue_capacity = queue;
-    engine = std::make_unique<engine::Engine>(engine::Engine::Parts{reactor, store, driver, permits, scribe, ambient},
-                                              std::move(options), book(queue));
-    engine::LocalFleet::Options shown;
+    engine = std::make_unique<engine::Engine>(engine::Engine::Parts{reactor, store, driver, permits, run_codec, system},
+                                              std::move(options), registry(queue));
+    fleet::LocalFleet::Options shown;
     shown.queue_max = queue;
-    fleet = std::make_unique<engine::LocalFleet>(
-        engine::LocalFleet::Parts{reactor, store, scribe, ambient,
-                                  [this]() -> const engine::Book& { return engine->book(); }, engine.get()},
+    fleet = std::make_unique<fleet::LocalFleet>(
+        fleet::LocalFleet::Parts{reactor, store, run_codec, system,
+                                 [this]() -> const project::AgentRegistry& { return engine->registry(); },
+                                 engine.get()},
         std::move(shown));
     http::ApiOptions answers;
     answers.default_agent = [] { return std::string(kAgent); };
@@ -109,16 +111,16 @@ struct Fleet {
   }
 
   os::Random source;
-  const domain::Ambient ambient{
+  const domain::System system{
       .wall_now = [] { return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()); },
       .random = [this] { return source(); }};
   Reactor reactor;
-  store::MemoryStore store{ambient};
+  store::MemoryStore store{system};
   DoneAtOnce driver;
   NoPermits permits;
-  wire::Scribe scribe;
+  wire::RunCodec run_codec;
   std::unique_ptr<engine::Engine> engine;
-  std::unique_ptr<engine::LocalFleet> fleet;
+  std::unique_ptr<fleet::LocalFleet> fleet;
   std::unique_ptr<http::Api> api;
   std::unique_ptr<http::Server> server;
 };

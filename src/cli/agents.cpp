@@ -3,9 +3,9 @@
 #include "agent/arguments.hpp"
 #include "agent/check.hpp"
 #include "agent/quantity.hpp"
+#include "cli/environment.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
-#include "cli/surroundings.hpp"
 #include "wire/agents.hpp"
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ std::string at_once(const Agent& agent) {
   return agent.max_concurrency ? fmt::format("max {}", *agent.max_concurrency) : std::string("-");
 }
 
-void print_table(const std::vector<Agent>& agents, const agent::Settings& settings, const Surroundings& around) {
+void print_table(const std::vector<Agent>& agents, const agent::Settings& settings, const Environment& environment) {
   std::size_t name_width = 4;
   std::size_t driver_width = 6;
   for (const Agent& agent : agents) {
@@ -43,7 +43,7 @@ void print_table(const std::vector<Agent>& agents, const agent::Settings& settin
     line.add(fmt::format("  {:9}  {:{}}  ", at_once(agent), printable(driver_of(agent, settings)), driver_width));
     line.add(printable(agent.description));
     if (agent.dialect != domain::Dialect::stint) line.add(fmt::format("  ({})", to_string(agent.dialect)), Style::dim);
-    print_out("{}\n", (around.terminal ? line.clipped(around.columns, true) : line).str(around.colour));
+    print_out("{}\n", (environment.terminal ? line.clipped(environment.columns, true) : line).str(environment.colour));
   }
 }
 
@@ -80,13 +80,13 @@ std::string budget_of(const Agent& agent) {
   if (agent.budget.time) out.push_back("time " + agent::format_duration(*agent.budget.time));
   if (agent.budget.attempts) out.push_back(fmt::format("attempts {}", *agent.budget.attempts));
   if (agent.budget.tokens) out.push_back(fmt::format("tokens {}", *agent.budget.tokens));
-  if (agent.budget.money_micros) out.push_back("cost " + agent::format_money(*agent.budget.money_micros));
+  if (agent.budget.cost_micros) out.push_back("cost " + agent::format_cost(*agent.budget.cost_micros));
   return joined(out, ", ");
 }
 
-void print_one(const Agent& agent, const agent::Settings& settings, const Surroundings& around) {
-  print_out("{}\n", Line(agent.name, Style::bold).str(around.colour));
-  const Sheet sheet(around.colour);
+void print_one(const Agent& agent, const agent::Settings& settings, const Environment& environment) {
+  print_out("{}\n", Line(agent.name, Style::bold).str(environment.colour));
+  const Sheet sheet(environment.colour);
   sheet.add("description", agent.description);
   sheet.add("file", agent.file);
   if (agent.dialect != domain::Dialect::stint) sheet.add("format", to_string(agent.dialect));
@@ -133,10 +133,10 @@ AgentsCommand::AgentsCommand(CLI::App& app)
 bool AgentsCommand::chosen() const { return command_.chosen(); }
 
 int AgentsCommand::run() {
-  const Surroundings around = blocking_look_around();
-  const auto project = agent::blocking_find_project(around.folder);
+  const Environment environment = blocking_read_environment();
+  const auto project = agent::blocking_find_project(environment.folder);
   if (!project) return complain(project.error());
-  const agent::LoadedSettings loaded = agent::blocking_load_settings(project->root, around.environment);
+  const agent::LoadedSettings loaded = agent::blocking_load_settings(project->root, environment.variables);
   const agent::Catalogue catalogue = agent::blocking_discover(project->root);
 
   std::vector<agent::Problem> problems = loaded.problems;
@@ -157,14 +157,14 @@ int AgentsCommand::run() {
   if (json_) {
     print_out("{}\n", wire::agents_to_json(shown, problems));
   } else {
-    if (name_.empty()) print_table(shown, loaded.settings, around);
-    if (!name_.empty() && !shown.empty()) print_one(shown[0], loaded.settings, around);
+    if (name_.empty()) print_table(shown, loaded.settings, environment);
+    if (!name_.empty() && !shown.empty()) print_one(shown[0], loaded.settings, environment);
     if (shown.empty() && problems.empty()) {
       print_out("No agents yet. `{}stint init` writes the first ones.\n",
                 project->is_repository() ? "" : "git init && ");
     }
     flush_out();
-    print_problems(problems, around);
+    print_problems(problems, environment);
   }
   return agent::has_errors(problems) ? kExitFailed : kExitDone;
 }

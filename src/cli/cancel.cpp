@@ -19,12 +19,12 @@ class Canceller {
  public:
   static constexpr std::size_t kAtOnce = 16;
 
-  Canceller(engine::Fleet& fleet, const std::vector<std::string>& ids, bool json)
+  Canceller(fleet::Fleet& fleet, const std::vector<std::string>& ids, bool json)
       : fleet_(fleet), ids_(ids), json_(json) {}
 
   Task<int> run() {
     auto body = [&](Scope& scope) -> Task<> {
-      for (std::size_t i = 0; i < std::min(kAtOnce, ids_.size()); ++i) scope.spawn(lane());
+      for (std::size_t i = 0; i < std::min(kAtOnce, ids_.size()); ++i) scope.spawn(variant());
       co_return;
     };
     (void)co_await with_scope(std::ref(body));
@@ -32,7 +32,7 @@ class Canceller {
   }
 
  private:
-  Task<> lane() {
+  Task<> variant() {
     while (next_ < ids_.size()) {
       const std::string& id = ids_[next_++];
       tell(co_await fleet_.cancel(id));
@@ -52,7 +52,7 @@ class Canceller {
     if (exit_ == kExitDone) exit_ = exit;
   }
 
-  engine::Fleet& fleet_;
+  fleet::Fleet& fleet_;
   const std::vector<std::string>& ids_;
   const bool json_;
   std::size_t next_ = 0;
@@ -77,8 +77,8 @@ CancelCommand::CancelCommand(CLI::App& app) : command_(app, "cancel", "End runs;
 
 bool CancelCommand::chosen() const { return command_.chosen(); }
 
-int CancelCommand::run(const domain::Ambient& ambient) {
-  return run_on_fleet(ambient, {}, [this](FleetAccess& access) { return cancel(access, ids_, json_); });
+int CancelCommand::run(const domain::System& system) {
+  return run_on_fleet(system, {}, [this](FleetAccess& access) { return cancel(access, ids_, json_); });
 }
 
 }  // namespace stint::cli

@@ -1,9 +1,9 @@
 #include "cli/complete.hpp"
 
 #include "agent/discovery.hpp"
-#include "cli/host_homes.hpp"
+#include "cli/environment.hpp"
 #include "cli/printable.hpp"
-#include "cli/surroundings.hpp"
+#include "limit/host_place.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -223,7 +223,7 @@ Names blocking_project_names() {
   Names names;
   names.agents = [] {
     std::vector<Candidate> found;
-    const auto project = agent::blocking_find_project(blocking_look_around().folder);
+    const auto project = agent::blocking_find_project(blocking_read_environment().folder);
     if (!project) return found;
     for (const domain::Agent& agent : agent::blocking_discover(project->root).agents) {
       found.push_back({agent.name, agent.description});
@@ -232,9 +232,9 @@ Names blocking_project_names() {
   };
   names.limits = [] {
     std::vector<Candidate> found;
-    const auto place = blocking_find_host_place(blocking_look_around());
+    const auto place = limit::blocking_find_host_place(blocking_read_environment());
     if (!place) return found;
-    for (const limit::HostLimit& limit : blocking_all_limits(place->homes, place->settings)) {
+    for (const limit::HostLimit& limit : limit::blocking_all_limits(place->homes, place->settings)) {
       if (is_plain(limit.name)) found.push_back({limit.name, ""});  // files may have any name
     }
     return found;

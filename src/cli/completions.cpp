@@ -1,7 +1,7 @@
 #include "cli/completions.hpp"
 
+#include "cli/environment.hpp"
 #include "cli/print.hpp"
-#include "cli/surroundings.hpp"
 
 #include <fmt/format.h>
 

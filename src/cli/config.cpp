@@ -2,10 +2,10 @@
 
 #include "agent/settings_keys.hpp"
 #include "agent/text.hpp"
-#include "cli/host_homes.hpp"
+#include "cli/environment.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
-#include "cli/surroundings.hpp"
+#include "limit/host_place.hpp"
 #include "wire/agents.hpp"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ int unknown_key(const agent::Settings& settings, const std::string& key) {
                                               suggestion.empty() ? "; `stint config` lists them" : "; " + suggestion)});
 }
 
-void print_table(const std::vector<agent::Setting>& settings, const Surroundings& around) {
+void print_table(const std::vector<agent::Setting>& settings, const Environment& environment) {
   std::size_t key_width = 0;
   std::size_t value_width = 0;
   for (const agent::Setting& setting : settings) {
@@ -55,15 +55,15 @@ void print_table(const std::vector<agent::Setting>& settings, const Surroundings
     line.add(fmt::format("{:{}} = ", printable(setting.key()), key_width));
     line.add(fmt::format("{:{}}", printable(setting.shown()), value_width), Style::bold);
     line.add("  " + printable(describe(setting.origin)), Style::dim);
-    print_out("{}\n", (around.terminal ? line.clipped(around.columns, true) : line).str(around.colour));
+    print_out("{}\n", (environment.terminal ? line.clipped(environment.columns, true) : line).str(environment.colour));
   }
 }
 
 /// A resize by hand overrides every file: what counts is shown, and where it comes from.
-void blocking_add_resized(const agent::Project& project, const Surroundings& around, agent::Settings& settings) {
-  const auto homes = blocking_find_homes(project, settings, around.environment);
+void blocking_add_resized(const agent::Project& project, const Environment& environment, agent::Settings& settings) {
+  const auto homes = project::blocking_find_limit_directories(project, settings, environment.variables);
   if (!homes) return;
-  for (const limit::HostLimit& limit : blocking_all_limits(*homes, settings)) {
+  for (const limit::HostLimit& limit : limit::blocking_all_limits(limit::Homes(*homes), settings)) {
     const auto capacity = limit::written_capacity(limit);
     if (!capacity) continue;
     agent::Setting resized;
@@ -97,22 +97,22 @@ ConfigCommand::ConfigCommand(CLI::App& app)
 bool ConfigCommand::chosen() const { return command_.chosen(); }
 
 int ConfigCommand::run() {
-  const Surroundings around = blocking_look_around();
-  const auto project = agent::blocking_find_project(around.folder);
+  const Environment environment = blocking_read_environment();
+  const auto project = agent::blocking_find_project(environment.folder);
   if (!project) return complain(project.error());
-  agent::LoadedSettings loaded = agent::blocking_load_settings(project->root, around.environment);
-  blocking_add_resized(*project, around, loaded.settings);
+  agent::LoadedSettings loaded = agent::blocking_load_settings(project->root, environment.variables);
+  blocking_add_resized(*project, environment, loaded.settings);
   const std::vector<agent::Setting> shown = chosen_settings(loaded.settings, key_);
   if (shown.empty()) {
-    print_problems(loaded.problems, around);
+    print_problems(loaded.problems, environment);
     return unknown_key(loaded.settings, key_);
   }
   if (json_) {
     print_out("{}\n", wire::settings_to_json(shown, loaded.problems));
   } else {
-    print_table(shown, around);
+    print_table(shown, environment);
     flush_out();
-    print_problems(loaded.problems, around);
+    print_problems(loaded.problems, environment);
   }
   return agent::has_errors(loaded.problems) ? kExitFailed : kExitDone;
 }

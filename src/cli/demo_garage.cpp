@@ -125,16 +125,16 @@ Task<> Garage::come(std::string who, Visit visit) {
 }
 
 Task<Result<>> Garage::park(std::string who, Guest& guest) {
-  AcquireOptions wish;
-  wish.units = guest.visit.units;
-  wish.priority = guest.visit.priority;
-  wish.label = who;
-  std::optional<Permit> permit = semaphore_.try_acquire(wish);
+  AcquireOptions request;
+  request.units = guest.visit.units;
+  request.priority = guest.visit.priority;
+  request.label = who;
+  std::optional<Permit> permit = semaphore_.try_acquire(request);
   const bool at_once = permit.has_value();
   if (!at_once) {
-    const bool possible = wish.units <= semaphore_.capacity() || semaphore_.capacity() == 0;
+    const bool possible = request.units <= semaphore_.capacity() || semaphore_.capacity() == 0;
     if (possible && !semaphore_.closed()) tell(DemoEventKind::waits, who, guest, 0s);
-    STINT_CO_TRY(permit, co_await semaphore_.acquire(wish, guest.deadline));
+    STINT_CO_TRY(permit, co_await semaphore_.acquire(request, guest.deadline));
   }
   {
     const Inside inside(*this, guest);

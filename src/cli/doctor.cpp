@@ -2,11 +2,11 @@
 
 #include "agent/check.hpp"
 #include "cli/doctor_core.hpp"
-#include "cli/host_homes.hpp"
+#include "cli/environment.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
-#include "cli/store_place.hpp"
-#include "cli/surroundings.hpp"
+#include "fleet/store_location.hpp"
+#include "limit/host_place.hpp"
 #include "os/blocking_run.hpp"
 #include "os/cgroup.hpp"
 #include "os/owner.hpp"
@@ -30,12 +30,12 @@ constexpr Duration kAnswerWait = 10s;  // a CLI on a cold disk takes two or thre
 constexpr std::array kCliDrivers = {DriverKind::claude, DriverKind::codex, DriverKind::gemini};
 constexpr std::array kKnownKeys = {"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"};
 
-std::string variable(const agent::Environment& environment, std::string_view name) {
+std::string variable(const agent::EnvironmentVariables& environment, std::string_view name) {
   const auto found = environment.find(name);
   return found == environment.end() ? std::string() : found->second;
 }
 
-ProgramFacts program(const std::string& name, const agent::Environment& environment) {
+ProgramFacts program(const std::string& name, const agent::EnvironmentVariables& environment) {
   ProgramFacts facts;
   facts.name = name;
   facts.path = os::find_program(name, variable(environment, "PATH"));
@@ -64,7 +64,7 @@ void blocking_ask_programs(DoctorFacts& facts) {
 }
 
 void gather_programs(DoctorFacts& facts, const agent::Catalogue& catalogue, const agent::Settings& settings,
-                     const agent::Environment& environment) {
+                     const agent::EnvironmentVariables& environment) {
   facts.git = program("git", environment);
   for (const DriverKind kind : kCliDrivers) {
     ProgramFacts cli = program(std::string(to_string(kind)), environment);
@@ -76,7 +76,7 @@ void gather_programs(DoctorFacts& facts, const agent::Catalogue& catalogue, cons
   }
 }
 
-std::vector<KeyFacts> gather_keys(const agent::Settings& settings, const agent::Environment& environment) {
+std::vector<KeyFacts> gather_keys(const agent::Settings& settings, const agent::EnvironmentVariables& environment) {
   std::vector<KeyFacts> keys;
   const auto add = [&](const std::string& name, bool present, const std::string& account, bool is_file = false) {
     const auto known = std::ranges::find(keys, name, &KeyFacts::name);
@@ -95,7 +95,7 @@ std::vector<KeyFacts> gather_keys(const agent::Settings& settings, const agent::
 }
 
 TrustFacts blocking_gather_trust(const agent::Project& project, const agent::Catalogue& catalogue,
-                                 const agent::Settings& settings, const agent::Environment& environment) {
+                                 const agent::Settings& settings, const agent::EnvironmentVariables& environment) {
   TrustFacts trust;
   trust.things = agent::things_that_need_trust(catalogue, settings);
   const auto places = agent::user_places(environment);
@@ -113,8 +113,8 @@ TrustFacts blocking_gather_trust(const agent::Project& project, const agent::Cat
 }
 
 void blocking_gather_homes(DoctorFacts& facts, const agent::Project& project, const agent::Settings& settings,
-                           const agent::Environment& environment) {
-  const auto homes = blocking_find_homes(project, settings, environment);
+                           const agent::EnvironmentVariables& environment) {
+  const auto homes = project::blocking_find_limit_directories(project, settings, environment);
   if (!homes) {
     facts.homes_problem = homes.error().describe();
     return;
@@ -123,7 +123,7 @@ void blocking_gather_homes(DoctorFacts& facts, const agent::Project& project, co
   if (!homes->agents.empty()) {
     facts.homes.push_back({"agents", homes->agents, os::blocking_probe_directory(homes->agents)});
   }
-  for (const limit::HostLimit& limit : blocking_all_limits(*homes, settings))
+  for (const limit::HostLimit& limit : limit::blocking_all_limits(limit::Homes(*homes), settings))
     facts.limits.push_back(limit::list(limit));
 }
 
@@ -140,13 +140,14 @@ std::string blocking_why_not_made(const std::string& path) {
 }
 
 /// Opened as every command does, if it is there.
-StoreFacts blocking_gather_store(const Surroundings& around, const std::string& store, const domain::Ambient& ambient) {
+StoreFacts blocking_gather_store(const Environment& environment, const std::string& store,
+                                 const domain::System& system) {
   StoreFacts facts;
   if (store == "memory") {
     facts.shown = "memory";
     return facts;
   }
-  const auto place = blocking_find_store(around);
+  const auto place = fleet::blocking_find_store(environment);
   if (!place) {
     facts.problem = place.error().describe();
     return facts;
@@ -159,7 +160,7 @@ StoreFacts blocking_gather_store(const Surroundings& around, const std::string& 
   }
   Reactor reactor;
   const auto look = [&]() -> Task<Result<std::uint64_t>> {
-    STINT_CO_TRY(const auto opened, co_await open_store(reactor, *place, ambient));
+    STINT_CO_TRY(const auto opened, co_await fleet::open_store(reactor, *place, system));
     STINT_CO_TRY(const store::Stats stats, co_await opened->stats());
     std::uint64_t runs = 0;
     for (const auto& [state, count] : stats.runs) runs += count;
@@ -177,18 +178,18 @@ StoreFacts blocking_gather_store(const Surroundings& around, const std::string& 
   return facts;
 }
 
-DoctorFacts blocking_gather(const Surroundings& around, const domain::Ambient& ambient) {
+DoctorFacts blocking_gather(const Environment& environment, const domain::System& system) {
   DoctorFacts facts;
-  facts.folder = around.folder.string();
+  facts.folder = environment.folder.string();
   agent::Project project;
-  project.root = around.folder;
-  if (auto found = agent::blocking_find_project(around.folder)) {
+  project.root = environment.folder;
+  if (auto found = agent::blocking_find_project(environment.folder)) {
     project = std::move(*found);
   } else {
     facts.project_problem = found.error().describe();
   }
   facts.in_repository = project.is_repository();
-  agent::LoadedSettings loaded = agent::blocking_load_settings(project.root, around.environment);
+  agent::LoadedSettings loaded = agent::blocking_load_settings(project.root, environment.variables);
   const agent::Catalogue catalogue = agent::blocking_discover(project.root);
   facts.settings_problems = std::move(loaded.problems);
   facts.agents_problems = catalogue.problems;
@@ -196,17 +197,17 @@ DoctorFacts blocking_gather(const Surroundings& around, const domain::Ambient& a
     facts.agents_problems.push_back(std::move(problem));
   }
   facts.agents = catalogue.agents.size();
-  gather_programs(facts, catalogue, loaded.settings, around.environment);
+  gather_programs(facts, catalogue, loaded.settings, environment.variables);
   blocking_ask_programs(facts);
-  facts.keys = gather_keys(loaded.settings, around.environment);
+  facts.keys = gather_keys(loaded.settings, environment.variables);
   facts.cgroup.own = os::own_cgroup();
   facts.cgroup.delegated = os::delegated_cgroup();
   facts.cgroup.probe = os::blocking_probe_cgroup(facts.cgroup.delegated);
-  blocking_gather_homes(facts, project, loaded.settings, around.environment);
+  blocking_gather_homes(facts, project, loaded.settings, environment.variables);
   facts.inotify_instances_max = os::inotify_instances_max();
   facts.resources = os::resource_limits();
-  facts.trust = blocking_gather_trust(project, catalogue, loaded.settings, around.environment);
-  facts.store = blocking_gather_store(around, loaded.settings.store, ambient);
+  facts.trust = blocking_gather_trust(project, catalogue, loaded.settings, environment.variables);
+  facts.store = blocking_gather_store(environment, loaded.settings.store, system);
   return facts;
 }
 
@@ -241,16 +242,16 @@ DoctorCommand::DoctorCommand(CLI::App& app)
 
 bool DoctorCommand::chosen() const { return command_.chosen(); }
 
-int DoctorCommand::run(const domain::Ambient& ambient) {
-  const Surroundings around = blocking_look_around();
-  if (const auto project = agent::blocking_find_project(around.folder); !project && around.folder == ".") {
+int DoctorCommand::run(const domain::System& system) {
+  const Environment environment = blocking_read_environment();
+  if (const auto project = agent::blocking_find_project(environment.folder); !project && environment.folder == ".") {
     return complain(project.error());
   }
-  const std::vector<wire::Check> checks = judge(blocking_gather(around, ambient));
+  const std::vector<wire::Check> checks = judge(blocking_gather(environment, system));
   if (json_) {
     print_out("{}\n", wire::doctor_to_json(checks));
   } else {
-    print(checks, around.colour);
+    print(checks, environment.colour);
   }
   return worst(checks) == wire::CheckStatus::fail ? kExitFailed : kExitDone;
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/command.hpp"
-#include "domain/ambient.hpp"
+#include "domain/system.hpp"
 
 namespace stint::cli {
 
@@ -12,7 +12,7 @@ class DoctorCommand {
   explicit DoctorCommand(CLI::App& app);
   [[nodiscard]] bool chosen() const;
   /// 0 when nothing failed; warnings are allowed.
-  int run(const domain::Ambient& ambient);
+  int run(const domain::System& system);
 
  private:
   Command command_;

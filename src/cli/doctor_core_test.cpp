@@ -142,7 +142,7 @@ TEST(Doctor, a_key_is_needed_only_by_an_account) {
   EXPECT_NE(find(facts, "keys./run/key").remedy.find("write the key into that file"), std::string::npos);
 }
 
-TEST(Doctor, cgroups_are_wished_for_not_needed) {
+TEST(Doctor, cgroups_are_optional) {
   DoctorFacts facts = healthy();
   facts.cgroup.probe.memory = false;
   EXPECT_EQ(find(facts, "cgroup.delegation").status, ok);

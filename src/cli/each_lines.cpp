@@ -8,17 +8,17 @@
 namespace stint::cli {
 namespace {
 
-Result<> put_arguments(std::string_view text, engine::Submission& wish) {
-  STINT_TRY(wish.args, wire::read_arguments(text));
-  for (const std::string& word : wish.words) {
+Result<> put_arguments(std::string_view text, engine::Submission& submission) {
+  STINT_TRY(submission.args, wire::read_arguments(text));
+  for (const std::string& word : submission.words) {
     const auto equals = word.find('=');
     if (equals == std::string::npos || !domain::is_argument_name(word.substr(0, equals))) {
       return fail(Errc::invalid, "an object names its arguments, so '" + word + "' before --each needs a name, too");
     }
     const std::string name = word.substr(0, equals);
-    if (!wish.args.contains(name)) wish.args[name] = {word.substr(equals + 1)};
+    if (!submission.args.contains(name)) submission.args[name] = {word.substr(equals + 1)};
   }
-  wish.words.clear();
+  submission.words.clear();
   return {};
 }
 
@@ -62,22 +62,22 @@ std::vector<LineCutter::CutLine> LineCutter::take(std::size_t most) {
   return out;
 }
 
-Result<engine::Submission> read_wish(const LineCutter::CutLine& line, const engine::Submission& like) {
+Result<engine::Submission> read_submission(const LineCutter::CutLine& line, const engine::Submission& like) {
   if (line.too_long) {
     return fail(Errc::invalid, "it has more than " + std::to_string(kEachLineMax) + " bytes: pass a file's name");
   }
   if (agent::utf8_error(line.text)) return fail(Errc::invalid, "it is no UTF-8");
-  engine::Submission wish = like;
-  if (!like.key.empty()) wish.key = like.key + ":" + std::to_string(line.number);
+  engine::Submission submission = like;
+  if (!like.key.empty()) submission.key = like.key + ":" + std::to_string(line.number);
   if (like.agent.empty()) {
-    wish.prompt = line.text;
+    submission.prompt = line.text;
   } else if (line.text[line.text.find_first_not_of(" \t")] == '{') {
-    STINT_CHECK(put_arguments(line.text, wish));
+    STINT_CHECK(put_arguments(line.text, submission));
   } else {
-    wish.words.emplace_back("--");
-    wish.words.push_back(line.text);
+    submission.words.emplace_back("--");
+    submission.words.push_back(line.text);
   }
-  return wish;
+  return submission;
 }
 
 }  // namespace stint::cli

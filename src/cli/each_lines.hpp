@@ -1,7 +1,8 @@
-/// A file of wishes, one on each line: read in pieces, so that a pipe that goes on for hours is served as it comes.
+/// A file of submissions, one on each line: read in pieces, so that a pipe that goes on for hours is served as it
+/// comes.
 #pragma once
 
-#include "engine/fleet.hpp"
+#include "fleet/fleet.hpp"
 
 #include <cstdint>
 #include <string>
@@ -38,6 +39,7 @@ class LineCutter {
 
 /// `like` is what all of them share. A line is an object of arguments, or the first value that has no name; without an
 /// agent it is a prompt. `invalid` says what is wrong with it.
-[[nodiscard]] Result<engine::Submission> read_wish(const LineCutter::CutLine& line, const engine::Submission& like);
+[[nodiscard]] Result<engine::Submission> read_submission(const LineCutter::CutLine& line,
+                                                         const engine::Submission& like);
 
 }  // namespace stint::cli

@@ -41,43 +41,43 @@ TEST(LineCutter, a_line_that_is_too_long_is_named_and_the_next_is_whole) {
   EXPECT_TRUE(lines[0].too_long);
   EXPECT_EQ(lines[0].text, "");
   EXPECT_EQ(lines[1].text, "next");
-  EXPECT_FALSE(read_wish(lines[0], {}));
+  EXPECT_FALSE(read_submission(lines[0], {}));
 }
 
 engine::Submission like(std::vector<std::string> words = {}) {
-  engine::Submission wish;
-  wish.agent = "review";
-  wish.words = std::move(words);
-  return wish;
+  engine::Submission submission;
+  submission.agent = "review";
+  submission.words = std::move(words);
+  return submission;
 }
 
 TEST(EachLine, text_is_the_first_value_also_if_it_looks_like_a_named_one) {
-  const auto wish = read_wish({3, "a=b c", false}, like({"focus=x"}));
-  ASSERT_TRUE(wish);
-  EXPECT_EQ(wish->words, (std::vector<std::string>{"focus=x", "--", "a=b c"}));
+  const auto submission = read_submission({3, "a=b c", false}, like({"focus=x"}));
+  ASSERT_TRUE(submission);
+  EXPECT_EQ(submission->words, (std::vector<std::string>{"focus=x", "--", "a=b c"}));
 }
 
 TEST(EachLine, an_object_has_arguments_and_wins_over_what_they_share) {
-  const auto wish = read_wish({1, R"( {"pr": 42, "tags": ["a", "b"]})", false}, like({"pr=1", "focus=x"}));
-  ASSERT_TRUE(wish) << wish.error().describe();
-  EXPECT_EQ(wish->args, (domain::ArgumentValues{{"pr", {"42"}}, {"tags", {"a", "b"}}, {"focus", {"x"}}}));
-  EXPECT_TRUE(wish->words.empty());
+  const auto submission = read_submission({1, R"( {"pr": 42, "tags": ["a", "b"]})", false}, like({"pr=1", "focus=x"}));
+  ASSERT_TRUE(submission) << submission.error().describe();
+  EXPECT_EQ(submission->args, (domain::ArgumentValues{{"pr", {"42"}}, {"tags", {"a", "b"}}, {"focus", {"x"}}}));
+  EXPECT_TRUE(submission->words.empty());
 }
 
 TEST(EachLine, what_is_wrong_with_it_is_said) {
-  EXPECT_FALSE(read_wish({1, "{\"pr\": ", false}, like()));
-  EXPECT_FALSE(read_wish({1, R"({"pr": {"deep": 1}})", false}, like()));
-  EXPECT_FALSE(read_wish({1, R"({"pr": 1})", false}, like({"without-a-name"})));
-  EXPECT_FALSE(read_wish({1, "\xff", false}, like()));
+  EXPECT_FALSE(read_submission({1, "{\"pr\": ", false}, like()));
+  EXPECT_FALSE(read_submission({1, R"({"pr": {"deep": 1}})", false}, like()));
+  EXPECT_FALSE(read_submission({1, R"({"pr": 1})", false}, like({"without-a-name"})));
+  EXPECT_FALSE(read_submission({1, "\xff", false}, like()));
 }
 
 TEST(EachLine, without_an_agent_it_is_a_prompt_and_a_key_counts_the_lines) {
   engine::Submission shared;
   shared.key = "night";
-  const auto wish = read_wish({7, "{fix} the tests", false}, shared);
-  ASSERT_TRUE(wish);
-  EXPECT_EQ(wish->prompt, "{fix} the tests");
-  EXPECT_EQ(wish->key, "night:7");
+  const auto submission = read_submission({7, "{fix} the tests", false}, shared);
+  ASSERT_TRUE(submission);
+  EXPECT_EQ(submission->prompt, "{fix} the tests");
+  EXPECT_EQ(submission->key, "night:7");
 }
 
 }  // namespace

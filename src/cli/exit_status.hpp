@@ -1,12 +1,12 @@
 /// What a command's exit status says of a run, or of what went wrong.
 #pragma once
 
-#include "cli/surroundings.hpp"
+#include "cli/environment.hpp"
 #include "store/store.hpp"
 
 namespace stint::cli {
 
-// Beside those of surroundings.hpp.
+// Beside those of environment.hpp.
 inline constexpr int kExitRefused = 3;  ///< full, or draining: come again
 inline constexpr int kExitExpired = 4;  ///< its budget or deadline
 inline constexpr int kExitCancelled = 5;

@@ -20,10 +20,10 @@ FleetCommands::FleetCommands(CLI::App& app)
       scale_(app),
       drain_(app) {}
 
-std::optional<int> FleetCommands::run(const domain::Ambient& ambient) {
+std::optional<int> FleetCommands::run(const domain::System& system) {
   std::optional<int> status;
   const auto attempt = [&](auto& command) {
-    if (!status && command.chosen()) status = command.run(ambient);
+    if (!status && command.chosen()) status = command.run(system);
   };
   attempt(submit_);
   attempt(list_);

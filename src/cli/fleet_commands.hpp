@@ -20,7 +20,7 @@ class FleetCommands {
  public:
   explicit FleetCommands(CLI::App& app);
   /// The exit status, if one of them was chosen.
-  std::optional<int> run(const domain::Ambient& ambient);
+  std::optional<int> run(const domain::System& system);
 
  private:
   SubmitCommand submit_;

@@ -1,22 +1,23 @@
 #include "cli/fleet_place.hpp"
 
-#include "cli/book.hpp"
-#include "cli/daemon_place.hpp"
 #include "cli/end_signals.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/host_views.hpp"
 #include "cli/printable.hpp"
-#include "cli/remote_fleet.hpp"
-#include "cli/store_place.hpp"
 #include "driver/survivors.hpp"
-#include "engine/local_fleet.hpp"
 #include "engine/rescue.hpp"
+#include "fleet/daemon_location.hpp"
+#include "fleet/local_fleet.hpp"
+#include "fleet/read_project.hpp"
+#include "fleet/remote_fleet.hpp"
+#include "fleet/store_location.hpp"
 #include "net/http_text.hpp"
 #include "os/process.hpp"
 #include "os/terminal.hpp"
 #include "stint/asio.hpp"
+#include "stint/offload.hpp"
 #include "store/memory_store.hpp"
-#include "wire/scribe.hpp"
+#include "wire/run_codec.hpp"
 
 #include <fmt/format.h>
 
@@ -33,51 +34,52 @@ constexpr Duration kNamesTime = std::chrono::seconds(2);
 /// What stands between a command and the fleet. Declared before the scope in which it is used, so that it outlives it.
 class Road {
  public:
-  Road(Reactor& reactor, const domain::Ambient& ambient, Surroundings around)
-      : reactor_(reactor), ambient_(ambient), around_(std::move(around)), survivors_(reactor) {}
+  Road(Reactor& reactor, const domain::System& system, Environment environment)
+      : reactor_(reactor), system_(system), environment_(std::move(environment)), survivors_(reactor) {}
 
   /// Before the reactor runs.
   Result<> blocking_prepare(const FleetNeeds& needs) {
-    STINT_TRY(daemon_, blocking_find_daemon(around_));
+    STINT_TRY(daemon_, fleet::blocking_find_daemon(environment_));
     if (daemon_) return {};
-    STINT_TRY(place_, blocking_find_store(around_));
+    STINT_TRY(place_, fleet::blocking_find_store(environment_));
     missing_ = !place_.exists() && !needs.makes_store;
     writes_ = needs.makes_store;
-    STINT_TRY(host_, blocking_find_host_place(around_));
+    STINT_TRY(host_, limit::blocking_find_host_place(environment_));
     if (needs.agents) {
-      STINT_TRY(reading_, blocking_read_project(around_, place_.path.empty()));
+      STINT_TRY(snapshot_, fleet::blocking_read_project(environment_, place_.path.empty()));
     }
     return {};
   }
 
   Task<Result<>> open() {
     if (daemon_) {
-      fleet_ = std::make_unique<RemoteFleet>(reactor_, *daemon_, ambient_, find_again_in(around_));
+      fleet_ = std::make_unique<fleet::RemoteFleet>(reactor_, *daemon_, system_, fleet::find_again_in(environment_),
+                                                    say_outage);
       co_return Result<>();
     }
     if (missing_) {
-      store_ = std::make_unique<store::MemoryStore>(ambient_);
+      store_ = std::make_unique<store::MemoryStore>(system_);
     } else {
-      STINT_CO_TRY(store_, co_await open_store(reactor_, place_, ambient_));
+      STINT_CO_TRY(store_, co_await fleet::open_store(reactor_, place_, system_));
       // So that nothing is called running whose process is gone.
       STINT_CO_TRY(const store::Ticked ticked, co_await store_->tick());
       if (ticked.lost > 0) co_await engine::kill_survivors(*store_, survivors_);
     }
-    engine::LocalFleet::Options options;
+    fleet::LocalFleet::Options options;
     options.store = place_.shown;
     options.cluster = place_.path.empty();
     options.queue_max = host_.settings.pool.queue;
-    options.money_micros_per_day = host_.settings.money_micros_per_day;
-    options.host_limits = [this] { return blocking_host_limits(host_, ambient_.wall_now()); };
-    engine::LocalFleet::Parts parts{
+    options.cost_micros_per_day = host_.settings.cost_micros_per_day;
+    options.host_limits = [this] { return list_host_limits(); };
+    fleet::LocalFleet::Parts parts{
         .executor = reactor_,
         .store = *store_,
-        .scribe = scribe_,
-        .ambient = ambient_,
-        .book = [this]() -> const engine::Book& { return reading_ ? reading_->book : none_; },
+        .run_codec = run_codec_,
+        .system = system_,
+        .registry = [this]() -> const project::AgentRegistry& { return snapshot_ ? snapshot_->registry : none_; },
         .engine = nullptr,
         .survivors = &survivors_};
-    fleet_ = std::make_unique<engine::LocalFleet>(std::move(parts), std::move(options));
+    fleet_ = std::make_unique<fleet::LocalFleet>(std::move(parts), std::move(options));
     co_return Result<>();
   }
 
@@ -94,8 +96,8 @@ class Road {
     return {.fleet = *fleet_,
             .reactor = reactor_,
             .clock = reactor_,
-            .around = around_,
-            .ambient = ambient_,
+            .environment = environment_,
+            .system = system_,
             .daemon = daemon_.has_value(),
             .where = daemon_ ? net::shown_url(daemon_->url) : place_.shown,
             .elsewhere = daemon_ ? daemon_->elsewhere : std::string(),
@@ -103,19 +105,25 @@ class Road {
   }
 
  private:
+  Task<Result<std::vector<engine::LimitView>>> list_host_limits() {
+    co_return co_await offload(files_, [this] { return blocking_host_limits(host_.homes, host_.settings); });
+  }
+
   Reactor& reactor_;
-  const domain::Ambient& ambient_;
-  const Surroundings around_;
-  std::optional<DaemonPlace> daemon_;
-  StorePlace place_;  // without a daemon
+  BlockingPool files_{"files", 1};
+  const domain::System& system_;
+  const Environment environment_;
+  std::optional<fleet::DaemonLocation> daemon_;
+  fleet::StoreLocation place_;  // without a daemon
   bool missing_ = false, writes_ = false;
-  HostPlace host_;
-  std::shared_ptr<const Reading> reading_;  // shared as a reading is: an engine would have runs that keep it
-  const engine::Book none_;
-  wire::Scribe scribe_;
+  limit::HostPlace host_;
+  std::shared_ptr<const project::Snapshot>
+      snapshot_;  // shared as a snapshot is: an engine would have runs that keep it
+  const project::AgentRegistry none_;
+  wire::RunCodec run_codec_;
   driver::HostSurvivors survivors_;
   std::unique_ptr<store::Store> store_;
-  std::unique_ptr<engine::Fleet> fleet_;
+  std::unique_ptr<fleet::Fleet> fleet_;
 };
 
 Task<> hear_signals(EndSignals& signals, int& heard, Scope& work) {
@@ -125,9 +133,9 @@ Task<> hear_signals(EndSignals& signals, int& heard, Scope& work) {
 
 }  // namespace
 
-int run_on_fleet(const domain::Ambient& ambient, const FleetNeeds& needs, const FleetBody& body) {
+int run_on_fleet(const domain::System& system, const FleetNeeds& needs, const FleetBody& body) {
   Reactor reactor;
-  Road road(reactor, ambient, blocking_look_around());
+  Road road(reactor, system, blocking_read_environment());
   if (const auto prepared = road.blocking_prepare(needs); !prepared) return complain(prepared.error());
   int exit = kExitFailed, signal = 0;
   const auto act = [&]() -> Task<Result<int>> {
@@ -155,7 +163,7 @@ int run_on_fleet(const domain::Ambient& ambient, const FleetNeeds& needs, const 
   return signal != 0 ? kExitBySignal + signal : exit;
 }
 
-Task<Result<engine::RunView>> find_run(engine::Fleet& fleet, std::string id) {
+Task<Result<engine::RunView>> find_run(fleet::Fleet& fleet, std::string id) {
   STINT_CO_TRY(std::optional<engine::RunView> found, co_await fleet.find(id));
   if (!found) co_return fail(Errc::invalid, "there is no run '" + id + "'. `stint ls` lists them");
   co_return std::move(*found);
@@ -163,11 +171,11 @@ Task<Result<engine::RunView>> find_run(engine::Fleet& fleet, std::string id) {
 
 Task<Result<bool>> is_carried(const FleetAccess& access) {
   if (access.daemon) co_return true;
-  STINT_CO_TRY(const std::vector<store::WorkerState> workers, co_await access.store->workers());
+  STINT_CO_TRY(const std::vector<store::NodeState> workers, co_await access.store->nodes());
   co_return std::ranges::any_of(workers, store::claims_any);
 }
 
-Task<std::string> running_parent(engine::Fleet& fleet) {
+Task<std::string> running_parent(fleet::Fleet& fleet) {
   const std::vector<std::string> parts = os::mark_parts(os::environment(os::kMarkVariable));
   if (parts.empty()) co_return {};
   const std::string id = parts.back().substr(0, parts.back().find(':'));
@@ -176,10 +184,10 @@ Task<std::string> running_parent(engine::Fleet& fleet) {
   co_return runs ? id : std::string();
 }
 
-std::vector<Candidate> blocking_run_names(const domain::Ambient& ambient) {
+std::vector<Candidate> blocking_run_names(const domain::System& system) {
   std::vector<Candidate> names;
   Reactor reactor;
-  Road road(reactor, ambient, blocking_look_around());
+  Road road(reactor, system, blocking_read_environment());
   if (!road.blocking_prepare({})) return names;
   const auto collect = [&]() -> Task<Result<>> {
     STINT_CO_CHECK(co_await road.open());

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "cli/complete.hpp"
-#include "cli/surroundings.hpp"
-#include "domain/ambient.hpp"
-#include "engine/fleet.hpp"
+#include "cli/environment.hpp"
+#include "domain/system.hpp"
+#include "fleet/fleet.hpp"
 #include "stint/executor.hpp"
 
 #include <functional>
@@ -22,11 +22,11 @@ namespace stint::cli {
 
 /// What a command has to do with.
 struct FleetAccess {
-  engine::Fleet& fleet;
+  fleet::Fleet& fleet;
   Reactor& reactor;
   const Executor& clock;  ///< the same
-  const Surroundings& around;
-  const domain::Ambient& ambient;
+  const Environment& environment;
+  const domain::System& system;
   bool daemon = false;            ///< another process answers, and carries runs
   std::string where;              ///< its address, or the store, for people
   std::string elsewhere{};        ///< the checkout that it serves, if that is another than ours
@@ -41,18 +41,18 @@ struct FleetNeeds {
 using FleetBody = std::function<Task<Result<int>>(FleetAccess&)>;
 
 /// Runs `body` until it ends or a signal ends it, says what went wrong, and gives the exit status.
-int run_on_fleet(const domain::Ambient& ambient, const FleetNeeds& needs, const FleetBody& body);
+int run_on_fleet(const domain::System& system, const FleetNeeds& needs, const FleetBody& body);
 
 /// The id of the run that is meant by an id or the beginning of one. `invalid`: none, or several.
-Task<Result<engine::RunView>> find_run(engine::Fleet& fleet, std::string id);
+Task<Result<engine::RunView>> find_run(fleet::Fleet& fleet, std::string id);
 /// Whether any process takes runs now that others submit. `stint run` carries its own alone.
 Task<Result<bool>> is_carried(const FleetAccess& access);
 /// The run of this fleet in whose process this command was called; empty: none that runs now. A child of it ends with
 /// it.
-Task<std::string> running_parent(engine::Fleet& fleet);
+Task<std::string> running_parent(fleet::Fleet& fleet);
 inline constexpr char kNoDaemonHere[] = "no daemon runs here: `stint serve` starts one";
 
 /// The newest runs, for completion. Never fails: none if anything is wrong.
-[[nodiscard]] std::vector<Candidate> blocking_run_names(const domain::Ambient& ambient);
+[[nodiscard]] std::vector<Candidate> blocking_run_names(const domain::System& system);
 
 }  // namespace stint::cli

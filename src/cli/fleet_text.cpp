@@ -2,6 +2,7 @@
 
 #include "agent/quantity.hpp"
 #include "cli/printable.hpp"
+#include "cli/reason_text.hpp"
 
 #include <fmt/format.h>
 
@@ -20,11 +21,6 @@ constexpr std::size_t kNoteShown = 160;
 constexpr int kElasticMin = 8;   // narrower than that nothing can be read
 constexpr int kElasticMax = 80;  // where the width is nobody's: one long title would make all rows as long
 
-std::string until_text(const std::optional<WallTime>& until, WallTime now) {
-  if (!until) return {};
-  return *until <= now ? ", which is due" : ", for " + length_text(*until - now) + " more";
-}
-
 std::string_view cause_text(std::string_view cause) noexcept {
   struct Words {
     std::string_view cause, text;
@@ -32,7 +28,8 @@ std::string_view cause_text(std::string_view cause) noexcept {
   static constexpr Words kWords[] = {{"enqueued", "submitted"},
                                      {"promoted", "first in its session now"},
                                      {"woken", "its wait is over"},
-                                     {"resumed", "resumed"},
+                                     {"answered", "answered by a person"},
+                                     {"limit_resumed", "its limit was resumed"},
                                      {"loaded", "came from another store"},
                                      {"unsafe", "begins something that may not be repeated"},
                                      {"safe", "that is done"},
@@ -75,10 +72,10 @@ std::string length_text(Duration length) {
 }
 
 std::string cost_text(const Usage& usage) {
-  if (usage.money_micros == 0) return "-";
+  if (usage.cost_micros == 0) return "-";
   constexpr double kMicros = 1e6;
-  const double money = static_cast<double>(usage.money_micros) / kMicros;
-  return fmt::format("{}${:.{}f}", usage.estimated ? "~" : "", money, money < 0.01 ? 4 : 2);
+  const double cost = static_cast<double>(usage.cost_micros) / kMicros;
+  return fmt::format("{}${:.{}f}", usage.estimated ? "~" : "", cost, cost < 0.01 ? 4 : 2);
 }
 
 std::string count_text(std::int64_t count) {
@@ -188,34 +185,14 @@ std::string state_text(const store::Run& run) {
   return state;
 }
 
-std::string reason_text(const store::Why& why, WallTime now) {
-  const std::string detail = printable(why.detail);
-  const std::string until = until_text(why.until, now);
-  const auto is = [&](std::string_view reason) { return why.reason == reason; };
-  if (is("session")) return "an earlier run of its session is unfinished: it stands " + detail;
-  if (is("delay")) return "it was asked to begin later" + until;
-  if (is("backoff")) return "its last attempt failed; it waits before the next" + until;
-  if (is("quota")) {
-    return fmt::format("parked: {} may not be used{}", detail.empty() ? "its account" : detail, until);
-  }
-  if (is("person")) return "parked: it waits for a person" + (detail.empty() ? "" : ", on " + detail) + until;
-  if (is("paused")) return fmt::format("{0} is paused{1}; `stint resume {0}` ends that", detail, until);
-  if (is("paused_by")) return "that is since a run was parked: " + detail;
-  if (is("limit")) return "no permit is free: " + detail;
-  if (is("probe")) return "its account was paused, and is tried by few at first: " + detail;
-  if (is("turn")) return "a larger request is served first: " + detail + until;
-  if (is("place")) {
-    const bool more = detail == std::to_string(store::kPlaceMax);
-    return fmt::format("it is number {}{} in the queue of its agent", detail, more ? " or later" : "");
-  }
-  if (is("workers") || is("held_up") || is("agent") || is("ending") || is("network")) return detail + until;
-  if (is("store")) return "what it says can't be stored: " + detail;
-  return fmt::format("{}{}{}", printable(why.reason), detail.empty() ? "" : ": " + detail, until);
+std::string until_text(const std::optional<WallTime>& until, WallTime now) {
+  if (!until) return {};
+  return *until <= now ? ", which is due" : ", for " + length_text(*until - now) + " more";
 }
 
 std::vector<std::string> why_lines(const engine::WhyView& why, WallTime now, bool carried) {
   std::vector<std::string> lines;
-  for (const store::Why& each : why.reasons) lines.push_back(reason_text(each, now));
+  for (const domain::WaitReason& each : why.reasons) lines.push_back(reason_text(each, now));
   switch (why.state) {
     case RunState::queued:
       if (!carried) lines.emplace_back("no daemon runs here: `stint serve` starts one");
@@ -286,7 +263,7 @@ std::string end_text(const engine::RunView& view) {
   std::string text = fmt::format("{} {}", printable(run.id), state_text(run));
   if (run.started_at && run.finished_at) text += " after " + length_text(*run.finished_at - *run.started_at);
   if (view.memo.usage.tokens() > 0) text += ", " + count_text(view.memo.usage.tokens()) + " tokens";
-  if (view.memo.usage.money_micros > 0) text += ", " + cost_text(view.memo.usage);
+  if (view.memo.usage.cost_micros > 0) text += ", " + cost_text(view.memo.usage);
   const bool says_more = !run.error.empty() && run.error != to_string(run.state);
   if (says_more && run.state != RunState::succeeded) text += ": " + printable(run.error);
   return text;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/demo_text.hpp"
-#include "engine/fleet.hpp"
+#include "fleet/fleet.hpp"
 
 #include <string>
 #include <string_view>
@@ -13,6 +13,8 @@ namespace stint::cli {
 
 /// In its largest unit: `12s`, `4m`, `3h`, `2d`. What lies ahead is `0s`.
 [[nodiscard]] std::string age_text(Duration age);
+/// " until …", or nothing.
+[[nodiscard]] std::string until_text(const std::optional<WallTime>& until, WallTime now);
 /// To be read, not compared: `340 ms`, `12s`, `1h30m`.
 [[nodiscard]] std::string length_text(Duration length);
 /// `$0.12`, `~$0.12` if it is an estimate, `-` if nothing is known.
@@ -47,7 +49,6 @@ inline constexpr std::size_t kRunsElastic = 4;  // the title
 
 /// "queued, until its back-off is over"
 [[nodiscard]] std::string state_text(const store::Run& run);
-[[nodiscard]] std::string reason_text(const store::Why& why, WallTime now);
 /// Why it does not wait, or all its reasons.
 [[nodiscard]] std::vector<std::string> why_lines(const engine::WhyView& why, WallTime now, bool carried);
 /// `note`: what the owner of the run wrote with it.

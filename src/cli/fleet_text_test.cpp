@@ -46,9 +46,9 @@ TEST(FleetText, lengths_are_as_exact_as_anybody_needs) {
 TEST(FleetText, costs) {
   Usage usage;
   EXPECT_EQ(cost_text(usage), "-");
-  usage.money_micros = 1'234'567;
+  usage.cost_micros = 1'234'567;
   EXPECT_EQ(cost_text(usage), "$1.23");
-  usage.money_micros = 1'200;
+  usage.cost_micros = 1'200;
   usage.estimated = true;
   EXPECT_EQ(cost_text(usage), "~$0.0012");
 }
@@ -56,7 +56,7 @@ TEST(FleetText, costs) {
 TEST(FleetText, a_table_is_aligned_and_shortens_the_title_to_fit) {
   std::vector<engine::RunView> runs = {view(RunState::queued), view(RunState::succeeded)};
   runs[1].input.title = "Another one that is so long that it can't stand here whole";
-  runs[1].memo.usage.money_micros = 12'340'000;
+  runs[1].memo.usage.cost_micros = 12'340'000;
   EXPECT_EQ(plain(runs_table(runs, kNow).lines(60, kRunsElastic)),
             "ID            AGENT   STATE      AGE  TITLE             COST\n"
             "abcdefghijkl  review  queued      5m  A title              -\n"
@@ -79,22 +79,6 @@ TEST(FleetText, a_hostile_title_is_harmless) {
   EXPECT_EQ(std::ranges::count(text, '\n'), 2);
 }
 
-TEST(FleetText, every_reason_has_words) {
-  const auto text = [](std::string reason, std::string detail, std::optional<WallTime> until = {}) {
-    return reason_text({std::move(reason), std::move(detail), until}, kNow);
-  };
-  EXPECT_EQ(text("session", "behind abc (running)"),
-            "an earlier run of its session is unfinished: it stands behind abc (running)");
-  EXPECT_EQ(text("delay", "", kNow + 5min), "it was asked to begin later, for 5m more");
-  EXPECT_EQ(text("backoff", "", kNow - 1s), "its last attempt failed; it waits before the next, which is due");
-  EXPECT_EQ(text("quota", "account:x", kNow + 1h), "parked: account:x may not be used, for 1h more");
-  EXPECT_EQ(text("person", ""), "parked: it waits for a person");
-  EXPECT_EQ(text("paused", "agent:x"), "agent:x is paused; `stint resume agent:x` ends that");
-  EXPECT_EQ(text("limit", "gpu: 2 of 2 held"), "no permit is free: gpu: 2 of 2 held");
-  EXPECT_EQ(text("place", "3"), "it is number 3 in the queue of its agent");
-  EXPECT_EQ(text("something new", "x"), "something new: x");
-}
-
 TEST(FleetText, why_always_says_something) {
   for (const RunState state : domain::kRunStates) {
     if (state == RunState::parked) continue;  // it always has a reason
@@ -109,8 +93,6 @@ TEST(FleetText, a_parked_run_does_not_blame_an_account_that_it_may_not_have) {
   store::Run run = view(RunState::parked).run;
   run.hold = Hold::quota;
   EXPECT_EQ(state_text(run).find("account"), std::string::npos) << state_text(run);
-  EXPECT_EQ(reason_text({"held_up", "pipe: Too many open files", {}}, kNow), "pipe: Too many open files");
-  EXPECT_EQ(reason_text({"store", "the disk is full", {}}, kNow), "what it says can't be stored: the disk is full");
 }
 
 TEST(FleetText, what_waits_for_a_person_says_how_it_is_settled) {

@@ -1,16 +1,18 @@
 /// The limits of this host as a fleet tells of them.
 #pragma once
 
-#include "cli/book.hpp"
-#include "engine/fleet.hpp"
+#include "fleet/fleet.hpp"
+#include "limit/host_place.hpp"
+#include "limit/snapshot_limits.hpp"
 
 #include <vector>
 
 namespace stint::cli {
 
-/// Every limit that has files, is configured or is in `requests`, with holders and waiters in words. Looks at a few
-/// files.
-[[nodiscard]] std::vector<engine::LimitView> blocking_host_limits(const HostPlace& place, WallTime now,
-                                                                  const HostRequests* requests = nullptr);
+/// Every limit that has files, is configured, or is taken by an agent of the snapshot, with holders and line. Looks at
+/// a few files.
+[[nodiscard]] std::vector<engine::LimitView> blocking_host_limits(const limit::Homes& homes,
+                                                                  const agent::Settings& settings,
+                                                                  const project::Snapshot* snapshot = nullptr);
 
 }  // namespace stint::cli

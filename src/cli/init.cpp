@@ -2,9 +2,9 @@
 
 #include "agent/files.hpp"
 #include "agent/project.hpp"
+#include "cli/environment.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
-#include "cli/surroundings.hpp"
 
 #include <fmt/format.h>
 
@@ -79,14 +79,14 @@ InitCommand::InitCommand(CLI::App& app)
 bool InitCommand::chosen() const { return command_.chosen(); }
 
 int InitCommand::run() {
-  const Surroundings around = blocking_look_around();
-  const auto project = agent::blocking_find_project(around.folder);
+  const Environment environment = blocking_read_environment();
+  const auto project = agent::blocking_find_project(environment.folder);
   if (!project) return complain(project.error());
   if (!project->is_repository()) {
     return complain(
         {Errc::invalid, fmt::format("{} is in no git repository, where agents could commit their work. Make one with "
                                     "`git init`, then run `stint init` again",
-                                    around.folder.string())});
+                                    environment.folder.string())});
   }
   const std::vector<wire::InitFile> files = blocking_write_templates(project->root, dry_run_);
   const bool failed = std::ranges::any_of(files, [](const wire::InitFile& file) { return file.action == "failed"; });
@@ -95,7 +95,7 @@ int InitCommand::run() {
     return failed ? kExitFailed : kExitDone;
   }
   print_out("{}\n\n", printable(project->root.string()));
-  print_files(files, dry_run_, around.colour);
+  print_files(files, dry_run_, environment.colour);
   if (failed) return kExitFailed;
   print_out("\n{}\n", dry_run_ ? "Nothing was written. Without --dry-run, try then:" : "Try next:");
   print_out(

@@ -2,9 +2,10 @@
 
 #include "agent/discovery.hpp"
 #include "agent/quantity.hpp"
-#include "cli/host_homes.hpp"
+#include "cli/environment.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
+#include "limit/host_place.hpp"
 #include "limit/listing.hpp"
 #include "wire/limits.hpp"
 
@@ -25,7 +26,7 @@ std::string owner(const os::SlotRecord& record) {
   return printable(record.label.empty() ? "-" : record.label) + fmt::format("  pid {}", record.pid);
 }
 
-void print_limit(const limit::Listing& limit, const Surroundings& around, WallTime now) {
+void print_limit(const limit::Listing& limit, const Environment& environment, WallTime now) {
   Line head;
   head.add(printable(limit.name), Style::bold);
   head.add(fmt::format("  {} of {} held", limit.holders.size(), limit.capacity));
@@ -35,7 +36,7 @@ void print_limit(const limit::Listing& limit, const Surroundings& around, WallTi
     head.add(fmt::format(", {} waiting", limit.waiters.size()));
   }
   if (limit.resized) head.add("  (resized by hand)", Style::dim);
-  print_out("{}\n", head.str(around.colour));
+  print_out("{}\n", head.str(environment.colour));
   for (const limit::Slots::Holder& holder : limit.holders) {
     const std::string who = holder.record ? owner(*holder.record) : "another tool, by flock";
     const std::string since = holder.record ? "  " + age(holder.record->since_ms, now) : "";
@@ -50,16 +51,16 @@ void print_limit(const limit::Listing& limit, const Surroundings& around, WallTi
 }
 
 /// N as the settings or, of `agent:NAME`, the agent's file say; nothing if they say nothing.
-std::optional<std::uint32_t> number_of(const HostPlace& place, const std::vector<domain::Agent>& agents,
+std::optional<std::uint32_t> number_of(const limit::HostPlace& place, const std::vector<domain::Agent>& agents,
                                        const std::string& name) {
-  if (const auto configured = configured_capacity(place.settings, name)) return configured;
+  if (const auto configured = project::configured_capacity(place.settings, name)) return configured;
   const auto agent = std::ranges::find(agents, name, [](const auto& each) { return domain::agent_limit(each.name); });
   return agent == agents.end() ? std::nullopt : agent->max_concurrency;
 }
 
 /// A limit that was mistyped must not become one of its own.
-Result<> check_known(const HostPlace& place, const limit::HostLimit& wanted) {
-  for (const limit::HostLimit& each : blocking_all_limits(place.homes, place.settings)) {
+Result<> check_known(const limit::HostPlace& place, const limit::HostLimit& wanted) {
+  for (const limit::HostLimit& each : limit::blocking_all_limits(place.homes, place.settings)) {
     if (each.stem() == wanted.stem()) return {};
   }
   for (const domain::Agent& agent : agent::blocking_discover(place.project.root).agents) {
@@ -69,7 +70,7 @@ Result<> check_known(const HostPlace& place, const limit::HostLimit& wanted) {
                                  "'. [limits] of stint.toml defines those of all; `stint limits` lists them");
 }
 
-Result<> resize(const HostPlace& place, const std::string& text) {
+Result<> resize(const limit::HostPlace& place, const std::string& text) {
   const auto equals = text.find('=');
   const std::string name = text.substr(0, equals);
   auto number = agent::parse_integer(text.substr(equals + 1), 1, domain::kPermitsMax);
@@ -79,7 +80,7 @@ Result<> resize(const HostPlace& place, const std::string& text) {
   return limit::resize(limit, static_cast<std::uint32_t>(*number));
 }
 
-Result<> reset(const HostPlace& place, const std::string& name) {
+Result<> reset(const limit::HostPlace& place, const std::string& name) {
   STINT_TRY(const limit::HostLimit limit, place.homes.find(name, 1));
   STINT_CHECK(check_known(place, limit));
   STINT_TRY(const bool was, limit::reset_capacity(limit));
@@ -103,9 +104,9 @@ LimitsCommand::LimitsCommand(CLI::App& app)
 
 bool LimitsCommand::chosen() const { return command_.chosen(); }
 
-int LimitsCommand::run(const domain::Ambient& ambient) {
-  const Surroundings around = blocking_look_around();
-  const auto place = blocking_find_host_place(around);
+int LimitsCommand::run(const domain::System& system) {
+  const Environment environment = blocking_read_environment();
+  const auto place = limit::blocking_find_host_place(environment);
   if (!place) return complain(place.error());
   std::vector<std::string> wanted;
   if (reset_ && names_.empty()) {
@@ -129,7 +130,7 @@ int LimitsCommand::run(const domain::Ambient& ambient) {
     wanted.push_back(name.substr(0, name.find('=')));
   }
   const std::vector<domain::Agent> agents = agent::blocking_discover(place->project.root).agents;
-  std::vector<limit::HostLimit> limits = blocking_all_limits(place->homes, place->settings);
+  std::vector<limit::HostLimit> limits = limit::blocking_all_limits(place->homes, place->settings);
   std::vector<limit::Listing> listings;
   for (const std::string& name : wanted) {
     const auto number = number_of(*place, agents, name);
@@ -149,11 +150,11 @@ int LimitsCommand::run(const domain::Ambient& ambient) {
     }
   }
   if (json_) {
-    print_out("{}\n", wire::limits_to_json(listings, ambient.wall_now()));
+    print_out("{}\n", wire::limits_to_json(listings, system.wall_now()));
     return kExitDone;
   }
   if (listings.empty()) print_out("No limits yet. Try: stint with gpu=2 -- COMMAND\n");
-  for (const limit::Listing& listing : listings) print_limit(listing, around, ambient.wall_now());
+  for (const limit::Listing& listing : listings) print_limit(listing, environment, system.wall_now());
   return kExitDone;
 }
 

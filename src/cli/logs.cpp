@@ -3,10 +3,10 @@
 #include "cli/exit_status.hpp"
 #include "cli/fleet_place.hpp"
 #include "cli/fleet_text.hpp"
-#include "cli/follow.hpp"
 #include "cli/output_printer.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
+#include "fleet/follow.hpp"
 #include "wire/fleet.hpp"
 
 #include <fmt/format.h>
@@ -19,36 +19,37 @@ Task<Result<>> tell_wait(FleetAccess& access, const engine::RunView& view) {
   if (view.run.state != domain::RunState::queued && view.run.state != domain::RunState::parked) co_return Result<>();
   STINT_CO_TRY(const engine::WhyView why, co_await access.fleet.why(view.run.id));
   STINT_CO_TRY(const bool carried, co_await is_carried(access));
-  for (const std::string& line : why_lines(why, access.ambient.wall_now(), carried)) {
+  for (const std::string& line : why_lines(why, access.system.wall_now(), carried)) {
     print_error("stint: {}: {}\n", printable(view.run.id), line);
   }
   co_return Result<>();
 }
 
-struct Wish {
+struct LogsRequest {
   const std::string& id;
   bool follow, raw, json;
 };
 
-Task<Result<int>> print_logs(FleetAccess& access, Wish wish) {
-  STINT_CO_TRY(const engine::RunView view, co_await find_run(access.fleet, wish.id));
-  if (wish.json) {
+Task<Result<int>> print_logs(FleetAccess& access, LogsRequest request) {
+  STINT_CO_TRY(const engine::RunView view, co_await find_run(access.fleet, request.id));
+  if (request.json) {
     STINT_CO_TRY(const store::Output output, co_await access.fleet.output(view.run.id));
     print_out("{}\n", wire::to_json(output));
     co_return kExitDone;
   }
-  OutputPrinter printer(access.around.colour, wish.raw || !access.around.terminal);
-  if (wish.follow) {
+  OutputPrinter printer(access.environment.colour, request.raw || !access.environment.terminal);
+  if (request.follow) {
     STINT_CO_CHECK(co_await tell_wait(access, view));
-    const auto out = [&](const OutputReader::Piece& piece) { printer.print(piece); };
-    STINT_CO_TRY(const engine::RunView end, co_await follow(access.fleet, access.clock, view.run.id, out));
+    const auto out = [&](const fleet::OutputReader::Piece& piece) { printer.print(piece); };
+    STINT_CO_TRY(const engine::RunView end,
+                 co_await fleet::follow(access.fleet, access.clock, view.run.id, out, say_outage));
     printer.finish();
     print_error("stint: {} {}\n", printable(end.run.id), state_text(end.run));
     co_return exit_status(end.run);
   }
   STINT_CO_TRY(const store::Output output, co_await access.fleet.output(view.run.id));
-  OutputReader reader;
-  for (const OutputReader::Piece& piece : reader.take(output)) printer.print(piece);
+  fleet::OutputReader reader;
+  for (const fleet::OutputReader::Piece& piece : reader.take(output)) printer.print(piece);
   printer.finish();
   if (output.bytes == 0) {
     print_error("stint: {} has printed nothing{}\n", printable(view.run.id),
@@ -75,9 +76,9 @@ LogsCommand::LogsCommand(CLI::App& app) : command_(app, "logs", "What a run prin
 
 bool LogsCommand::chosen() const { return command_.chosen(); }
 
-int LogsCommand::run(const domain::Ambient& ambient) {
-  return run_on_fleet(ambient, {}, [this](FleetAccess& access) {
-    return print_logs(access, Wish{.id = id_, .follow = follow_, .raw = raw_, .json = json_});
+int LogsCommand::run(const domain::System& system) {
+  return run_on_fleet(system, {}, [this](FleetAccess& access) {
+    return print_logs(access, LogsRequest{.id = id_, .follow = follow_, .raw = raw_, .json = json_});
   });
 }
 

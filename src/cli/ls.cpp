@@ -15,10 +15,11 @@ namespace {
 constexpr std::uint32_t kLimitMax = 1000, kPage = 200;
 
 void print(const std::vector<engine::RunView>& runs, const FleetAccess& access, bool with_heads) {
-  const Table table = runs_table(runs, access.ambient.wall_now());
-  const std::vector<Line> lines = table.lines(access.around.terminal ? access.around.columns : 0, kRunsElastic);
+  const Table table = runs_table(runs, access.system.wall_now());
+  const std::vector<Line> lines =
+      table.lines(access.environment.terminal ? access.environment.columns : 0, kRunsElastic);
   for (std::size_t i = with_heads ? 0 : 1; i < lines.size(); ++i) {
-    print_out("{}\n", lines[i].str(access.around.colour));
+    print_out("{}\n", lines[i].str(access.environment.colour));
   }
 }
 
@@ -92,8 +93,8 @@ ListCommand::ListCommand(CLI::App& app) : command_(app, "ls", "List runs, newest
 
 bool ListCommand::chosen() const { return command_.chosen(); }
 
-int ListCommand::run(const domain::Ambient& ambient) {
-  return run_on_fleet(ambient, {}, [this](FleetAccess& access) { return list(access, options_); });
+int ListCommand::run(const domain::System& system) {
+  return run_on_fleet(system, {}, [this](FleetAccess& access) { return list(access, options_); });
 }
 
 }  // namespace stint::cli

@@ -30,7 +30,7 @@ void Outlet::put(std::string_view text) {
     full_ = true;
     if (on_full_) on_full_(true);
   }
-  if (!kept_.empty()) put_.ring();
+  if (!kept_.empty()) put_.notify();
 }
 
 /// A pipe that takes anything takes PIPE_BUF bytes without making us wait.
@@ -49,20 +49,20 @@ void Outlet::write_some() {
     full_ = false;
     if (on_full_) on_full_(false);
   }
-  if (kept_.empty()) written_.ring();
+  if (kept_.empty()) written_.notify();
 }
 
 Task<> Outlet::run() {
   while (true) {
-    const std::uint64_t seen = put_.rings();
-    if (kept_.empty()) co_await put_.hear(seen);
+    const std::uint64_t seen = put_.count();
+    if (kept_.empty()) co_await put_.wait(seen);
     co_await sleep_for(kAskEvery);
     write_some();
   }
 }
 
 Task<> Outlet::drained() {
-  while (!kept_.empty()) co_await written_.hear(written_.rings());
+  while (!kept_.empty()) co_await written_.wait(written_.count());
 }
 
 }  // namespace stint::cli

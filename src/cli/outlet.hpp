@@ -3,7 +3,7 @@
 /// (cli/print.hpp). Own thread only.
 #pragma once
 
-#include "stint/bell.hpp"
+#include "stint/notification.hpp"
 
 #include <cstddef>
 #include <functional>
@@ -37,7 +37,7 @@ class Outlet {
   std::string kept_;
   bool full_ = false, closed_ = false;
   std::function<void(bool)> on_full_;
-  Bell put_, written_;
+  Notification put_, written_;
 };
 
 }  // namespace stint::cli

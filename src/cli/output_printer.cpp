@@ -12,15 +12,15 @@ void OutputPrinter::put(std::string_view text) {
   in_line_ = text.back() != '\n';
 }
 
-void OutputPrinter::print(const OutputReader::Piece& piece) {
+void OutputPrinter::print(const fleet::OutputReader::Piece& piece) {
   if (piece.left_out > 0) {
     if (raw_) {
       flush_out();
-      print_error("stint: {}\n", left_out_text(piece.left_out));
+      print_error("stint: {}\n", fleet::left_out_text(piece.left_out));
     } else {
       put(clean_.finish());
       if (in_line_) put("\n");
-      put(left_out_text(piece.left_out) + "\n");
+      put(fleet::left_out_text(piece.left_out) + "\n");
     }
   }
   put(raw_ ? piece.text : clean_.add(piece.text));

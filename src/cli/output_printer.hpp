@@ -2,8 +2,8 @@
 /// stderr.
 #pragma once
 
-#include "cli/follow.hpp"
 #include "cli/printable.hpp"
+#include "fleet/follow.hpp"
 
 namespace stint::cli {
 
@@ -11,7 +11,7 @@ class OutputPrinter {
  public:
   /// `raw`: byte by byte, whatever it is.
   OutputPrinter(bool colour, bool raw) noexcept : clean_(colour), raw_(raw) {}
-  void print(const OutputReader::Piece& piece);
+  void print(const fleet::OutputReader::Piece& piece);
   /// The rest, and the end of the last line.
   void finish();
 

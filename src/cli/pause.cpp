@@ -16,7 +16,7 @@ namespace stint::cli {
 namespace {
 
 /// The limit that a name means: itself, or the limit of the agent of that name. None: nothing of that name is known.
-Task<Result<std::optional<std::string>>> find_limit(engine::Fleet& fleet, const std::string& name) {
+Task<Result<std::optional<std::string>>> find_limit(fleet::Fleet& fleet, const std::string& name) {
   STINT_CO_TRY(const std::vector<engine::LimitView> limits, co_await fleet.limits());
   const std::string of_agent = domain::agent_limit(name);
   const auto is_there = [&](const std::string& limit) {
@@ -94,7 +94,7 @@ PauseCommand::PauseCommand(CLI::App& app)
   command_.flag("--json", json_, "One JSON object: all limits");
 }
 bool PauseCommand::chosen() const { return command_.chosen(); }
-int PauseCommand::run(const domain::Ambient& ambient) {
+int PauseCommand::run(const domain::System& system) {
   std::optional<Duration> length;
   if (!length_.empty()) {
     const auto parsed = agent::parse_duration(length_);
@@ -104,7 +104,7 @@ int PauseCommand::run(const domain::Ambient& ambient) {
     }
     length = *parsed;
   }
-  return run_on_fleet(ambient, {.agents = true, .makes_store = true},
+  return run_on_fleet(system, {.agents = true, .makes_store = true},
                       [&, this](FleetAccess& access) { return pause(access, name_, length, json_); });
 }
 
@@ -115,8 +115,8 @@ ResumeCommand::ResumeCommand(CLI::App& app) : command_(app, "resume", "End a pau
   command_.flag("--json", json_, "One JSON object");
 }
 bool ResumeCommand::chosen() const { return command_.chosen(); }
-int ResumeCommand::run(const domain::Ambient& ambient) {
-  return run_on_fleet(ambient, {.agents = true}, [this](FleetAccess& access) { return resume(access, name_, json_); });
+int ResumeCommand::run(const domain::System& system) {
+  return run_on_fleet(system, {.agents = true}, [this](FleetAccess& access) { return resume(access, name_, json_); });
 }
 
 }  // namespace stint::cli

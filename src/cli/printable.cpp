@@ -98,7 +98,7 @@ std::string printable(std::string_view text) {
 
 namespace {
 
-constexpr char kEscape = '\033', kBell = '\a';
+constexpr char kEscape = '\033', kNotifier = '\a';
 
 bool is_final(char c) noexcept { return c >= 0x40 && c <= 0x7E; }
 
@@ -114,7 +114,7 @@ std::size_t escape_size(std::string_view text) noexcept {
   }
   if (text[1] == ']' || text[1] == 'P' || text[1] == '_' || text[1] == '^' || text[1] == 'X') {  // a string, to its end
     for (std::size_t i = 2; i < text.size(); ++i) {
-      if (text[i] == kBell) return i + 1;
+      if (text[i] == kNotifier) return i + 1;
       if (text[i] == kEscape && i + 1 < text.size()) return text[i + 1] == '\\' ? i + 2 : i;
       if (text[i] == '\n') return i;  // it never ended: a program that died, or one that hides text
     }

@@ -1,26 +1,30 @@
 #include "cli/run.hpp"
 
 #include "agent/trust.hpp"
-#include "cli/daemon_place.hpp"
 #include "cli/end_signals.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/fleet_place.hpp"
 #include "cli/fleet_text.hpp"
-#include "cli/follow.hpp"
-#include "cli/host_parts.hpp"
-#include "cli/remote_fleet.hpp"
+#include "cli/printable.hpp"
+#include "cli/reason_text.hpp"
 #include "cli/run_display.hpp"
-#include "cli/run_wish.hpp"
-#include "cli/store_place.hpp"
+#include "cli/run_submission.hpp"
 #include "domain/run_id.hpp"
-#include "engine/local_fleet.hpp"
+#include "driver/process_driver.hpp"
+#include "fleet/daemon_location.hpp"
+#include "fleet/follow.hpp"
+#include "fleet/local_fleet.hpp"
+#include "fleet/remote_fleet.hpp"
+#include "fleet/store_location.hpp"
+#include "limit/host_permits.hpp"
 #include "os/process.hpp"
 #include "os/resources.hpp"
 #include "os/terminal.hpp"
+#include "project/attempt_planner.hpp"
 #include "stint/asio.hpp"
 #include "store/memory_store.hpp"
+#include "wire/run_codec.hpp"
 #include "wire/run_line.hpp"
-#include "wire/scribe.hpp"
 
 #include <fmt/format.h>
 
@@ -42,17 +46,17 @@ constexpr Duration kPruneEvery = 1h;  // without a daemon; over all processes
 /// Follows one run to its end: shows what happens to it, and ends it on a signal.
 class Follower {
  public:
-  Follower(Reactor& reactor, const domain::Ambient& ambient, const Surroundings& around, const RunOptions& options)
+  Follower(Reactor& reactor, const domain::System& system, const Environment& environment, const RunOptions& options)
       : reactor_(reactor),
-        ambient_(ambient),
+        system_(system),
         options_(options),
         out_(STDOUT_FILENO),
-        display_(out_, around, options.quiet || options.json),
+        display_(out_, environment, options.quiet || options.json),
         signals_(reactor) {}
 
   /// `carrier`: the engine of this process that carries it; null: another process does. Fails if that one does not
   /// answer any more, or was left to end it; or if the run was ended here and the store can't record it.
-  Task<Result<>> follow(engine::Fleet& fleet, std::string id, engine::Engine* carrier) {
+  Task<Result<>> follow(fleet::Fleet& fleet, std::string id, engine::Engine* carrier) {
     fleet_ = &fleet;
     id_ = std::move(id);
     carrier_ = carrier;
@@ -87,7 +91,7 @@ class Follower {
 
  private:
   /// All that was said, unless somebody hurries us: who reads it may have stopped to.
-  Task<> written() { co_await race(out_.drained(), hurried_.hear(0)); }
+  Task<> written() { co_await race(out_.drained(), hurried_.wait(0)); }
 
   void show_end() {
     if (options_.json) {
@@ -114,7 +118,7 @@ class Follower {
         }
         look_at = reactor_.now() + kLookEvery;
       }
-      if (display_.live() && !view_.run.id.empty()) display_.refresh(view_, ambient_.wall_now());
+      if (display_.live() && !view_.run.id.empty()) display_.refresh(view_, system_.wall_now());
     }
   }
 
@@ -140,7 +144,7 @@ class Follower {
         if (options_.json) {
           print_line(wire::event_line(event, attempt_));
         } else {
-          display_.show(event, scribe_.read_note(event.data));
+          display_.show(event, run_codec_.read_note(event.data));
         }
         if (begun_) print_early();
       }
@@ -150,7 +154,7 @@ class Follower {
 
   Task<Result<>> tell_output() {
     STINT_CO_TRY(const auto output, co_await fleet_->output(id_));
-    for (const OutputReader::Piece& piece : reader_.take(output)) {
+    for (const fleet::OutputReader::Piece& piece : reader_.take(output)) {
       if (piece.left_out > 0) {
         display_.warn(
             fmt::format("{} bytes of its output are left out here: it says more than the store keeps", piece.left_out));
@@ -176,19 +180,17 @@ class Follower {
   Task<> tell_wait() {
     std::string why;
     if (carrier_ != nullptr) {
-      for (const auto& [agent, each] : carrier_->waits()) why = each;
+      for (const auto& [agent, each] : carrier_->waits()) why = reason_text(each, system_.wall_now());
     }
     if (why.empty()) {
       const auto reasons = co_await fleet_->why(id_);
       if (!reasons) co_return;
-      for (const store::Why& each : reasons->reasons) {
-        const bool own = carrier_ != nullptr && each.reason == "workers";  // its one worker is on its way
-        if (own || each.reason == "place" || each.reason == "delay") continue;
-        if (each.reason == "paused_by") {
-          why += "; " + reason_text(each, ambient_.wall_now());
-          break;
-        }
-        why = each.reason == "paused" ? reason_text(each, ambient_.wall_now()) : each.reason + ": " + each.detail;
+      for (const domain::WaitReason& each : reasons->reasons) {
+        using domain::WaitCause;
+        const bool own = carrier_ != nullptr && each.cause == WaitCause::workers;  // its one worker is on its way
+        if (own || each.cause == WaitCause::place || each.cause == WaitCause::delay) continue;
+        why = reason_text(each, system_.wall_now());
+        if (each.cause == WaitCause::paused) break;
       }
     }
     if (why.empty() || why == told_wait_) co_return;
@@ -209,7 +211,7 @@ class Follower {
     while (true) {
       const int signal = co_await signals_.next();
       const bool again = std::exchange(last_signal_, signal) != 0;
-      if (again) hurried_.ring();
+      if (again) hurried_.notify();
       if (!again) {
         const bool here = carrier_ != nullptr;
         if (display_.live()) display_.say(here ? "ending it; once more to hurry" : "ending it; once more to leave");
@@ -232,24 +234,24 @@ class Follower {
   }
 
   Reactor& reactor_;
-  const domain::Ambient& ambient_;
+  const domain::System& system_;
   const RunOptions& options_;
   Outlet out_;
   RunDisplay display_;
-  Outage outage_{reactor_, [this](const std::string& text) { display_.say(text); }};
+  fleet::Outage outage_{reactor_, [this](const std::string& text) { display_.say(printable(text)); }};
   EndSignals signals_;
-  wire::Scribe scribe_;
-  engine::Fleet* fleet_ = nullptr;
+  wire::RunCodec run_codec_;
+  fleet::Fleet* fleet_ = nullptr;
   engine::Engine* carrier_ = nullptr;
   std::string id_;
   engine::RunView view_;
   bool refused_ = false;
   std::optional<Error> unrecorded_;
   int last_signal_ = 0;
-  Bell hurried_;
+  Notification hurried_;
   std::int64_t after_ = 0;
   std::uint32_t attempt_ = 0;
-  OutputReader reader_;
+  fleet::OutputReader reader_;
   bool begun_ = false;  // the attempt that is under way, as was told
   std::string early_;   // heard before that was told
   std::string told_wait_;
@@ -258,19 +260,18 @@ class Follower {
 /// Carries one run, and nothing else, with an engine of this process.
 class OwnRun {
  public:
-  OwnRun(Reactor& reactor, const domain::Ambient& ambient, std::shared_ptr<const Reading> reading, store::Store& store,
-         bool lasting_lease, driver::SecretMask mask, const std::string& program, Follower& follower)
+  OwnRun(Reactor& reactor, const domain::System& system, std::shared_ptr<const project::Snapshot> snapshot,
+         store::Store& store, bool lasting_lease, driver::SecretMask mask, const std::string& program,
+         Follower& follower)
       : reactor_(reactor),
-        ambient_(ambient),
-        reading_(std::move(reading)),
+        system_(system),
+        snapshot_(std::move(snapshot)),
         store_(store),
         lasting_lease_(lasting_lease),
-        permits_(reactor, ambient, [this] { return reading_; }),
-        driver_(reactor, [this] { return reading_; },
-                {.environment = {},
-                 .program = program,
-                 .mask = std::move(mask),
-                 .heard = [&follower](const std::string& text) { follower.hear(text); }}),
+        permits_(reactor, system, [this] { return snapshot_; }),
+        planner_([this] { return snapshot_; }, {.environment = {}, .program = program}),
+        driver_(reactor,
+                {.mask = std::move(mask), .on_output = [&follower](const std::string& text) { follower.hear(text); }}),
         follower_(follower) {
     follower.on_full([this](bool full) { driver_.hold(full); });
   }
@@ -279,18 +280,18 @@ class OwnRun {
   OwnRun& operator=(const OwnRun&) = delete;
 
   /// Fails if it could not be submitted.
-  Task<Result<>> carry(engine::Submission wish) {
-    const std::string id = domain::new_run_id(ambient_);
-    const std::string agent = wish.agent.empty() ? std::string(engine::kPromptAgent) : wish.agent;
-    const engine::AgentSpec* const spec = engine::find_spec(reading_->book, agent);
-    make_engine(spec == nullptr ? agent : engine::name_in_store(*spec, wish.driver, wish.model), id);
+  Task<Result<>> carry(engine::Submission submission) {
+    const std::string id = domain::new_run_id(system_);
+    const std::string agent = submission.agent.empty() ? std::string(domain::kPromptAgent) : submission.agent;
+    const project::AgentSpec* const spec = project::find_spec(snapshot_->registry, agent);
+    make_engine(spec == nullptr ? agent : project::name_in_store(*spec, submission.driver, submission.model), id);
     STINT_CO_CHECK(co_await engine_->enlist());
-    wish.id = id;
+    submission.id = id;
     // Whoever has to take it up may serve another checkout; on another host there may be no such folder.
-    if (lasting_lease_) wish.directory = reading_->place.project.root.string();
-    wish.kept = true;  // a daemon that took it would wait for the permits of the run that we are a part of
-    wish.parent = co_await running_parent(*fleet_);
-    const auto submitted = co_await submit(std::move(wish));
+    if (lasting_lease_) submission.directory = snapshot_->checkout.project.root.string();
+    submission.kept = true;  // a daemon that took it would wait for the permits of the run that we are a part of
+    submission.parent = co_await running_parent(*fleet_);
+    const auto submitted = co_await submit(std::move(submission));
     if (!submitted) {
       (void)co_await store_.leave(*engine_->owner());
       co_return submitted;
@@ -306,11 +307,11 @@ class OwnRun {
   }
 
  private:
-  Task<Result<>> submit(engine::Submission wish) {
+  Task<Result<>> submit(engine::Submission submission) {
     STINT_CO_CHECK(co_await size_limits());
-    std::vector<engine::Submission> wishes;
-    wishes.push_back(std::move(wish));
-    STINT_CO_TRY(auto submitted, co_await fleet_->submit(std::move(wishes)));
+    std::vector<engine::Submission> submissions;
+    submissions.push_back(std::move(submission));
+    STINT_CO_TRY(auto submitted, co_await fleet_->submit(std::move(submissions)));
     if (!submitted.front()) co_return fail(std::move(submitted.front()).error());
     co_return Result<>();
   }
@@ -321,26 +322,27 @@ class OwnRun {
     options.only = id;
     options.only_agent = agent;
     options.survivors_every = Duration::zero();
-    options.retention = reading_->place.settings.retention;
+    options.retention = snapshot_->checkout.settings.retention;
     options.prune_every = kPruneEvery;
     if (lasting_lease_) options.lease = Duration::max();
-    engine_ = std::make_unique<engine::Engine>(
-        engine::Engine::Parts{reactor_, store_, driver_, permits_, scribe_, ambient_, nullptr, &driver_.survivors()},
-        std::move(options), reading_->book);
-    engine::LocalFleet::Parts parts{reactor_,
-                                    store_,
-                                    scribe_,
-                                    ambient_,
-                                    [this]() -> const engine::Book& { return reading_->book; },
-                                    engine_.get(),
-                                    &driver_.survivors()};
-    fleet_ = std::make_unique<engine::LocalFleet>(std::move(parts), engine::LocalFleet::Options());
+    engine_ = std::make_unique<engine::Engine>(engine::Engine::Parts{reactor_, store_, driver_, permits_, run_codec_,
+                                                                     system_, nullptr, &driver_.survivors(), &planner_},
+                                               std::move(options), snapshot_->registry);
+    fleet::LocalFleet::Parts parts{reactor_,
+                                   store_,
+                                   run_codec_,
+                                   system_,
+                                   [this]() -> const project::AgentRegistry& { return snapshot_->registry; },
+                                   engine_.get(),
+                                   &driver_.survivors()};
+    fleet_ = std::make_unique<fleet::LocalFleet>(std::move(parts), fleet::LocalFleet::Options());
   }
   /// Beside other processes only those without a size: a daemon has decided on the others.
   Task<Result<>> size_limits() {
-    std::map<std::string, std::uint32_t> capacities = reading_->cluster_limits;
-    STINT_CO_TRY(const auto workers, co_await store_.workers());
-    if (workers.size() <= 1) co_return co_await store_.configure(std::move(capacities), agent_names(*reading_));
+    std::map<std::string, std::uint32_t> capacities = snapshot_->cluster_limits;
+    STINT_CO_TRY(const auto workers, co_await store_.nodes());
+    if (workers.size() <= 1)
+      co_return co_await store_.configure(std::move(capacities), project::names_in_store(*snapshot_));
     STINT_CO_TRY(const auto known, co_await store_.limits());
     for (const store::LimitState& limit : known) {
       if (limit.capacity) capacities.erase(limit.name);
@@ -354,54 +356,57 @@ class OwnRun {
   }
 
   Reactor& reactor_;
-  const domain::Ambient& ambient_;
-  std::shared_ptr<const Reading> reading_;
+  const domain::System& system_;
+  std::shared_ptr<const project::Snapshot> snapshot_;
   store::Store& store_;
   const bool lasting_lease_;
-  wire::Scribe scribe_;
-  HostPermits permits_;
-  ProcessDriver driver_;
+  wire::RunCodec run_codec_;
+  limit::HostPermits permits_;
+  project::AttemptPlanner planner_;
+  driver::ProcessDriver driver_;
   Follower& follower_;
   std::unique_ptr<engine::Engine> engine_;
-  std::unique_ptr<engine::LocalFleet> fleet_;
+  std::unique_ptr<fleet::LocalFleet> fleet_;
 };
 
 /// A daemon carries it.
-Task<Result<>> follow_daemon(Reactor& reactor, const domain::Ambient& ambient, const Surroundings& around,
-                             const DaemonPlace& daemon, engine::Submission wish, Follower& follower) {
-  RemoteFleet fleet(reactor, daemon, ambient, find_again_in(around));
-  wish.parent = co_await running_parent(fleet);
-  wish.parent_waits = !wish.parent.empty();
-  std::vector<engine::Submission> wishes;
-  wishes.push_back(std::move(wish));
-  STINT_CO_TRY(auto submitted, co_await fleet.submit(std::move(wishes)));
+Task<Result<>> follow_daemon(Reactor& reactor, const domain::System& system, const Environment& environment,
+                             const fleet::DaemonLocation& daemon, engine::Submission submission, Follower& follower) {
+  fleet::RemoteFleet fleet(reactor, daemon, system, fleet::find_again_in(environment), say_outage);
+  submission.parent = co_await running_parent(fleet);
+  submission.parent_waits = !submission.parent.empty();
+  std::vector<engine::Submission> submissions;
+  submissions.push_back(std::move(submission));
+  STINT_CO_TRY(auto submitted, co_await fleet.submit(std::move(submissions)));
   if (!submitted.front()) co_return fail(std::move(submitted.front()).error());
   co_return co_await follower.follow(fleet, submitted.front()->id, nullptr);
 }
 
 /// This process does.
-Task<Result<>> carry_here(Reactor& reactor, const domain::Ambient& ambient, std::shared_ptr<const Reading> reading,
-                          const std::optional<StorePlace>& place, driver::SecretMask mask, engine::Submission wish,
-                          Follower& follower) {
+Task<Result<>> carry_here(Reactor& reactor, const domain::System& system,
+                          std::shared_ptr<const project::Snapshot> snapshot,
+                          const std::optional<fleet::StoreLocation>& place, driver::SecretMask mask,
+                          engine::Submission submission, Follower& follower) {
   std::unique_ptr<store::Store> store;
   if (place) {
-    STINT_CO_TRY(store, co_await open_store(reactor, *place, ambient));
+    STINT_CO_TRY(store, co_await fleet::open_store(reactor, *place, system));
   } else {
-    store = std::make_unique<store::MemoryStore>(ambient);
+    store = std::make_unique<store::MemoryStore>(system);
   }
   os::become_subreaper();
   const bool lasting_lease = place && !place->path.empty();
-  OwnRun own(reactor, ambient, std::move(reading), *store, lasting_lease, std::move(mask), wish.program, follower);
-  co_return co_await own.carry(std::move(wish));
+  OwnRun own(reactor, system, std::move(snapshot), *store, lasting_lease, std::move(mask), submission.program,
+             follower);
+  co_return co_await own.carry(std::move(submission));
 }
 
 /// Records what this command line names for the process that takes the run up if this one is lost: it starts no program
 /// and enters no folder outside its checkout because a store says so. `lasting`: the run's folder is stored.
-Result<> blocking_allow_rescue(const engine::Submission& wish, const Reading& reading, bool lasting) {
-  if (!wish.program.empty()) STINT_CHECK(agent::blocking_allow_program(reading.state, wish.program));
-  const agent::Project& project = reading.place.project;
+Result<> blocking_allow_rescue(const engine::Submission& submission, const project::Snapshot& snapshot, bool lasting) {
+  if (!submission.program.empty()) STINT_CHECK(agent::blocking_allow_program(snapshot.state, submission.program));
+  const agent::Project& project = snapshot.checkout.project;
   if (!lasting || project.is_repository()) return {};  // worktrees of a repository know each other
-  return agent::blocking_allow_folder(reading.state, project.root);
+  return agent::blocking_allow_folder(snapshot.state, project.root);
 }
 
 }  // namespace
@@ -436,37 +441,38 @@ RunCommand::RunCommand(CLI::App& app)
 
 bool RunCommand::chosen() const { return command_.chosen(); }
 
-int RunCommand::run(const domain::Ambient& ambient) {
+int RunCommand::run(const domain::System& system) {
   const auto complain_as = [](const Error& error) {
     complain(error);
     if (error == Errc::full || error == Errc::closed) return kExitRefused;
     if (error == Errc::cancelled) return kExitCancelled;
     return error == Errc::invalid ? kExitUsage : kExitFailed;
   };
-  const Surroundings around = blocking_look_around();
+  const Environment environment = blocking_read_environment();
   ::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of the write
-  const auto settings = blocking_find_settings_or_ask(around);
+  const auto settings = blocking_find_settings_or_ask(environment);
   if (!settings) return complain(settings.error());
   const bool memory = settings->settings.store == "memory";
-  StorePlace place;
+  fleet::StoreLocation place;
   if (!memory) {
-    auto found = blocking_find_store(around);
+    auto found = fleet::blocking_find_store(environment);
     if (!found) return complain(found.error());
     place = std::move(*found);
   }
   const bool cluster = !memory && place.path.empty();
-  auto reading = blocking_read_project(around, cluster);
-  if (!reading) return complain(reading.error());
-  const auto wish = wish_of(options_, **reading);
-  if (!wish) return complain_as(wish.error());
-  print_problems(problems_of(wish->agent, (*reading)->catalogue, (*reading)->place.warnings), around);
-  const auto trusted_now = blocking_ask_trust(*wish, **reading, around);
+  auto snapshot = fleet::blocking_read_project(environment, cluster);
+  if (!snapshot) return complain(snapshot.error());
+  const auto submission = submission_of(options_, **snapshot);
+  if (!submission) return complain_as(submission.error());
+  print_problems(project::problems_of(submission->agent, (*snapshot)->catalogue, (*snapshot)->checkout.warnings),
+                 environment);
+  const auto trusted_now = blocking_ask_trust(*submission, **snapshot, environment);
   if (!trusted_now) return complain_as(trusted_now.error());
   if (*trusted_now) {
-    reading = blocking_read_project(around, cluster);
-    if (!reading) return complain(reading.error());
+    snapshot = fleet::blocking_read_project(environment, cluster);
+    if (!snapshot) return complain(snapshot.error());
   }
-  const auto daemon = blocking_find_daemon(around);
+  const auto daemon = fleet::blocking_find_daemon(environment);
   if (!daemon) return complain(daemon.error());
   // One of another checkout knows other files, and would work in another folder. Who names it means it.
   const bool elsewhere = *daemon && !(*daemon)->named && !(*daemon)->elsewhere.empty();
@@ -476,19 +482,19 @@ int RunCommand::run(const domain::Ambient& ambient) {
   const bool here = !*daemon || elsewhere || ((nested || !options_.program.empty()) && !memory && !place.withheld);
   if (!nested) {  // an agent's word is good for this process alone
     const bool lasting = here && !memory && !cluster;
-    if (const auto allowed = blocking_allow_rescue(*wish, **reading, lasting); !allowed)
+    if (const auto allowed = blocking_allow_rescue(*submission, **snapshot, lasting); !allowed)
       return complain(allowed.error());
   }
-  auto mask = driver::SecretMask::of_environment(around.environment);
+  auto mask = driver::SecretMask::of_environment(environment.variables);
   mask.add_password_of(settings->settings.store);
   Reactor reactor;
-  Follower follower(reactor, ambient, around, options_);
+  Follower follower(reactor, system, environment, options_);
   auto body = [&]() -> Task<Result<>> {
     if (here) {
-      co_return co_await carry_here(reactor, ambient, *reading, memory ? std::nullopt : std::optional(place), mask,
-                                    *wish, follower);
+      co_return co_await carry_here(reactor, system, *snapshot, memory ? std::nullopt : std::optional(place), mask,
+                                    *submission, follower);
     }
-    co_return co_await follow_daemon(reactor, ambient, around, **daemon, *wish, follower);
+    co_return co_await follow_daemon(reactor, system, environment, **daemon, *submission, follower);
   };
   if (const Result<> done = reactor.run(body()); !done) return complain_as(done.error());
   return follower.status();

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/command.hpp"
-#include "domain/ambient.hpp"
+#include "domain/system.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -28,7 +28,7 @@ class RunCommand {
   explicit RunCommand(CLI::App& app);
   [[nodiscard]] bool chosen() const;
   /// 0 done, 1 failed, 2 usage, 3 refused, 4 budget or deadline, 5 cancelled, 6 in doubt, 128+n by a signal.
-  int run(const domain::Ambient& ambient);
+  int run(const domain::System& system);
 
  private:
   Command command_;

@@ -37,11 +37,11 @@ std::string clock_text(Duration duration) {
   return fmt::format("{}:{:02}", seconds / 60, seconds % 60);
 }
 
-RunDisplay::RunDisplay(Outlet& out, const Surroundings& around, bool quiet)
+RunDisplay::RunDisplay(Outlet& out, const Environment& environment, bool quiet)
     : out_(out),
-      colour_(around.colour_errors),
-      raw_(!around.terminal),
-      clean_(around.colour),
+      colour_(environment.colour_errors),
+      raw_(!environment.terminal),
+      clean_(environment.colour),
       live_(!quiet && os::terminal_size(STDERR_FILENO).has_value()),
       quiet_(quiet),
       columns_(error_columns()) {}
@@ -103,7 +103,7 @@ void RunDisplay::refresh(const engine::RunView& run, WallTime now) {
   Line line;
   line.add(state_, Style::bold).add(" " + clock_text(now - run.run.created_at));
   if (usage.tokens() > 0) line.add(" · " + short_count(usage.tokens()) + " tokens");
-  if (usage.money_micros > 0) line.add(" · $" + agent::format_money(usage.money_micros));
+  if (usage.cost_micros > 0) line.add(" · $" + agent::format_cost(usage.cost_micros));
   if (run.run.expires_at) line.add(" · " + clock_text(*run.run.expires_at - now) + " left");
   line.add(" · Ctrl-C cancels", Style::dim);
   print_error("\r\033[K{}", line.clipped(columns_ - 1, true).str(colour_));
@@ -132,7 +132,7 @@ void RunDisplay::show_result(const engine::RunView& view) {
   if (!run.finished_at) sums = std::string(to_string(run.state));
   if (run.attempt > 1) sums += fmt::format(", {} attempts", run.attempt);
   if (memo.usage.tokens() > 0) sums += ", " + short_count(memo.usage.tokens()) + " tokens";
-  if (memo.usage.money_micros > 0) sums += ", $" + agent::format_money(memo.usage.money_micros);
+  if (memo.usage.cost_micros > 0) sums += ", $" + agent::format_cost(memo.usage.cost_micros);
   const bool says_more = !run.error.empty() && run.error != to_string(run.state);
   if (run.state == RunState::expired && !run.started_at && !wait_.empty()) {
     sums += ": it did not begin, " + printable(wait_);

@@ -4,10 +4,10 @@
 /// later.
 #pragma once
 
+#include "cli/environment.hpp"
 #include "cli/outlet.hpp"
 #include "cli/printable.hpp"
-#include "cli/surroundings.hpp"
-#include "engine/fleet.hpp"
+#include "fleet/fleet.hpp"
 
 #include <string>
 #include <string_view>
@@ -22,7 +22,7 @@ namespace stint::cli {
 class RunDisplay {
  public:
   /// `out`: for the agent's own words.
-  RunDisplay(Outlet& out, const Surroundings& around, bool quiet);
+  RunDisplay(Outlet& out, const Environment& environment, bool quiet);
   ~RunDisplay();
   RunDisplay(const RunDisplay&) = delete;
   RunDisplay& operator=(const RunDisplay&) = delete;

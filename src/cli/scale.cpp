@@ -24,7 +24,7 @@ std::optional<std::size_t> size_of(const std::optional<std::int64_t>& number) {
   return static_cast<std::size_t>(*number);
 }
 
-Task<Result<int>> scale(FleetAccess& access, engine::Fleet::Scale wanted, bool json) {
+Task<Result<int>> scale(FleetAccess& access, engine::ScaleRequest wanted, bool json) {
   STINT_CO_TRY(const engine::FleetHealth health, co_await access.fleet.scale(wanted));
   if (json) {
     print_out("{}\n", wire::to_json(health));
@@ -39,7 +39,7 @@ Task<Result<int>> scale(FleetAccess& access, engine::Fleet::Scale wanted, bool j
 
 /// Until the daemon is gone: it answers no more, or is stopped.
 Task<Result<>> wait_for_end(FleetAccess& access, bool json) {
-  std::size_t told = 0;
+  std::uint64_t told = 0;
   while (true) {
     const auto status = co_await access.fleet.status();
     if (!status) {
@@ -47,15 +47,17 @@ Task<Result<>> wait_for_end(FleetAccess& access, bool json) {
       co_return fail(status.error());
     }
     if (status->phase == engine::Phase::stopped) co_return Result<>();
-    if (!json && status->running.size() != told) {
-      told = status->running.size();
+    const auto counted = status->stats.runs.find(domain::RunState::running);
+    const std::uint64_t running = counted == status->stats.runs.end() ? 0 : counted->second;
+    if (!json && running != told) {
+      told = running;
       print_error("stint: {} still going\n", some(told, "run"));
     }
     co_await sleep_for(kLookEvery);
   }
 }
 
-Task<Result<int>> drain(FleetAccess& access, engine::Fleet::Drain how, bool wait, bool json) {
+Task<Result<int>> drain(FleetAccess& access, engine::DrainRequest how, bool wait, bool json) {
   STINT_CO_CHECK(co_await access.fleet.drain(how));
   if (!json) print_out("{} drains: nothing new is begun. What runs may finish; then it ends.\n", access.where);
   flush_out();
@@ -81,7 +83,7 @@ ScaleCommand::ScaleCommand(CLI::App& app) : command_(app, "scale", "How many wor
 
 bool ScaleCommand::chosen() const { return command_.chosen(); }
 
-int ScaleCommand::run(const domain::Ambient& ambient) {
+int ScaleCommand::run(const domain::System& system) {
   if (!workers_ && !min_ && !max_) {
     complain({Errc::invalid, "how many? stint scale N, or --min N --max N"});
     return kExitUsage;
@@ -90,7 +92,7 @@ int ScaleCommand::run(const domain::Ambient& ambient) {
     complain({Errc::invalid, "--min is more than --max"});
     return kExitUsage;
   }
-  return run_on_fleet(ambient, {}, [this](FleetAccess& access) {
+  return run_on_fleet(system, {}, [this](FleetAccess& access) {
     return scale(access, {.workers = size_of(workers_), .min = size_of(min_), .max = size_of(max_)}, json_);
   });
 }
@@ -108,8 +110,8 @@ DrainCommand::DrainCommand(CLI::App& app) : command_(app, "drain", "The daemon t
 
 bool DrainCommand::chosen() const { return command_.chosen(); }
 
-int DrainCommand::run(const domain::Ambient& ambient) {
-  engine::Fleet::Drain how{.timeout = {}, .hurry = hurry_};
+int DrainCommand::run(const domain::System& system) {
+  engine::DrainRequest how{.timeout = {}, .hurry = hurry_};
   if (!timeout_.empty()) {
     const auto parsed = agent::parse_duration(timeout_);
     if (!parsed) {
@@ -118,7 +120,7 @@ int DrainCommand::run(const domain::Ambient& ambient) {
     }
     how.timeout = *parsed;
   }
-  return run_on_fleet(ambient, {}, [&, this](FleetAccess& access) { return drain(access, how, wait_, json_); });
+  return run_on_fleet(system, {}, [&, this](FleetAccess& access) { return drain(access, how, wait_, json_); });
 }
 
 }  // namespace stint::cli

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.hpp"
-#include "domain/ambient.hpp"
+#include "domain/system.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -14,7 +14,7 @@ class ScaleCommand {
  public:
   explicit ScaleCommand(CLI::App& app);
   [[nodiscard]] bool chosen() const;
-  int run(const domain::Ambient& ambient);
+  int run(const domain::System& system);
 
  private:
   Command command_;
@@ -26,7 +26,7 @@ class DrainCommand {
  public:
   explicit DrainCommand(CLI::App& app);
   [[nodiscard]] bool chosen() const;
-  int run(const domain::Ambient& ambient);
+  int run(const domain::System& system);
 
  private:
   Command command_;

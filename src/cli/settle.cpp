@@ -55,8 +55,8 @@ Task<Result<int>> show_inbox(FleetAccess& access, bool json) {
     Line line;
     line.add(printable(view.run.id), Style::bold).add("  " + printable(view.run.agent) + "  ");
     line.add(state_text(view.run), state_style(view.run.state));
-    line.add("  " + age_text(access.ambient.wall_now() - view.run.created_at), Style::dim);
-    print_out("{}\n", line.str(access.around.colour));
+    line.add("  " + age_text(access.system.wall_now() - view.run.created_at), Style::dim);
+    print_out("{}\n", line.str(access.environment.colour));
     if (!view.input.title.empty()) print_out("  {}\n", printable(view.input.title));
     if (!view.run.error.empty()) print_out("  {}\n", printable(view.run.error));
     for (const std::string& step : next_steps(view.run)) print_out("  {}\n", step);
@@ -75,8 +75,9 @@ Task<Result<int>> let_go_on(FleetAccess& access, const std::string& id, bool jso
     print_out("{}\n", wire::resolved_to_json(before.run.id, RunState::queued));
   } else {
     std::string with_it;  // the limit on which it was parked
-    for (const store::Why& each : why.reasons) {
-      if (each.reason == "person" || each.reason == "quota") with_it = each.detail;
+    for (const domain::WaitReason& each : why.reasons) {
+      using domain::WaitCause;
+      if (each.cause == WaitCause::person || each.cause == WaitCause::quota) with_it = each.limit;
     }
     print_out("{}: goes on{}\n", printable(before.run.id),
               with_it.empty() ? std::string() : "; " + printable(with_it) + " is not paused any more");
@@ -86,14 +87,14 @@ Task<Result<int>> let_go_on(FleetAccess& access, const std::string& id, bool jso
   co_return kExitDone;
 }
 
-RetryCommand::RetryCommand(CLI::App& app) : command_(app, "retry", "The same wish once more, as a new run") {
+RetryCommand::RetryCommand(CLI::App& app) : command_(app, "retry", "The same submission once more, as a new run") {
   command_.footer("Only of what has ended: a doubt is settled by `stint resolve`. Prints the new id.");
   command_.option("ID", id_, "Of the run, or the beginning of it").value("").required();
   command_.flag("--json", json_, "One JSON object");
 }
 bool RetryCommand::chosen() const { return command_.chosen(); }
-int RetryCommand::run(const domain::Ambient& ambient) {
-  return run_on_fleet(ambient, {.agents = true}, [this](FleetAccess& access) { return retry(access, id_, json_); });
+int RetryCommand::run(const domain::System& system) {
+  return run_on_fleet(system, {.agents = true}, [this](FleetAccess& access) { return retry(access, id_, json_); });
 }
 
 ResolveCommand::ResolveCommand(CLI::App& app) : command_(app, "resolve", "Settle a run in doubt") {
@@ -107,7 +108,7 @@ ResolveCommand::ResolveCommand(CLI::App& app) : command_(app, "resolve", "Settle
   command_.flag("--json", json_, "One JSON object");
 }
 bool ResolveCommand::chosen() const { return command_.chosen(); }
-int ResolveCommand::run(const domain::Ambient& ambient) {
+int ResolveCommand::run(const domain::System& system) {
   if (!done_ && !rerun_ && !discard_) {
     complain({Errc::invalid, "which is it: --done, --rerun or --discard? `stint resolve --help` says what they mean"});
     return kExitUsage;
@@ -115,7 +116,7 @@ int ResolveCommand::run(const domain::Ambient& ambient) {
   const domain::Resolution how = done_    ? domain::Resolution::done
                                  : rerun_ ? domain::Resolution::rerun
                                           : domain::Resolution::discard;
-  return run_on_fleet(ambient, {}, [this, how](FleetAccess& access) { return resolve(access, id_, how, json_); });
+  return run_on_fleet(system, {}, [this, how](FleetAccess& access) { return resolve(access, id_, how, json_); });
 }
 
 AnswerCommand::AnswerCommand(CLI::App& app) : command_(app, "answer", "Let a parked run go on") {
@@ -127,8 +128,8 @@ AnswerCommand::AnswerCommand(CLI::App& app) : command_(app, "answer", "Let a par
   command_.flag("--json", json_, "One JSON object");
 }
 bool AnswerCommand::chosen() const { return command_.chosen(); }
-int AnswerCommand::run(const domain::Ambient& ambient) {
-  return run_on_fleet(ambient, {}, [this](FleetAccess& access) { return let_go_on(access, id_, json_); });
+int AnswerCommand::run(const domain::System& system) {
+  return run_on_fleet(system, {}, [this](FleetAccess& access) { return let_go_on(access, id_, json_); });
 }
 
 InboxCommand::InboxCommand(CLI::App& app)
@@ -137,8 +138,8 @@ InboxCommand::InboxCommand(CLI::App& app)
   command_.flag("--json", json_, "One JSON object");
 }
 bool InboxCommand::chosen() const { return command_.chosen(); }
-int InboxCommand::run(const domain::Ambient& ambient) {
-  return run_on_fleet(ambient, {}, [this](FleetAccess& access) { return show_inbox(access, json_); });
+int InboxCommand::run(const domain::System& system) {
+  return run_on_fleet(system, {}, [this](FleetAccess& access) { return show_inbox(access, json_); });
 }
 
 }  // namespace stint::cli

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.hpp"
-#include "domain/ambient.hpp"
+#include "domain/system.hpp"
 #include "stint/error.hpp"
 #include "stint/task.hpp"
 
@@ -20,7 +20,7 @@ class RetryCommand {
  public:
   explicit RetryCommand(CLI::App& app);
   [[nodiscard]] bool chosen() const;
-  int run(const domain::Ambient& ambient);
+  int run(const domain::System& system);
 
  private:
   Command command_;
@@ -32,7 +32,7 @@ class ResolveCommand {
  public:
   explicit ResolveCommand(CLI::App& app);
   [[nodiscard]] bool chosen() const;
-  int run(const domain::Ambient& ambient);
+  int run(const domain::System& system);
 
  private:
   Command command_;
@@ -45,7 +45,7 @@ class AnswerCommand {
  public:
   explicit AnswerCommand(CLI::App& app);
   [[nodiscard]] bool chosen() const;
-  int run(const domain::Ambient& ambient);
+  int run(const domain::System& system);
 
  private:
   Command command_;
@@ -57,7 +57,7 @@ class InboxCommand {
  public:
   explicit InboxCommand(CLI::App& app);
   [[nodiscard]] bool chosen() const;
-  int run(const domain::Ambient& ambient);
+  int run(const domain::System& system);
 
  private:
   Command command_;

@@ -6,7 +6,7 @@
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "wire/fleet.hpp"
-#include "wire/scribe.hpp"
+#include "wire/run_codec.hpp"
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ constexpr std::size_t kEventsShown = 200;  // of a longer history its ends
 
 using engine::RunView;
 
-Task<Result<std::vector<store::Event>>> all_events(engine::Fleet& fleet, const std::string& id) {
+Task<Result<std::vector<store::Event>>> all_events(fleet::Fleet& fleet, const std::string& id) {
   std::vector<store::Event> events;
   while (true) {
     const std::int64_t after = events.empty() ? 0 : events.back().seq;
@@ -31,7 +31,7 @@ Task<Result<std::vector<store::Event>>> all_events(engine::Fleet& fleet, const s
 
 class Sheet {
  public:
-  explicit Sheet(const FleetAccess& access) : access_(access), now_(access.ambient.wall_now()) {}
+  explicit Sheet(const FleetAccess& access) : access_(access), now_(access.system.wall_now()) {}
 
   void put(const RunView& view) {
     const store::Run& run = view.run;
@@ -74,12 +74,12 @@ class Sheet {
         i = events.size() - ends;
         print(Line(fmt::format("            … {} events left out; --json has all …", i - ends), Style::dim));
       }
-      print(event_line(events[i], scribe_.read_note(events[i].data), begin));
+      print(event_line(events[i], run_codec_.read_note(events[i].data), begin));
     }
   }
   void put_result(const RunView& view) {
     if (view.memo.text.empty()) return;
-    print_out("\n{}\n", clean_text(view.memo.text, access_.around.colour));
+    print_out("\n{}\n", clean_text(view.memo.text, access_.environment.colour));
   }
   void put(const std::vector<std::string>& lines) {
     if (!lines.empty()) print_out("\n");
@@ -88,7 +88,7 @@ class Sheet {
   [[nodiscard]] WallTime now() const noexcept { return now_; }
 
  private:
-  void print(const Line& line) { print_out("{}\n", line.str(access_.around.colour)); }
+  void print(const Line& line) { print_out("{}\n", line.str(access_.environment.colour)); }
   void field(std::string_view name, const std::string& value) {
     if (value.empty()) return;
     Line line;
@@ -117,7 +117,7 @@ class Sheet {
     if (budget.time) add(length_text(*budget.time));
     if (budget.attempts) add(some(static_cast<std::uint64_t>(*budget.attempts), "attempt"));
     if (budget.tokens) add(count_text(*budget.tokens) + " tokens");
-    if (budget.money_micros) add("$" + agent::format_money(*budget.money_micros));
+    if (budget.cost_micros) add("$" + agent::format_cost(*budget.cost_micros));
     return text;
   }
   static std::string attempts(const store::Run& run) {
@@ -125,7 +125,7 @@ class Sheet {
     return std::to_string(run.attempt) + (run.lost > 0 ? fmt::format(", {} lost with their process", run.lost) : "");
   }
   static std::string used(const Usage& usage) {
-    if (usage.tokens() == 0 && usage.money_micros == 0) return {};
+    if (usage.tokens() == 0 && usage.cost_micros == 0) return {};
     return fmt::format("{} tokens ({} in, {} from cache, {} out), {}", count_text(usage.tokens()),
                        count_text(usage.fresh_in), count_text(usage.cache_read), count_text(usage.out),
                        cost_text(usage));
@@ -133,7 +133,7 @@ class Sheet {
 
   const FleetAccess& access_;
   const WallTime now_;
-  const wire::Scribe scribe_;
+  const wire::RunCodec run_codec_;
 };
 
 Task<Result<int>> show(FleetAccess& access, const std::string& id, bool json) {
@@ -167,14 +167,14 @@ Task<Result<int>> tell_why(FleetAccess& access, const std::string& id, bool json
   }
   STINT_CO_TRY(const bool carried, co_await is_carried(access));
   print_out("{} {}\n", printable(view.run.id), state_text(view.run));
-  for (const std::string& line : why_lines(why, access.ambient.wall_now(), carried)) print_out("  {}\n", line);
+  for (const std::string& line : why_lines(why, access.system.wall_now(), carried)) print_out("  {}\n", line);
   co_return kExitDone;
 }
 
 }  // namespace
 
 ShowCommand::ShowCommand(CLI::App& app)
-    : command_(app, "show", "All of a run: its wish, its attempts and events, what it used, its result") {
+    : command_(app, "show", "All of a run: its submission, its attempts and events, what it used, its result") {
   command_.footer("What it printed: stint logs ID.");
   command_.option("ID", id_, "Of the run, or the beginning of it").value("").required();
   command_.flag("--json", json_, "One JSON object, with all events");
@@ -182,8 +182,8 @@ ShowCommand::ShowCommand(CLI::App& app)
 
 bool ShowCommand::chosen() const { return command_.chosen(); }
 
-int ShowCommand::run(const domain::Ambient& ambient) {
-  return run_on_fleet(ambient, {}, [this](FleetAccess& access) { return show(access, id_, json_); });
+int ShowCommand::run(const domain::System& system) {
+  return run_on_fleet(system, {}, [this](FleetAccess& access) { return show(access, id_, json_); });
 }
 
 WhyCommand::WhyCommand(CLI::App& app) : command_(app, "why", "Why a run waits, each reason in words") {
@@ -195,8 +195,8 @@ WhyCommand::WhyCommand(CLI::App& app) : command_(app, "why", "Why a run waits, e
 
 bool WhyCommand::chosen() const { return command_.chosen(); }
 
-int WhyCommand::run(const domain::Ambient& ambient) {
-  return run_on_fleet(ambient, {}, [this](FleetAccess& access) { return tell_why(access, id_, json_); });
+int WhyCommand::run(const domain::System& system) {
+  return run_on_fleet(system, {}, [this](FleetAccess& access) { return tell_why(access, id_, json_); });
 }
 
 }  // namespace stint::cli

@@ -11,28 +11,34 @@
 namespace stint::cli {
 namespace {
 
-constexpr std::size_t kRunsShown = 20;
+constexpr std::uint32_t kRunsShown = 20;
 
 Task<Result<int>> show_status(FleetAccess& access, bool json) {
-  STINT_CO_TRY(engine::FleetStatus status, co_await access.fleet.status());
+  STINT_CO_TRY(const engine::FleetStatus status, co_await access.fleet.status());
   if (json) {
     print_out("{}\n", wire::to_json(status));
     co_return kExitDone;
   }
-  const int columns = access.around.terminal ? access.around.columns : 0;
+  STINT_CO_TRY(const std::vector<engine::LimitView> limits, co_await access.fleet.limits());
+  store::Filter filter;
+  filter.states = {domain::RunState::running};
+  filter.most = kRunsShown;
+  STINT_CO_TRY(const std::vector<engine::RunView> running, co_await access.fleet.list(std::move(filter)));
+  const int columns = access.environment.terminal ? access.environment.columns : 0;
   const auto print = [&](const Line& line) {
-    print_out("{}\n", (columns > 0 ? line.clipped(columns, true) : line).str(access.around.colour));
+    print_out("{}\n", (columns > 0 ? line.clipped(columns, true) : line).str(access.environment.colour));
   };
-  const WallTime now = access.ambient.wall_now();
+  const WallTime now = access.system.wall_now();
   for (const Line& line : summary_lines(status, access.where, access.daemon)) print(line);
-  for (const Line& line : limit_lines(status.limits, now, status.limits.size())) print(line);
+  for (const Line& line : limit_lines(limits, now, limits.size())) print(line);
   if (const std::string text = advice(status); !text.empty()) print(Line("  " + text, Style::yellow));
-  if (!status.running.empty()) {
+  if (!running.empty()) {
     print_out("\n");
-    const std::size_t more = status.running.size() - std::min(status.running.size(), kRunsShown);
-    status.running.resize(status.running.size() - more);
-    for (const Line& line : runs_table(status.running, now).lines(columns, kRunsElastic)) print(line);
-    if (more > 0) print_out("and {} more: stint ls --state running --all\n", more);
+    for (const Line& line : runs_table(running, now).lines(columns, kRunsElastic)) print(line);
+    const auto counted = status.stats.runs.find(domain::RunState::running);
+    if (counted != status.stats.runs.end() && counted->second > running.size()) {
+      print_out("and {} more: stint ls --state running --all\n", counted->second - running.size());
+    }
   }
   co_return kExitDone;
 }
@@ -47,8 +53,8 @@ StatusCommand::StatusCommand(CLI::App& app)
 
 bool StatusCommand::chosen() const { return command_.chosen(); }
 
-int StatusCommand::run(const domain::Ambient& ambient) {
-  return run_on_fleet(ambient, {}, [this](FleetAccess& access) { return show_status(access, json_); });
+int StatusCommand::run(const domain::System& system) {
+  return run_on_fleet(system, {}, [this](FleetAccess& access) { return show_status(access, json_); });
 }
 
 }  // namespace stint::cli

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.hpp"
-#include "domain/ambient.hpp"
+#include "domain/system.hpp"
 
 namespace stint::cli {
 
@@ -10,7 +10,7 @@ class StatusCommand {
  public:
   explicit StatusCommand(CLI::App& app);
   [[nodiscard]] bool chosen() const;
-  int run(const domain::Ambient& ambient);
+  int run(const domain::System& system);
 
  private:
   Command command_;

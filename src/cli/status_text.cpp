@@ -3,6 +3,7 @@
 #include "agent/quantity.hpp"
 #include "cli/fleet_text.hpp"
 #include "cli/printable.hpp"
+#include "cli/reason_text.hpp"
 
 #include <fmt/format.h>
 
@@ -79,15 +80,17 @@ Line runs_line(const engine::FleetStatus& status) {
 
 Line cost_line(const engine::FleetStatus& status) {
   Line line = field("today");
-  line.add("$" + agent::format_money(status.money_micros_today));
-  if (status.money_micros_per_day) line.add(" of $" + agent::format_money(*status.money_micros_per_day));
+  line.add("$" + agent::format_cost(status.cost_micros_today));
+  if (status.cost_micros_per_day) line.add(" of $" + agent::format_cost(*status.cost_micros_per_day));
   line.add(", " + count_text(status.tokens_today) + " tokens");
   return line;
 }
 
-std::string names(const std::vector<std::string>& all) {
+std::string names(const std::vector<domain::LimitEntry>& all, WallTime now) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(all.size(), kNamesShown); ++i) text += (i > 0 ? ", " : "") + printable(all[i]);
+  for (std::size_t i = 0; i < std::min(all.size(), kNamesShown); ++i) {
+    text += (i > 0 ? ", " : "") + holder_text(all[i], now);
+  }
   if (all.size() > kNamesShown) text += fmt::format(" and {} more", all.size() - kNamesShown);
   return text;
 }
@@ -108,7 +111,7 @@ std::vector<Line> summary_lines(const engine::FleetStatus& status, const std::st
   lines.push_back(queue_line(status));
   lines.push_back(runs_line(status));
   lines.push_back(cost_line(status));
-  if (!status.held_up.empty()) lines.push_back(field("held up").add(printable(status.held_up), Style::yellow));
+  if (status.shortage) lines.push_back(field("held up").add(shortage_text(*status.shortage), Style::yellow));
   return lines;
 }
 
@@ -116,7 +119,7 @@ std::vector<Line> limit_lines(const std::vector<engine::LimitView>& limits, Wall
   std::vector<Line> lines;
   std::size_t left = 0;
   for (const engine::LimitView& limit : limits) {
-    if (limit.held == 0 && limit.waiters.empty() && !limit.paused) continue;
+    if (limit.held == 0 && limit.waiting == 0 && !limit.paused) continue;
     if (lines.size() == most) {
       ++left;
       continue;
@@ -125,8 +128,8 @@ std::vector<Line> limit_lines(const std::vector<engine::LimitView>& limits, Wall
     line.add(printable(limit.name), Style::bold);
     line.add(limit.capacity ? fmt::format("  {} of {} held", limit.held, *limit.capacity)
                             : fmt::format("  {} held", limit.held));
-    if (!limit.waiters.empty()) line.add(fmt::format(", {} waiting", limit.waiters.size()), Style::yellow);
-    if (!limit.holders.empty()) line.add(": " + names(limit.holders), Style::dim);
+    if (limit.waiting > 0) line.add(fmt::format(", {} waiting", limit.waiting), Style::yellow);
+    if (!limit.holders.empty()) line.add(": " + names(limit.holders, now), Style::dim);
     if (limit.paused) {
       const std::string until = limit.paused_until ? " for " + length_text(*limit.paused_until - now) + " more" : "";
       line.add("  paused" + until, Style::yellow);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/demo_text.hpp"
-#include "engine/fleet.hpp"
+#include "fleet/fleet.hpp"
 
 #include <string>
 #include <vector>

@@ -1,9 +1,9 @@
 #include "cli/store.hpp"
 
+#include "cli/environment.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
-#include "cli/store_place.hpp"
-#include "cli/surroundings.hpp"
+#include "fleet/store_location.hpp"
 #include "os/fd.hpp"
 #include "store/audit.hpp"
 #include "store/transfer.hpp"
@@ -186,18 +186,18 @@ bool blocking_is_database(const std::string& name, std::FILE* file) {
   return whole && head == kSqliteHead;
 }
 
-Task<Result<Moved>> import_from(Reactor& reactor, const domain::Ambient& ambient, const std::string& name,
+Task<Result<Moved>> import_from(Reactor& reactor, const domain::System& system, const std::string& name,
                                 store::Sink& into) {
   STINT_CO_TRY(File file, blocking_open(name));
   if (blocking_is_database(name, file.get())) {
     file.reset();
-    StorePlace place;
+    fleet::StoreLocation place;
     place.path = name;
-    STINT_CO_TRY(const auto from, co_await open_store(reactor, place, ambient));
+    STINT_CO_TRY(const auto from, co_await fleet::open_store(reactor, place, system));
     co_return co_await store::pour(*from, into);
   }
   Lines lines(std::move(file), name);
-  co_return co_await import_lines(lines, ambient.wall_now(), into);
+  co_return co_await import_lines(lines, system.wall_now(), into);
 }
 
 // ---- looking
@@ -210,7 +210,8 @@ std::string size(std::uint64_t bytes) {
   return fmt::format("{:.1f} MiB", kib / kUnit);
 }
 
-void print_stats(const StorePlace& place, const store::Stats& stats, const std::vector<store::LimitState>& limits) {
+void print_stats(const fleet::StoreLocation& place, const store::Stats& stats,
+                 const std::vector<store::LimitState>& limits) {
   print_out("{}  {}\n", printable(place.shown), size(stats.bytes));
   std::uint64_t runs = 0;
   for (const auto& [state, count] : stats.runs) runs += count;
@@ -219,20 +220,20 @@ void print_stats(const StorePlace& place, const store::Stats& stats, const std::
     if (count > 0) print_out("  {:>9}  {}\n", count, to_string(state));
   }
   print_out("  {:>9}  of the queued are due\n  {:>9}  events\n  {:>9}  workers\n", stats.ready, stats.events,
-            stats.workers);
+            stats.nodes);
   for (const store::LimitState& limit : limits) {
     const std::string of = limit.capacity ? fmt::format(" of {}", *limit.capacity) : "";
     print_out("  {:>9}  held{} of {}{}\n", limit.units, of, printable(limit.name), limit.paused ? ", paused" : "");
   }
 }
 
-void print_audit(const StorePlace& place, const store::Audit& audit) {
+void print_audit(const fleet::StoreLocation& place, const store::Audit& audit) {
   for (const std::string& finding : audit.findings) print_out("{}\n", printable(finding));
   print_out("{}: {} runs with {} events, {}\n", printable(place.shown), audit.runs, audit.events,
             audit.findings.empty() ? "sound" : fmt::format("{} findings", audit.findings.size()));
 }
 
-void print_schema(const StorePlace& place, const store::Schema& schema) {
+void print_schema(const fleet::StoreLocation& place, const store::Schema& schema) {
   const std::string shown = printable(place.shown);
   if (schema.found == schema.now) {
     print_out("{}: schema {}, up to date\n", shown, schema.now);
@@ -270,8 +271,8 @@ StoreCommand::StoreCommand(CLI::App& app)
 
 bool StoreCommand::chosen() const { return command_.chosen(); }
 
-int StoreCommand::run(const domain::Ambient& ambient) {
-  const auto place = blocking_find_store(blocking_look_around());
+int StoreCommand::run(const domain::System& system) {
+  const auto place = fleet::blocking_find_store(blocking_read_environment());
   if (!place) return complain(place.error());
   if (!place->exists() && !migrate_.chosen() && !import_.chosen()) {
     return complain({Errc::invalid, "there is no store yet at " + place->shown + ". `stint store migrate` makes one"});
@@ -283,7 +284,7 @@ int StoreCommand::run(const domain::Ambient& ambient) {
   Reactor reactor;
   int status = kExitDone;
   const auto act = [&]() -> Task<Result<>> {
-    STINT_CO_TRY(const auto store, co_await open_store(reactor, *place, ambient));
+    STINT_CO_TRY(const auto store, co_await fleet::open_store(reactor, *place, system));
     if (check_.chosen()) {
       STINT_CO_TRY(const store::Audit audit, co_await store::audit(*store));
       json_ ? print_out("{}\n", wire::audit_to_json(place->shown, audit)) : print_audit(*place, audit);
@@ -303,7 +304,7 @@ int StoreCommand::run(const domain::Ambient& ambient) {
       to_ == "-" ? write_error(said) : write_out(said);
     } else if (import_.chosen()) {
       store::StoreSink sink(*store);
-      STINT_CO_TRY(const Moved read, co_await import_from(reactor, ambient, from_, sink));
+      STINT_CO_TRY(const Moved read, co_await import_from(reactor, system, from_, sink));
       json_
           ? print_out("{}\n", wire::moved_to_json(read, sink.added()))
           : print_out("Read {}.\nAdded to {}: {}.\n", describe(read), printable(place->shown), describe(sink.added()));

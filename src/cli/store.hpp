@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/command.hpp"
-#include "domain/ambient.hpp"
+#include "domain/system.hpp"
 
 #include <string>
 
@@ -13,7 +13,7 @@ class StoreCommand {
  public:
   explicit StoreCommand(CLI::App& app);
   [[nodiscard]] bool chosen() const;
-  int run(const domain::Ambient& ambient);
+  int run(const domain::System& system);
 
  private:
   Command command_, stats_, check_, migrate_, export_, import_;

@@ -1,7 +1,6 @@
 #include "cli/submit.hpp"
 
 #include "agent/quantity.hpp"
-#include "cli/book.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/fleet_place.hpp"
 #include "cli/fleet_text.hpp"
@@ -11,8 +10,10 @@
 #include "cli/printable.hpp"
 #include "cli/submit_each.hpp"
 #include "domain/trace.hpp"
+#include "fleet/read_project.hpp"
 #include "os/process.hpp"
 #include "os/terminal.hpp"
+#include "stint/offload.hpp"
 #include "wire/fleet.hpp"
 
 #include <fmt/format.h>
@@ -34,14 +35,14 @@ Result<> check_one_budget(const SubmitOptions& options) {
   return {};
 }
 
-Result<engine::Submission> read_wish(const SubmitOptions& options) {
-  engine::Submission wish;
+Result<engine::Submission> read_submission(const SubmitOptions& options) {
+  engine::Submission submission;
   if (!options.words.empty()) {
     if (!options.prompt.empty()) {
       return fail(Errc::invalid, "-p needs no agent: leave out '" + options.words.front() + "'");
     }
-    wish.agent = options.words.front();
-    wish.words.assign(options.words.begin() + 1, options.words.end());
+    submission.agent = options.words.front();
+    submission.words.assign(options.words.begin() + 1, options.words.end());
   }
   if (options.words.empty() && options.prompt.empty() && options.each.empty()) {
     return fail(Errc::invalid, "which agent? stint submit AGENT [value…], or stint submit -p TEXT");
@@ -50,45 +51,45 @@ Result<engine::Submission> read_wish(const SubmitOptions& options) {
     return fail(Errc::invalid, "--each without an agent takes each line for a prompt: leave out -p");
   }
   if (options.one_budget) STINT_CHECK(check_one_budget(options));
-  wish.prompt = options.prompt;
-  wish.session = options.session;
-  wish.trace = domain::trace_of(os::environment("TRACEPARENT")).value_or("");
-  wish.key = options.key;
-  wish.driver = options.driver;
-  wish.model = options.model;
+  submission.prompt = options.prompt;
+  submission.session = options.session;
+  submission.trace = domain::trace_of(os::environment("TRACEPARENT")).value_or("");
+  submission.key = options.key;
+  submission.driver = options.driver;
+  submission.model = options.model;
   if (!options.priority.empty()) {
     const bool below = options.priority.starts_with('-');
     STINT_TRY(
         const std::int64_t steps,
         of_option("--priority", agent::parse_integer(options.priority.substr(below ? 1 : 0), 0, domain::kPriorityMax)));
-    wish.priority = static_cast<int>(below ? -steps : steps);
+    submission.priority = static_cast<int>(below ? -steps : steps);
   }
   if (!options.deadline.empty()) {
-    STINT_TRY(wish.deadline, ahead("--deadline", agent::parse_duration(options.deadline)));
+    STINT_TRY(submission.deadline, ahead("--deadline", agent::parse_duration(options.deadline)));
   }
   if (!options.delay.empty()) {
-    STINT_TRY(wish.delay, of_option("--delay", agent::parse_duration(options.delay)));
+    STINT_TRY(submission.delay, of_option("--delay", agent::parse_duration(options.delay)));
   }
   if (!options.time.empty()) {
-    STINT_TRY(wish.budget.time, of_option("--time", agent::parse_duration(options.time)));
+    STINT_TRY(submission.budget.time, of_option("--time", agent::parse_duration(options.time)));
   }
   if (!options.tokens.empty()) {
-    STINT_TRY(wish.budget.tokens, of_option("--tokens", agent::parse_count(options.tokens)));
+    STINT_TRY(submission.budget.tokens, of_option("--tokens", agent::parse_count(options.tokens)));
   }
   if (!options.cost.empty()) {
-    STINT_TRY(wish.budget.money_micros, of_option("--cost", agent::parse_money(options.cost)));
+    STINT_TRY(submission.budget.cost_micros, of_option("--cost", agent::parse_cost(options.cost)));
   }
-  wish.budget.attempts = options.attempts;
-  return wish;
+  submission.budget.attempts = options.attempts;
+  return submission;
 }
 
 Task<Result<int>> wait_for(FleetAccess& access, const std::string& id, bool json) {
   if (!json) print_error("stint: {}; Ctrl-C leaves it to the fleet\n", printable(id));
-  OutputPrinter printer(access.around.colour, !access.around.terminal);
-  const auto out = [&](const OutputReader::Piece& piece) {
+  OutputPrinter printer(access.environment.colour, !access.environment.terminal);
+  const auto out = [&](const fleet::OutputReader::Piece& piece) {
     if (!json) printer.print(piece);
   };
-  STINT_CO_TRY(const engine::RunView end, co_await follow(access.fleet, access.clock, id, out));
+  STINT_CO_TRY(const engine::RunView end, co_await fleet::follow(access.fleet, access.clock, id, out, say_outage));
   printer.finish();
   if (json) {
     print_out("{}\n", wire::to_json(end));
@@ -98,10 +99,10 @@ Task<Result<int>> wait_for(FleetAccess& access, const std::string& id, bool json
   co_return exit_status(end.run);
 }
 
-Task<Result<int>> submit_one(FleetAccess& access, const SubmitOptions& options, engine::Submission wish) {
-  std::vector<engine::Submission> wishes;
-  wishes.push_back(std::move(wish));
-  STINT_CO_TRY(const auto answers, co_await access.fleet.submit(std::move(wishes)));
+Task<Result<int>> submit_one(FleetAccess& access, const SubmitOptions& options, engine::Submission submission) {
+  std::vector<engine::Submission> submissions;
+  submissions.push_back(std::move(submission));
+  STINT_CO_TRY(const auto answers, co_await access.fleet.submit(std::move(submissions)));
   const Result<engine::Submitted>& answer = answers.front();
   if (!answer) {
     complain(answer.error());
@@ -123,13 +124,19 @@ Task<Result<int>> submit_one(FleetAccess& access, const SubmitOptions& options, 
 }
 
 /// What is wrong with the settings and the agent's file here: a daemon says it in its log only.
-void blocking_print_problems(const std::string& agent, const Surroundings& around) {
-  const auto found = blocking_find_settings(around);
-  if (!found) return;  // the daemon has its own
-  print_problems(problems_of(agent, agent::blocking_discover(found->project.root), found->warnings), around);
+std::vector<agent::Problem> blocking_find_problems(const std::string& agent, const Environment& environment) {
+  const auto found = project::blocking_read_checkout(environment);
+  if (!found) return {};  // the daemon has its own
+  return project::problems_of(agent, agent::blocking_discover(found->project.root), found->warnings);
 }
 
-Task<Result<int>> submit(FleetAccess& access, const SubmitOptions& options, engine::Submission wish) {
+Task<> print_problems_of(const std::string& agent, const Environment& environment) {
+  BlockingPool files("files", 1);
+  const auto problems = co_await offload(files, [&] { return blocking_find_problems(agent, environment); });
+  if (problems) print_problems(*problems, environment);
+}
+
+Task<Result<int>> submit(FleetAccess& access, const SubmitOptions& options, engine::Submission submission) {
   STINT_CO_TRY(const bool carried, co_await is_carried(access));
   if (options.wait && !carried) {
     print_error(
@@ -141,14 +148,14 @@ Task<Result<int>> submit(FleetAccess& access, const SubmitOptions& options, engi
     print_error("stint: the daemon of {} carries it, there: by that checkout's files, in its folder\n",
                 printable(access.elsewhere));
   }
-  if (access.elsewhere.empty()) blocking_print_problems(wish.agent, access.around);
-  wish.parent = co_await running_parent(access.fleet);
-  wish.parent_waits = options.wait && !wish.parent.empty();
+  if (access.elsewhere.empty()) co_await print_problems_of(submission.agent, access.environment);
+  submission.parent = co_await running_parent(access.fleet);
+  submission.parent_waits = options.wait && !submission.parent.empty();
   int exit = kExitDone;
   if (options.each.empty()) {
-    STINT_CO_TRY(exit, co_await submit_one(access, options, std::move(wish)));
+    STINT_CO_TRY(exit, co_await submit_one(access, options, std::move(submission)));
   } else {
-    STINT_CO_TRY(exit, co_await submit_each(access, options, std::move(wish)));
+    STINT_CO_TRY(exit, co_await submit_each(access, options, std::move(submission)));
   }
   if (!carried && exit == kExitDone) print_error("stint: it waits in the store: {}\n", kNoDaemonHere);
   co_return exit;
@@ -189,14 +196,14 @@ SubmitCommand::SubmitCommand(CLI::App& app)
 
 bool SubmitCommand::chosen() const { return command_.chosen(); }
 
-int SubmitCommand::run(const domain::Ambient& ambient) {
-  const auto wish = read_wish(options_);
-  if (!wish) {
-    complain(wish.error());
+int SubmitCommand::run(const domain::System& system) {
+  const auto submission = read_submission(options_);
+  if (!submission) {
+    complain(submission.error());
     return kExitUsage;
   }
-  return run_on_fleet(ambient, {.agents = true, .makes_store = true},
-                      [&, this](FleetAccess& access) { return submit(access, options_, *wish); });
+  return run_on_fleet(system, {.agents = true, .makes_store = true},
+                      [&, this](FleetAccess& access) { return submit(access, options_, *submission); });
 }
 
 }  // namespace stint::cli

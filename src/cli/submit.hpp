@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.hpp"
-#include "domain/ambient.hpp"
+#include "domain/system.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -28,7 +28,7 @@ class SubmitCommand {
  public:
   explicit SubmitCommand(CLI::App& app);
   [[nodiscard]] bool chosen() const;
-  int run(const domain::Ambient& ambient);
+  int run(const domain::System& system);
 
  private:
   Command command_;

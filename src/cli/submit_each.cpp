@@ -1,14 +1,15 @@
 #include "cli/submit_each.hpp"
 
-#include "cli/each_budget.hpp"
 #include "cli/each_lines.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/fleet_text.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
+#include "fleet/each_budget.hpp"
 #include "os/fd.hpp"
 #include "stint/combinators.hpp"
 #include "stint/map_bounded.hpp"
+#include "stint/offload.hpp"
 #include "wire/fleet.hpp"
 
 #include <fmt/format.h>
@@ -29,32 +30,31 @@ constexpr std::size_t kBatch = 200;
 constexpr std::size_t kBlock = 64 << 10;
 constexpr Duration kComeAgain = 2s, kComeAgainMax = 30s;
 constexpr std::size_t kCancelledAtOnce = 16;
-constexpr Duration kBudgetLook = 1s, kPipeLook = 50ms;
+constexpr Duration kBudgetLook = 1s;
+constexpr int kReadMaxMs = 200;
 constexpr std::size_t kQueuedLook = 64;  // so many in a row have not begun: nor have those behind them
 
-/// A file or standard input, in pieces. Blocks while it reads; a signal interrupts that.
+/// A file or standard input, in pieces.
 class Source {
  public:
+  /// Does not wait for the writer of a named pipe: the reads do.
   static Result<Source> blocking_open(const std::string& name) {
     if (name == "-") return Source({}, STDIN_FILENO, "standard input");
-    os::Fd file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
+    os::Fd file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!file) return fail(Errc::invalid, name + ": can't be read; is the name right?");
     const int number = file.get();
     return Source(std::move(file), number, name);
   }
-  /// Nothing: a signal came. Empty: the end.
+  /// None: nothing came within `kReadMaxMs`, which bounds how long a cancelled reader waits. Empty: the end.
   Result<std::optional<std::string>> blocking_read() {
+    pollfd look{.fd = number_, .events = POLLIN, .revents = 0};
+    if (::poll(&look, 1, kReadMaxMs) <= 0) return std::nullopt;
     std::string bytes(kBlock, '\0');
     const ssize_t size = ::read(number_, bytes.data(), bytes.size());
-    if (size < 0 && errno == EINTR) return std::nullopt;
+    if (size < 0 && (errno == EINTR || errno == EAGAIN)) return std::nullopt;
     if (size < 0) return fail(os::system_error(name_ + ": can't be read"));
     bytes.resize(static_cast<std::size_t>(size));
     return bytes;
-  }
-  /// Something can be read, or the end was reached.
-  [[nodiscard]] bool is_ready() const noexcept {
-    pollfd look{.fd = number_, .events = POLLIN, .revents = 0};
-    return ::poll(&look, 1, 0) != 0;
   }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
@@ -67,11 +67,13 @@ class Source {
 
 class EachSubmitter {
  public:
-  EachSubmitter(FleetAccess& access, const SubmitOptions& options, engine::Submission like, Source source)
+  EachSubmitter(FleetAccess& access, const SubmitOptions& options, engine::Submission like, Source source,
+                BlockingPool& input)
       : access_(access),
         options_(options),
         like_(std::move(like)),
         source_(std::move(source)),
+        input_(input),
         budget_(options.one_budget ? like_.budget : domain::BudgetSpec()) {
     if (options.one_budget && like_.budget.time) ends_ = access_.clock.now() + *like_.budget.time;
   }
@@ -86,12 +88,9 @@ class EachSubmitter {
  private:
   Task<Result<int>> submit_all() {
     for (bool end = false; !end;) {
-      while (options_.one_budget && !source_.is_ready()) co_await sleep_for(kPipeLook);
-      STINT_CO_TRY(const std::optional<std::string> bytes, source_.blocking_read());
-      if (!bytes) {
-        co_await sleep_for(1ms);  // the signal is heard by the reactor
-        continue;
-      }
+      STINT_CO_TRY(const std::optional<std::string> bytes,
+                   co_await offload(input_, [this] { return source_.blocking_read(); }));
+      if (!bytes) continue;
       end = bytes->empty();
       end ? cutter_.finish() : cutter_.add(*bytes);
       while (!cutter_.empty()) STINT_CO_CHECK(co_await submit(cutter_.take(kBatch)));
@@ -134,31 +133,31 @@ class EachSubmitter {
     co_return exit_;
   }
 
-  struct Wish {
+  struct Submission {
     std::uint64_t line = 0;
-    engine::Submission wish;
+    engine::Submission submission;
   };
 
   Task<Result<>> submit(std::vector<LineCutter::CutLine> lines) {
-    std::vector<Wish> batch;
+    std::vector<Submission> batch;
     for (const LineCutter::CutLine& line : lines) {
-      auto wish = read_wish(line, like_);
-      if (wish) {
-        batch.push_back({line.number, std::move(*wish)});
+      auto submission = read_submission(line, like_);
+      if (submission) {
+        batch.push_back({line.number, std::move(*submission)});
       } else {
-        refuse(line.number, wish.error());
+        refuse(line.number, submission.error());
       }
     }
     // Those for which there is no room come again, before any that stand behind them.
     for (Duration pause = kComeAgain; !batch.empty();) {
       // What was accepted has to be known, if the budget ends meanwhile.
       auto offered = offer(std::move(batch));
-      STINT_CO_TRY(std::vector<Wish> left,
+      STINT_CO_TRY(std::vector<Submission> left,
                    options_.one_budget ? co_await shield(std::move(offered)) : co_await std::move(offered));
       batch = std::move(left);
       if (batch.empty()) break;
       if (options_.no_wait) {
-        for (const Wish& each : batch) refuse(each.line, *full_);
+        for (const Submission& each : batch) refuse(each.line, *full_);
         break;
       }
       if (!std::exchange(told_full_, true)) {
@@ -171,15 +170,15 @@ class EachSubmitter {
   }
 
   /// Those that found no room.
-  Task<Result<std::vector<Wish>>> offer(std::vector<Wish> batch) {
-    std::vector<engine::Submission> wishes;
-    for (const Wish& each : batch) {
-      wishes.push_back(each.wish);
-      if (ends_) wishes.back().deadline = std::max<Duration>(*ends_ - access_.clock.now(), 1ms);
+  Task<Result<std::vector<Submission>>> offer(std::vector<Submission> batch) {
+    std::vector<engine::Submission> submissions;
+    for (const Submission& each : batch) {
+      submissions.push_back(each.submission);
+      if (ends_) submissions.back().deadline = std::max<Duration>(*ends_ - access_.clock.now(), 1ms);
     }
-    auto answers = co_await access_.fleet.submit(std::move(wishes));
+    auto answers = co_await access_.fleet.submit(std::move(submissions));
     if (!answers && answers.error() != Errc::full) co_return fail(std::move(answers).error());
-    std::vector<Wish> left;
+    std::vector<Submission> left;
     if (!answers) {
       full_ = std::move(answers).error();
       co_return batch;
@@ -245,10 +244,11 @@ class EachSubmitter {
   const engine::Submission like_;
   std::optional<TimePoint> ends_;  // of the one budget
   Source source_;
+  BlockingPool& input_;  // reads it
   LineCutter cutter_;
   std::vector<std::string> ids_;
   std::size_t told_ = 0;  // how many of them, of their ends
-  EachBudget budget_;
+  fleet::EachBudget budget_;
   std::set<std::string> ended_;  // what they used is known for good
   std::optional<Error> full_;
   bool told_full_ = false;
@@ -259,8 +259,9 @@ class EachSubmitter {
 }  // namespace
 
 Task<Result<int>> submit_each(FleetAccess& access, const SubmitOptions& options, engine::Submission like) {
-  STINT_CO_TRY(Source source, Source::blocking_open(options.each));
-  EachSubmitter submitter(access, options, std::move(like), std::move(source));
+  BlockingPool input("input", 1);  // a pipe whose writer is slow must not hold up the budget, or a signal
+  STINT_CO_TRY(Source source, co_await offload(input, [&options] { return Source::blocking_open(options.each); }));
+  EachSubmitter submitter(access, options, std::move(like), std::move(source), input);
   co_return co_await submitter.run();
 }
 

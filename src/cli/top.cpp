@@ -7,7 +7,7 @@
 #include "cli/top_view.hpp"
 #include "os/terminal.hpp"
 #include "stint/asio.hpp"
-#include "stint/bell.hpp"
+#include "stint/notification.hpp"
 #include "wire/fleet.hpp"
 
 #include <boost/asio/buffer.hpp>
@@ -26,6 +26,7 @@ using namespace std::chrono_literals;
 constexpr Duration kLookGap = 200ms;  // when much happens: nobody reads faster
 constexpr Duration kLookEvery = 1s, kDrawEvery = 1s;
 constexpr std::uint32_t kWaitingShown = 200;
+constexpr std::uint32_t kRunningShown = 200;
 constexpr os::TerminalSize kPaper{80, 24};
 
 /// The other screen of a terminal, without a cursor. Gives both back when it goes, also when a signal ends the command.
@@ -54,6 +55,11 @@ Task<Result<TopFrame>> look(FleetAccess& access) {
   frame.where = access.where;
   frame.daemon = access.daemon;
   STINT_CO_TRY(frame.status, co_await access.fleet.status());
+  STINT_CO_TRY(frame.limits, co_await access.fleet.limits());
+  store::Filter running;
+  running.states = {domain::RunState::running};
+  running.most = kRunningShown;
+  STINT_CO_TRY(frame.running, co_await access.fleet.list(std::move(running)));
   store::Filter filter;
   filter.states = {domain::RunState::queued, domain::RunState::parked, domain::RunState::in_doubt};
   filter.most = kWaitingShown;
@@ -88,7 +94,7 @@ class Top {
       const auto [error, size] = co_await keyboard_.async_read_some(asio::buffer(bytes), use_task);
       if (error) co_return;  // it is shown on, and ended by a signal
       for (const Key key : reader.add({bytes.data(), size})) act(view_.press(key));
-      changed_.ring();
+      changed_.notify();
     }
   }
   void act(TopView::Action action) {
@@ -103,12 +109,12 @@ class Top {
     view_.say("Cancelling " + printable(id) + " …");
     const auto receipt = co_await access_.fleet.cancel(std::move(id));
     view_.say(receipt ? receipt_text(*receipt) : printable(receipt.error().describe()));
-    changed_.ring();
+    changed_.notify();
   }
   Task<> drain() {
     const auto done = co_await access_.fleet.drain({});
     view_.say(done ? "It drains." : printable(done.error().describe()));
-    changed_.ring();
+    changed_.notify();
   }
   Task<> keep_looking() {
     std::uint64_t seen = co_await access_.fleet.changed("", 0, Duration::zero());
@@ -119,17 +125,17 @@ class Top {
       } else {
         view_.say(printable(frame.error().describe()));
       }
-      changed_.ring();
+      changed_.notify();
       co_await sleep_for(kLookGap);
       seen = co_await access_.fleet.changed("", seen, kLookEvery - kLookGap);
     }
   }
   Task<> draw_until_quit() {
     while (!quit_) {
-      const std::uint64_t seen = changed_.rings();
+      const std::uint64_t seen = changed_.count();
       const os::TerminalSize size = os::terminal_size(STDOUT_FILENO).value_or(kPaper);
-      screen_.show(view_.draw(size.columns, size.rows, access_.ambient.wall_now()), access_.around.colour);
-      (void)co_await changed_.hear(seen, kDrawEvery);
+      screen_.show(view_.draw(size.columns, size.rows, access_.system.wall_now()), access_.environment.colour);
+      (void)co_await changed_.wait(seen, kDrawEvery);
     }
   }
 
@@ -137,7 +143,7 @@ class Top {
   asio::posix::stream_descriptor keyboard_;
   Screen screen_;
   TopView view_;
-  Bell changed_;
+  Notification changed_;
   Scope* scope_ = nullptr;
   bool quit_ = false;
 };
@@ -155,14 +161,14 @@ Task<Result<int>> print_each_look(FleetAccess& access) {
   }
 }
 
-bool obeys_sequences(const Surroundings& around) {
-  const auto kind = around.environment.find("TERM");
-  return around.terminal && (kind == around.environment.end() || kind->second != "dumb");
+bool obeys_sequences(const Environment& environment) {
+  const auto kind = environment.variables.find("TERM");
+  return environment.terminal && (kind == environment.variables.end() || kind->second != "dumb");
 }
 
 Task<Result<int>> show_top(FleetAccess& access) {
   STINT_CO_TRY(TopFrame frame, co_await look(access));
-  if (obeys_sequences(access.around)) {
+  if (obeys_sequences(access.environment)) {
     if (auto terminal = os::RawTerminal::open()) {
       Top top(access, *terminal, std::move(frame));
       co_return co_await top.run();
@@ -170,8 +176,8 @@ Task<Result<int>> show_top(FleetAccess& access) {
   }
   TopView view;
   view.update(std::move(frame));
-  for (const Line& line : view.draw(kPaper.columns, kPaper.rows, access.ambient.wall_now())) {
-    print_out("{}\n", line.str(access.around.colour));
+  for (const Line& line : view.draw(kPaper.columns, kPaper.rows, access.system.wall_now())) {
+    print_out("{}\n", line.str(access.environment.colour));
   }
   co_return kExitDone;
 }
@@ -187,8 +193,8 @@ TopCommand::TopCommand(CLI::App& app) : command_(app, "top", "The fleet, live: w
 
 bool TopCommand::chosen() const { return command_.chosen(); }
 
-int TopCommand::run(const domain::Ambient& ambient) {
-  return run_on_fleet(ambient, {},
+int TopCommand::run(const domain::System& system) {
+  return run_on_fleet(system, {},
                       [this](FleetAccess& access) { return json_ ? print_each_look(access) : show_top(access); });
 }
 

@@ -65,7 +65,7 @@ std::vector<Key> KeyReader::add(std::string_view bytes) {
 }
 
 std::vector<engine::RunView> TopView::runs() const {
-  std::vector<engine::RunView> all = frame_.status.running;
+  std::vector<engine::RunView> all = frame_.running;
   all.insert(all.end(), frame_.waiting.begin(), frame_.waiting.end());
   return all;
 }
@@ -147,7 +147,7 @@ std::vector<Line> TopView::worker_lines() const {
 std::vector<Line> TopView::draw(int columns, int rows, WallTime now) {
   std::vector<Line> lines = summary_lines(frame_.status, frame_.where, frame_.daemon);
   for (Line& line : worker_lines()) lines.push_back(std::move(line));
-  for (Line& line : limit_lines(frame_.status.limits, now, kLimitsShown)) lines.push_back(std::move(line));
+  for (Line& line : limit_lines(frame_.limits, now, kLimitsShown)) lines.push_back(std::move(line));
   if (const std::string text = advice(frame_.status); !text.empty()) lines.emplace_back("  " + text, Style::yellow);
   const int most_above = std::max(1, rows - kRowsForRuns);
   if (static_cast<int>(lines.size()) > most_above) lines.resize(static_cast<std::size_t>(most_above));

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/demo_text.hpp"
-#include "engine/fleet.hpp"
+#include "fleet/fleet.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -26,7 +26,8 @@ class KeyReader {
 /// What the fleet said last.
 struct TopFrame {
   engine::FleetStatus status;
-  std::vector<engine::RunView> waiting;  ///< queued, parked, in doubt
+  std::vector<engine::LimitView> limits;
+  std::vector<engine::RunView> running, waiting;  ///< waiting: queued, parked, in doubt
   std::string where;
   bool daemon = false;
 };

@@ -27,7 +27,7 @@ TopFrame frame_of(std::size_t running, std::size_t queued) {
     view.run.agent = "review";
     view.run.created_at = kNow - 5s;
     view.run.state = i < running ? RunState::running : RunState::queued;
-    (i < running ? frame.status.running : frame.waiting).push_back(std::move(view));
+    (i < running ? frame.running : frame.waiting).push_back(std::move(view));
   }
   return frame;
 }
@@ -78,10 +78,10 @@ TEST(TopView, the_selection_stays_with_its_run) {
   (void)view.press(Key::down);
   EXPECT_EQ(selected(view), "run2");
   TopFrame next = frame_of(3, 3);
-  next.status.running.erase(next.status.running.begin());
+  next.running.erase(next.running.begin());
   view.update(next);
   EXPECT_EQ(selected(view), "run2");
-  next.status.running.pop_back();
+  next.running.pop_back();
   view.update(next);
   EXPECT_EQ(selected(view), "run3") << "who stands in its place";
   view.update(frame_of(0, 0));
@@ -138,11 +138,23 @@ TEST(StatusText, advises_only_when_there_is_something_to_do) {
 }
 
 TEST(StatusText, limits_are_shown_if_somebody_cares) {
-  const std::vector<engine::LimitView> limits = {{"idle", "host", 3, 0, {}, {}, false, {}},
-                                                 {"gpu", "host", 2, 2, {"a", "b\033[2J", "c", "d"}, {"e"}, false, {}},
-                                                 {"agent:x", "host", {}, 0, {}, {}, true, kNow + 5min}};
+  std::vector<engine::LimitView> limits(3);
+  limits[0].name = "idle";
+  limits[0].capacity = 3;
+  limits[1].name = "gpu";
+  limits[1].capacity = 2;
+  limits[1].held = 2;
+  limits[1].waiting = 1;
+  limits[1].holders = {{.label = "a", .pid = 3, .since = kNow - 5s},
+                       {.run = "b\033[2J", .agent = "review", .since = kNow - 2min},
+                       {},
+                       {.label = "d", .pid = 4}};
+  limits[2].name = "agent:x";
+  limits[2].paused = true;
+  limits[2].paused_until = kNow + 5min;
   EXPECT_EQ(text_of(limit_lines(limits, kNow, 9)),
-            "  limit    gpu  2 of 2 held, 1 waiting: a, b?[2J, c and 1 more\n"
+            "  limit    gpu  2 of 2 held, 1 waiting: a (pid 3, 5s), b?[2J of review, for 2m, another tool, by flock "
+            "and 1 more\n"
             "  limit    agent:x  0 held  paused for 5m more\n");
   EXPECT_EQ(limit_lines(limits, kNow, 1).size(), 2U);
   EXPECT_EQ(bar_text(0.5, 4), "[##..]");

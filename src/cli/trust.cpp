@@ -1,9 +1,9 @@
 #include "cli/trust.hpp"
 
 #include "agent/trust.hpp"
+#include "cli/environment.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
-#include "cli/surroundings.hpp"
 #include "wire/agents.hpp"
 
 #include <fmt/format.h>
@@ -42,18 +42,18 @@ TrustCommand::TrustCommand(CLI::App& app)
 bool TrustCommand::chosen() const { return command_.chosen(); }
 
 int TrustCommand::run() {
-  const Surroundings around = blocking_look_around();
-  const auto places = agent::user_places(around.environment);
+  const Environment environment = blocking_read_environment();
+  const auto places = agent::user_places(environment.variables);
   if (!places) return complain(places.error());
   if (list_) return print_list(places->state, json_);
-  const auto project = agent::blocking_find_project(around.folder);
+  const auto project = agent::blocking_find_project(environment.folder);
   if (!project) return complain(project.error());
-  if (!revoke_ && around.environment.contains("STINT_RUN")) {
+  if (!revoke_ && environment.variables.contains("STINT_RUN")) {
     return complain(
         {Errc::denied, "an agent can't say what is trusted: STINT_RUN is set. A person says it, in a shell of theirs"});
   }
 
-  const agent::LoadedSettings loaded = agent::blocking_load_settings(project->root, around.environment);
+  const agent::LoadedSettings loaded = agent::blocking_load_settings(project->root, environment.variables);
   wire::TrustAnswer answer{*project, !revoke_,
                            agent::things_that_need_trust(agent::blocking_discover(project->root), loaded.settings)};
   for (auto& thing : agent::blocking_find_cli_settings(project->root)) answer.things.push_back(std::move(thing));
@@ -78,7 +78,7 @@ int TrustCommand::run() {
   print_out("{} is trusted. What may run or be used from now on, and what later changes add to it:\n", root);
   for (const agent::TrustedThing& thing : answer.things) {
     print_out("  {}  {}\n", printable(thing.what),
-              Line("(" + printable(thing.where) + ")", Style::dim).str(around.colour));
+              Line("(" + printable(thing.where) + ")", Style::dim).str(environment.colour));
   }
   if (answer.things.empty()) print_out("  nothing yet\n");
   print_out("`stint trust --revoke` takes it back.\n");

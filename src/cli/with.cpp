@@ -1,12 +1,13 @@
 #include "cli/with.hpp"
 
 #include "agent/quantity.hpp"
-#include "cli/host_homes.hpp"
+#include "cli/environment.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "domain/run_id.hpp"
 #include "driver/ward.hpp"
 #include "limit/host_limits.hpp"
+#include "limit/host_place.hpp"
 #include "os/cgroup.hpp"
 #include "os/process.hpp"
 #include "os/resources.hpp"
@@ -37,10 +38,10 @@ int fail_with(int status, const Error& error) {
   return status;
 }
 
-Result<limit::HostRequest> parse_request(const std::string& text, const HostPlace& place, std::uint32_t weight) {
+Result<limit::HostRequest> parse_request(const std::string& text, const limit::HostPlace& place, std::uint32_t weight) {
   const auto equals = text.find('=');
   const std::string name = text.substr(0, equals);
-  const auto configured = configured_capacity(place.settings, name);
+  const auto configured = project::configured_capacity(place.settings, name);
   std::optional<std::uint32_t> asked;
   if (equals != std::string::npos) {
     auto number = agent::parse_integer(text.substr(equals + 1), 1, domain::kPermitsMax);
@@ -66,10 +67,10 @@ Result<limit::HostRequest> parse_request(const std::string& text, const HostPlac
 /// One call: waits for the permits, runs the command under a warden, passes signals on.
 class WithRun {
  public:
-  WithRun(Reactor& reactor, const domain::Ambient& ambient, const WithOptions& options)
-      : options_(options), limits_(reactor, ambient, !options.no_inotify), wardens_(reactor), signals_(reactor.io()) {
+  WithRun(Reactor& reactor, const domain::System& system, const WithOptions& options)
+      : options_(options), limits_(reactor, system, !options.no_inotify), wardens_(reactor), signals_(reactor.io()) {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) listen_for(signal);
-    who_.run = domain::new_run_id(ambient) + ":1";  // the fence of a single attempt
+    who_.run = domain::new_run_id(system) + ":1";  // the fence of a single attempt
     who_.label = options.label.empty() ? options.command.front() : options.label;
     who_.marks = os::mark_parts(os::environment(os::kMarkVariable));
     if (!options.no_cgroup) who_.cgroup = os::cgroup_path(os::delegated_cgroup(), who_.run);
@@ -229,12 +230,12 @@ WithCommand::WithCommand(CLI::App& app)
 
 bool WithCommand::chosen() const { return command_.chosen(); }
 
-int WithCommand::run(const domain::Ambient& ambient, std::vector<std::string> command) {
+int WithCommand::run(const domain::System& system, std::vector<std::string> command) {
   options_.command = std::move(command);
   if (options_.command.empty()) {
     return fail_with(kFailed, Error(Errc::invalid, "no command: stint with NAME[=N]… -- CMD…"));
   }
-  const auto place = blocking_find_host_place(blocking_look_around());
+  const auto place = limit::blocking_find_host_place(blocking_read_environment());
   if (!place) return fail_with(kFailed, place.error());
   Reactor reactor;
   WithRun::Times times;
@@ -265,7 +266,7 @@ int WithCommand::run(const domain::Ambient& ambient, std::vector<std::string> co
                                                         "may have {}. Raise `ulimit -Hn`",
                                                         slots, most)));
   }
-  WithRun run(reactor, ambient, options_);
+  WithRun run(reactor, system, options_);
   if (const Result<> ran = reactor.run(run.run(std::move(requests), times)); !ran)
     return fail_with(kFailed, ran.error());
   return run.status();

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.hpp"
-#include "domain/ambient.hpp"
+#include "domain/system.hpp"
 
 #include <cstdint>
 #include <string>
@@ -29,7 +29,7 @@ class WithCommand {
   [[nodiscard]] bool chosen() const;
   /// The command's status; 124 no permit in time, 125 Stint failed, 126 and 127 as env(1), 128+n ended by a signal.
   /// `command` is what stood after `--`.
-  int run(const domain::Ambient& ambient, std::vector<std::string> command);
+  int run(const domain::System& system, std::vector<std::string> command);
 
  private:
   Command command_;

@@ -1,4 +1,4 @@
-#include "cli/run_wish.hpp"
+#include "cli/run_submission.hpp"
 
 #include "agent/quantity.hpp"
 #include "agent/trust.hpp"
@@ -33,40 +33,41 @@ Result<> check_agent(const agent::Catalogue& catalogue, const std::string& name)
 
 }  // namespace
 
-Result<engine::Submission> wish_of(const RunOptions& options, const Reading& reading) {
-  engine::Submission wish;
+Result<engine::Submission> submission_of(const RunOptions& options, const project::Snapshot& snapshot) {
+  engine::Submission submission;
   if (!options.prompt.empty()) {
     if (!options.words.empty()) {
       return fail(Errc::invalid, "-p needs no agent: leave out '" + options.words.front() + "'");
     }
-    wish.prompt = options.prompt;
+    submission.prompt = options.prompt;
   } else {
     if (options.words.empty())
       return fail(Errc::invalid, "which agent? stint run AGENT [value…], or stint run -p TEXT");
-    wish.agent = options.words.front();
-    STINT_CHECK(check_agent(reading.catalogue, wish.agent));
-    wish.words.assign(options.words.begin() + 1, options.words.end());
+    submission.agent = options.words.front();
+    STINT_CHECK(check_agent(snapshot.catalogue, submission.agent));
+    submission.words.assign(options.words.begin() + 1, options.words.end());
   }
-  wish.driver = options.driver;
-  wish.model = options.model;
-  wish.program = options.program;
-  if (wish.program.contains('/')) wish.program = std::filesystem::absolute(wish.program).lexically_normal().string();
-  wish.session = options.session;
-  wish.trace = domain::trace_of(os::environment("TRACEPARENT")).value_or("");
+  submission.driver = options.driver;
+  submission.model = options.model;
+  submission.program = options.program;
+  if (submission.program.contains('/'))
+    submission.program = std::filesystem::absolute(submission.program).lexically_normal().string();
+  submission.session = options.session;
+  submission.trace = domain::trace_of(os::environment("TRACEPARENT")).value_or("");
   if (!options.time.empty()) {
-    STINT_TRY(wish.budget.time, of_option("--time", agent::parse_duration(options.time)));
+    STINT_TRY(submission.budget.time, of_option("--time", agent::parse_duration(options.time)));
   }
   if (!options.tokens.empty()) {
-    STINT_TRY(wish.budget.tokens, of_option("--tokens", agent::parse_count(options.tokens)));
+    STINT_TRY(submission.budget.tokens, of_option("--tokens", agent::parse_count(options.tokens)));
   }
   if (!options.cost.empty()) {
-    STINT_TRY(wish.budget.money_micros, of_option("--cost", agent::parse_money(options.cost)));
+    STINT_TRY(submission.budget.cost_micros, of_option("--cost", agent::parse_cost(options.cost)));
   }
-  wish.budget.attempts = options.attempts;
+  submission.budget.attempts = options.attempts;
   if (!options.deadline.empty()) {
-    STINT_TRY(wish.deadline, ahead("--deadline", agent::parse_duration(options.deadline)));
+    STINT_TRY(submission.deadline, ahead("--deadline", agent::parse_duration(options.deadline)));
   }
-  return wish;
+  return submission;
 }
 
 namespace {
@@ -85,11 +86,11 @@ std::string trust_question(const agent::Project& project, const agent::Catalogue
 }
 
 /// False: there is no terminal to ask on, or the answer was no.
-Result<bool> blocking_ask(const std::string& question, const agent::Project& project, const Surroundings& around) {
+Result<bool> blocking_ask(const std::string& question, const agent::Project& project, const Environment& environment) {
   // What an agent answers is not a person's word.
-  if (around.environment.contains("STINT_RUN")) return false;
+  if (environment.variables.contains("STINT_RUN")) return false;
   if (!os::terminal_size(STDIN_FILENO) || !os::terminal_size(STDERR_FILENO)) return false;
-  STINT_TRY(const agent::UserPlaces places, agent::user_places(around.environment));
+  STINT_TRY(const agent::UserPlaces places, agent::user_places(environment.variables));
   print_error("{}", question);
   std::string answer;
   std::getline(std::cin, answer);
@@ -100,30 +101,32 @@ Result<bool> blocking_ask(const std::string& question, const agent::Project& pro
 
 }  // namespace
 
-Result<bool> blocking_ask_trust(const engine::Submission& wish, const Reading& reading, const Surroundings& around) {
-  const auto found = reading.book.find(wish.agent.empty() ? engine::kPromptAgent : std::string_view(wish.agent));
-  if (found == reading.book.end() || reading.trusted) return false;
+Result<bool> blocking_ask_trust(const engine::Submission& submission, const project::Snapshot& snapshot,
+                                const Environment& environment) {
+  const auto found =
+      snapshot.registry.find(submission.agent.empty() ? domain::kPromptAgent : std::string_view(submission.agent));
+  if (found == snapshot.registry.end() || snapshot.trusted) return false;
   const domain::Agent& agent = found->second.agent;
-  auto things = agent::things_that_need_trust(agent, driver_of(agent, wish.driver));
-  for (auto& thing : agent::blocking_find_git_things(reading.place.project)) things.push_back(std::move(thing));
+  auto things = agent::things_that_need_trust(agent, project::driver_of(agent, submission.driver));
+  for (auto& thing : agent::blocking_find_git_things(snapshot.checkout.project)) things.push_back(std::move(thing));
   if (things.empty()) return false;
-  const agent::Project& project = reading.place.project;
-  const std::string question = trust_question(project, reading.catalogue, reading.place.settings);
-  STINT_TRY(const bool yes, blocking_ask(question, project, around));
+  const agent::Project& project = snapshot.checkout.project;
+  const std::string question = trust_question(project, snapshot.catalogue, snapshot.checkout.settings);
+  STINT_TRY(const bool yes, blocking_ask(question, project, environment));
   if (!yes) return fail(agent::untrusted(project, things.front()));
   return true;
 }
 
-Result<ProjectSettings> blocking_find_settings_or_ask(const Surroundings& around) {
-  auto settings = blocking_find_settings(around);
+Result<project::Checkout> blocking_find_settings_or_ask(const Environment& environment) {
+  auto settings = project::blocking_read_checkout(environment);
   if (settings || settings.error() != Errc::denied) return settings;
-  STINT_TRY(const agent::Project project, agent::blocking_find_project(around.folder));
-  const agent::LoadedSettings loaded = agent::blocking_load_settings(project.root, around.environment);
+  STINT_TRY(const agent::Project project, agent::blocking_find_project(environment.folder));
+  const agent::LoadedSettings loaded = agent::blocking_load_settings(project.root, environment.variables);
   const std::string question =
       fmt::format("{}.\n{}", printable(settings.error().what()),
                   trust_question(project, agent::blocking_discover(project.root), loaded.settings));
-  STINT_TRY(const bool yes, blocking_ask(question, project, around));
-  return yes ? blocking_find_settings(around) : settings;
+  STINT_TRY(const bool yes, blocking_ask(question, project, environment));
+  return yes ? project::blocking_read_checkout(environment) : settings;
 }
 
 }  // namespace stint::cli

@@ -1,0 +1,118 @@
+#include "cli/reason_text.hpp"
+
+#include "agent/quantity.hpp"
+#include "cli/fleet_text.hpp"
+#include "cli/printable.hpp"
+#include "store/store.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stint::cli {
+namespace {
+
+using domain::WaitCause;
+using domain::WaitReason;
+
+constexpr std::size_t kHoldersShown = 3;
+
+/// "gpu: 2 of 2 held, by train (pid 4711, 5m); 1 ahead in line".
+std::string limit_text(const WaitReason& reason, WallTime now) {
+  std::string text = printable(reason.limit) + ": ";
+  text += reason.capacity ? fmt::format("{} of {} held", reason.held, *reason.capacity)
+                          : fmt::format("{} held", reason.held);
+  for (std::size_t i = 0; i < std::min(reason.holders.size(), kHoldersShown); ++i) {
+    text += (i == 0 ? ", by " : "; ") + holder_text(reason.holders[i], now);
+  }
+  if (reason.holders.size() > kHoldersShown) {
+    text += fmt::format(" and {} more", reason.holders.size() - kHoldersShown);
+  }
+  if (reason.weight > 1) text += fmt::format("; it needs {}", reason.weight);
+  if (reason.ahead) {
+    text += *reason.ahead == 0 ? std::string("; next in line") : fmt::format("; {} ahead in line", *reason.ahead);
+  }
+  return text;
+}
+
+std::string paused_text(const WaitReason& reason, const std::string& until) {
+  const std::string limit = printable(reason.limit);
+  std::string text = fmt::format("{0} is paused{1}; `stint resume {0}` ends that", limit, until);
+  if (!reason.behind.empty()) {
+    text +=
+        fmt::format(". It is paused since run {} was parked: {}", printable(reason.behind), printable(reason.detail));
+  }
+  return text;
+}
+
+std::string direct_text(const WaitReason& reason, WallTime now) {
+  const std::string until = until_text(reason.until, now);
+  const std::string detail = printable(reason.detail), limit = printable(reason.limit);
+  switch (reason.cause) {
+    case WaitCause::session:
+      return fmt::format("an earlier run of its session is unfinished: {} is {}", printable(reason.behind),
+                         reason.behind_state ? to_string(*reason.behind_state) : "not ended");
+    case WaitCause::delay: return "it was asked to begin later" + until;
+    case WaitCause::backoff: return "its last attempt failed; it waits before the next" + until;
+    case WaitCause::quota:
+      return fmt::format("parked: {} may not be used{}", limit.empty() ? "its account" : limit, until);
+    case WaitCause::person: return "parked: it waits for a person" + (limit.empty() ? "" : ", on " + limit) + until;
+    case WaitCause::paused: return paused_text(reason, until);
+    case WaitCause::probe:
+      return fmt::format("{} was paused, and admits {} at first", limit,
+                         reason.ramp ? std::to_string(*reason.ramp) : "few");
+    case WaitCause::limit: return "no permit is free: " + limit_text(reason, now);
+    case WaitCause::turn:
+      return fmt::format("a larger request is served first, of {}: {}{}", printable(reason.turn_of),
+                         limit_text(reason, now), until);
+    case WaitCause::place:
+      return fmt::format("it is number {}{} in the queue of its agent", reason.place.value_or(0),
+                         reason.place >= store::kPlaceMax ? " or later" : "");
+    case WaitCause::workers:
+      if (reason.capacity.value_or(0) == 0) return "the pool has no workers";
+      return fmt::format("all {} workers of this daemon are busy", *reason.capacity);
+    case WaitCause::shortage: return (reason.shortage ? shortage_text(*reason.shortage) : detail) + until;
+    case WaitCause::agent: return detail.empty() ? "this daemon has no file of its agent" : detail;
+    case WaitCause::permits: return "permits of this host can't be taken: " + detail;
+    case WaitCause::network:
+    case WaitCause::ending: return detail;
+    case WaitCause::store: return "what it says can't be stored: " + detail;
+    case WaitCause::other: return detail;
+  }
+  return std::string(to_string(reason.cause));
+}
+
+}  // namespace
+
+std::string holder_text(const domain::LimitEntry& holder, WallTime now) {
+  const std::string age = holder.since ? age_text(now - *holder.since) : "-";
+  if (holder.pid) {
+    return fmt::format("{} (pid {}, {})", holder.label.empty() ? "-" : printable(holder.label), *holder.pid, age);
+  }
+  if (!holder.run.empty()) return fmt::format("{} of {}, for {}", printable(holder.run), printable(holder.agent), age);
+  return "another tool, by flock";
+}
+
+std::string shortage_text(const domain::Shortage& shortage) {
+  using Kind = domain::Shortage::Kind;
+  switch (shortage.kind) {
+    case Kind::checkout:
+      return fmt::format("the checkout {} does not exist any more: it was deleted or moved", printable(shortage.path));
+    case Kind::memory:
+      return fmt::format("only {} MiB of memory are free; a run begins with {}", shortage.amount >> 20,
+                         shortage.bound >> 20);
+    case Kind::descriptors: return fmt::format("{} of {} file descriptors are in use", shortage.amount, shortage.bound);
+    case Kind::cost_per_day:
+      return fmt::format("the fleet has spent {} of {} today (budget.cost_per_day)",
+                         agent::format_cost(shortage.amount), agent::format_cost(shortage.bound));
+  }
+  return std::string(to_string(shortage.kind));
+}
+
+std::string reason_text(const WaitReason& reason, WallTime now) {
+  const std::string text = direct_text(reason, now);
+  if (!reason.indirect) return text;
+  return "it comes after the runs of its agent that are before it in the queue; for the first of them " + text;
+}
+
+}  // namespace stint::cli

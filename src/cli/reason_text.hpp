@@ -1,0 +1,15 @@
+/// Why a run waits, in words. The one place that turns the fields of a reason into text.
+#pragma once
+
+#include "domain/wait_reason.hpp"
+
+#include <string>
+
+namespace stint::cli {
+
+[[nodiscard]] std::string reason_text(const domain::WaitReason& reason, WallTime now);
+[[nodiscard]] std::string shortage_text(const domain::Shortage& shortage);
+/// A holder of a limit: its process on this host, or its run.
+[[nodiscard]] std::string holder_text(const domain::LimitEntry& holder, WallTime now);
+
+}  // namespace stint::cli

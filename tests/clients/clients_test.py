@@ -14,7 +14,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "integration"))
-import serve_test  # noqa: E402
+import daemon_support  # noqa: E402
 
 NPM = {"redocly": ["@redocly/cli@2"], "typescript": ["openapi-typescript@7", "openapi-fetch@0.17", "typescript@5.9", "@types/node@20"]}
 PYPI = {"schemathesis": ["schemathesis==4.*"], "python": ["openapi-python-client==0.*", "ruff"]}
@@ -63,7 +63,7 @@ def install_pypi(tool, work):
     return work / "venv" / "bin"
 
 
-class Clients(serve_test.Case):
+class Clients(daemon_support.Case):
     settings = 'default_agent = "quick"\n[pool]\nworkers = 4\nautoscale = false\n'
 
     def setUp(self):
@@ -137,6 +137,6 @@ if __name__ == "__main__":
     if os.environ.get("TESTS_FROM_REGISTRIES") != "1":
         print("SKIPPED: it installs what it needs from registries; `./dev test --full` runs it")
         sys.exit(0)
-    TOOL, serve_test.STINT, SOURCE, WORK = sys.argv[1], os.path.abspath(sys.argv[2]), pathlib.Path(sys.argv[3]).resolve(), pathlib.Path(sys.argv[4]).resolve()
+    TOOL, daemon_support.STINT, SOURCE, WORK = sys.argv[1], os.path.abspath(sys.argv[2]), pathlib.Path(sys.argv[3]).resolve(), pathlib.Path(sys.argv[4]).resolve()
     result = unittest.TextTestRunner(verbosity=2).run(Clients())
     sys.exit(not result.wasSuccessful())

@@ -3,7 +3,7 @@
 #include "stint/assert.hpp"
 #include "wire/fleet.hpp"
 #include "wire/fleet_read.hpp"
-#include "wire/scribe.hpp"
+#include "wire/run_codec.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -31,20 +31,22 @@ void expect_the_same(std::string_view text, Read read, Write write) {
 }
 
 void read_as_daemon(std::string_view text) {
-  const auto write_wish = [](const wire::SubmitRequest& request) { return wire::submit_to_json(request.wish); };
-  expect_the_same(text, wire::read_submit, write_wish);
+  const auto write_submission = [](const wire::SubmitRequest& request) {
+    return wire::submit_to_json(request.submission);
+  };
+  expect_the_same(text, wire::read_submit, write_submission);
   (void)is_read(wire::read_arguments(text));
   (void)is_read(wire::read_resolve(text));
   (void)is_read(wire::read_scale(text));
   (void)is_read(wire::read_capacity(text));
   (void)is_read(wire::read_length(text, "for_ms"));
-  const wire::Scribe scribe;
+  const wire::RunCodec run_codec;
   expect_the_same(
-      text, [&](std::string_view each) { return scribe.read_input(each); },
-      [&](const domain::RunInput& input) { return scribe.write(input); });
+      text, [&](std::string_view each) { return run_codec.read_input(each); },
+      [&](const domain::RunInput& input) { return run_codec.write(input); });
   expect_the_same(
-      text, [&](std::string_view each) { return scribe.read_memo(each); },
-      [&](const domain::RunMemo& memo) { return scribe.write(memo); });
+      text, [&](std::string_view each) { return run_codec.read_memo(each); },
+      [&](const domain::RunMemo& memo) { return run_codec.write(memo); });
 }
 
 void read_as_command(std::string_view text) {

@@ -9,11 +9,11 @@ import socket
 import sys
 import unittest
 
-import serve_test
+import daemon_support
 from host_support import read, wait_for
 
 
-class Refused(serve_test.Case):
+class Refused(daemon_support.Case):
     """A request that could be meant in two ways, or not at all, changes nothing and is told why."""
     settings = 'default_agent = "quick"\n[pool]\nworkers = 2\nautoscale = false\n[limits]\nspare = 1\n'
 
@@ -135,7 +135,7 @@ class Refused(serve_test.Case):
         status, answer = self.raw("POST", "/v1/runs", b'{"agent":"quick","args":{"what":"other"}}', key)
         self.assertEqual((status, len(answer["detail"]) < 300), (409, True), answer)
 
-    def test_a_budget_of_money_is_never_rounded_to_nothing(self):
+    def test_a_budget_of_cost_is_never_rounded_to_nothing(self):
         for cost in (b"1e-7", b"0.0000004", b"1e-300"):
             self.assert_refused(422, "POST", "/v1/runs", b'{"agent":"quick","budget":{"cost":%s}}' % cost)
         status, run = self.raw("POST", "/v1/runs", b'{"agent":"quick","budget":{"cost":0.000001}}')
@@ -169,7 +169,7 @@ class Refused(serve_test.Case):
         self.assertEqual(len(self.d.events(f"/v1/runs/{run}/events", {"Last-Event-ID": ""})), seq, "an empty one is none")
 
 
-class Memory(serve_test.Case):
+class Memory(daemon_support.Case):
     """What a client can make the daemon keep in memory is bounded, whether it has a token or not."""
 
     def test_without_a_token_no_body_is_taken(self):
@@ -194,7 +194,7 @@ class Memory(serve_test.Case):
         self.assertLess(peak() - before, 80_000, "kB")  # with a sanitizer; without it is a few MiB
 
 
-class Waits(serve_test.Case):
+class Waits(daemon_support.Case):
     """A client that waits for the end of its run, in all the ways in which clients do that."""
 
     def test_a_client_that_half_closes_gets_the_end_of_its_run(self):
@@ -210,7 +210,7 @@ class Waits(serve_test.Case):
         self.assertEqual(json.loads(final.partition(b"\r\n\r\n")[2])["state"], "succeeded")
 
 
-class Crowd(serve_test.Case):
+class Crowd(daemon_support.Case):
     """However many clients there are, the operator gets in and runs go on."""
 
     def test_neither_followers_nor_half_sent_heads_lock_the_operator_out(self):
@@ -237,5 +237,5 @@ class Crowd(serve_test.Case):
 
 
 if __name__ == "__main__":
-    serve_test.STINT = os.path.abspath(sys.argv.pop(1))
+    daemon_support.STINT = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)

@@ -153,7 +153,7 @@ class ClaudeCode(unittest.TestCase):
         first = run.read_result()
         self.assertEqual((first["kind"], first["text"], run.process.returncode), ("succeeded", "hello you", 0))
         self.assertGreater(first["tokens"], 1000)
-        self.assertGreater(first["money_micros"], 0)
+        self.assertGreater(first["cost_micros"], 0)
         second = self.run_claude("@provider: text=\"and again\"", conversation=first["conversation"]).read_result()
         self.assertEqual((second["kind"], second["text"], second["conversation"]), ("succeeded", "and again", first["conversation"]))
         self.assertLess(second["tokens"], 1.5 * first["tokens"], "it counts this attempt alone")

@@ -18,7 +18,7 @@ import sys
 import threading
 import unittest
 
-import serve_test
+import daemon_support
 from host_support import Bench, read, wait_for, write
 
 STINT = ""
@@ -48,7 +48,7 @@ class Case(unittest.TestCase):
         return done
 
     def serve(self, *words, **options):
-        daemon = serve_test.Daemon(self.b, self.project, *words, **options)
+        daemon = daemon_support.Daemon(self.b, self.project, *words, **options)
         self.addCleanup(daemon.close)
         return daemon
 
@@ -565,5 +565,5 @@ class Reach(Case):
 
 
 if __name__ == "__main__":
-    STINT = serve_test.STINT = os.path.abspath(sys.argv.pop(1))
+    STINT = daemon_support.STINT = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)

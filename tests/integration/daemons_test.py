@@ -12,7 +12,7 @@ import threading
 import time
 import unittest
 
-import serve_test
+import daemon_support
 from host_support import alive, demand, read, wait_for, write
 from namespace import Pair, possible, within
 
@@ -69,6 +69,8 @@ class Wire:
 
     def close(self):
         self.held = False
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)  # or the port stays taken until accept() returns in its thread
         self.listener.close()
         for pair in self.pairs:
             for end in pair:
@@ -91,7 +93,7 @@ class Link(Wire):
         self.link.close()
 
 
-class Case(serve_test.Case):
+class Case(daemon_support.Case):
     settings = '[pool]\nworkers = 8\nautoscale = false\nqueue = 100000\n'
     way = Wire
 
@@ -172,7 +174,7 @@ class Several(Case):
         time.sleep(2)
         os.kill(frozen.process.pid, signal.SIGCONT)
         cut.wire.set(True)
-        ended = serve_test.END_STATES | {"in_doubt"}
+        ended = daemon_support.END_STATES | {"in_doubt"}
         wait_for(lambda: set(fresh.states().values()) <= ended, 90, "all to end")
         stop.set()
         watcher.join()
@@ -207,7 +209,7 @@ class Unready(Case):
 
 class Nested(Case):
     def test_a_run_within_a_run_does_not_wait_for_what_it_holds_in_the_cluster(self):
-        self.agent("outer", f'max_concurrency: 1\ncommand: [sh, -c, "[ $0 = deep ] && exec echo deep; exec {serve_test.STINT} run outer deep -q", "{{{{depth}}}}"]\nargs:\n  - {{name: depth, default: top}}\n')
+        self.agent("outer", f'max_concurrency: 1\ncommand: [sh, -c, "[ $0 = deep ] && exec echo deep; exec {daemon_support.STINT} run outer deep -q", "{{{{depth}}}}"]\nargs:\n  - {{name: depth, default: top}}\n')
         daemons = [self.daemon(), self.daemon()]
         for i in range(10):
             ended = daemons[i % 2].wait(daemons[(i + 1) % 2].submit("outer"))
@@ -216,7 +218,7 @@ class Nested(Case):
 
     def test_a_run_does_not_get_the_password_of_the_store_and_asks_its_daemon(self):
         self.agent("inner", "command: [echo, deep]\n")
-        self.agent("asker", f'command: [sh, -c, "env | grep -c geheim; {serve_test.STINT} run inner -q; {serve_test.STINT} store stats 2>&1"]\n')
+        self.agent("asker", f'command: [sh, -c, "env | grep -c geheim; {daemon_support.STINT} run inner -q; {daemon_support.STINT} store stats 2>&1"]\n')
         wire = self.way(f"{self.server.folder}/.s.PGSQL.5432")
         self.addCleanup(wire.close)
         d = self.serve(env={"STINT_STORE": f"postgres://postgres:geheim-geheim@{wire.address}/postgres", "PGPASSWORD": "geheim-geheim"})
@@ -228,9 +230,6 @@ class Nested(Case):
 
 class Orphans(Case):
     """A daemon and its wardens are killed: nothing on that host ends the agents, and the lease says when another host begins anew."""
-
-    kill_with_wardens = serve_test.Death.kill_with_wardens
-    parent_of = staticmethod(serve_test.Death.parent_of)
 
     def orphan(self, d, name):
         run = d.submit(name)
@@ -268,7 +267,7 @@ class Rolling(Case):
     def test_a_rolling_restart_loses_and_fails_none(self):
         write(f"{self.project}/lines", "".join("0.01\n" for _ in range(MANY)))
         daemons = [self.daemon(), self.daemon()]
-        said = subprocess.run([serve_test.STINT, "submit", "again", "--each", "lines"], cwd=self.project, capture_output=True, text=True, timeout=300,
+        said = subprocess.run([daemon_support.STINT, "submit", "again", "--each", "lines"], cwd=self.project, capture_output=True, text=True, timeout=300,
                               env={**self.b.env, "STINT_STORE": f"postgres://postgres@{daemons[0].wire.address}/postgres"})
         self.assertEqual(said.returncode, 0, said.stderr)
         outlast = []
@@ -319,7 +318,7 @@ class Limits(Case):
     def carry(self, *words):
         """`stint run`, which carries the run itself."""
         env = {**self.b.env, "STINT_STORE": self.server.address.replace("host=", "postgres:///postgres?user=postgres&host=").split(" ")[0]}
-        process = subprocess.Popen([serve_test.STINT, "run", *words], cwd=self.project, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([daemon_support.STINT, "run", *words], cwd=self.project, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
         self.addCleanup(lambda: process.kill() if process.poll() is None else None)
@@ -390,5 +389,5 @@ class Limits(Case):
 
 
 if __name__ == "__main__":
-    serve_test.STINT = os.path.abspath(sys.argv.pop(1))
+    daemon_support.STINT = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-import serve_test
+import daemon_support
 from host_support import PYTHON, read, wait_for
 
 CLOSE_RANGE = 436  # its number on every architecture
@@ -39,7 +39,7 @@ def tcp_sockets():
     return {f"socket:[{words[9]}]" for words in lines}
 
 
-class Descriptors(serve_test.Case):
+class Descriptors(daemon_support.Case):
     settings = "[pool]\nworkers = 2\n"
 
     def pair(self):
@@ -101,7 +101,7 @@ class Descriptors(serve_test.Case):
         for before in ((), before_close_range(errno.ENOSYS)):
             with self.subTest(before=before):
                 self.stint("trust")
-                process = subprocess.Popen([*before, serve_test.STINT, "run", "slow"], cwd=self.project, env=self.b.env, stdin=subprocess.DEVNULL,
+                process = subprocess.Popen([*before, daemon_support.STINT, "run", "slow"], cwd=self.project, env=self.b.env, stdin=subprocess.DEVNULL,
                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=self.leave_open())
                 try:
                     self.audit()
@@ -112,5 +112,5 @@ class Descriptors(serve_test.Case):
 
 
 if __name__ == "__main__":
-    serve_test.STINT = os.path.abspath(sys.argv.pop(1))
+    daemon_support.STINT = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)

@@ -18,14 +18,14 @@ using namespace stint;
 using namespace stint::driver;
 
 int launch(Dialect& dialect, const std::vector<std::string>& arguments) {
-  Attempt attempt;
-  attempt.permissions = arguments.at(0) == "read"   ? Permissions::read
-                        : arguments.at(0) == "full" ? Permissions::full
-                                                    : Permissions::edit;
-  attempt.prompt = arguments.at(1);
-  attempt.reads_checkout = true;
-  if (arguments.size() > 2) attempt.conversation = arguments[2];
-  const Launch launch = dialect.launch(attempt);
+  Invocation invocation;
+  invocation.permissions = arguments.at(0) == "read"   ? Permissions::read
+                           : arguments.at(0) == "full" ? Permissions::full
+                                                       : Permissions::edit;
+  invocation.prompt = arguments.at(1);
+  invocation.reads_checkout = true;
+  if (arguments.size() > 2) invocation.conversation = arguments[2];
+  const Launch launch = dialect.launch(invocation);
   const PoliteEnd end = dialect.polite_end();
   json::array argv;
   for (const std::string& argument : launch.argv) argv.push_back(json::string(argument));
@@ -51,7 +51,7 @@ int finish(Dialect& dialect, const std::vector<std::string>& arguments) {
     end.exit_status = status;
   }
   end.killed_by_us = arguments.at(1) == "killed";
-  (void)dialect.launch(Attempt());
+  (void)dialect.launch(Invocation());
   std::vector<Progress> progress;
   for (std::string line; std::getline(std::cin, line);) dialect.read(line, progress);
   const bool seen = dialect.result_seen();
@@ -65,7 +65,7 @@ int finish(Dialect& dialect, const std::vector<std::string>& arguments) {
                                             {"message", outcome.message},
                                             {"conversation", outcome.conversation},
                                             {"tokens", outcome.usage.tokens()},
-                                            {"money_micros", outcome.usage.money_micros},
+                                            {"cost_micros", outcome.usage.cost_micros},
                                             {"http_status", outcome.http_status.value_or(0)},
                                             {"result_seen", seen},
                                             {"progress", std::move(kinds)},

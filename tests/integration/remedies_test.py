@@ -15,7 +15,7 @@ import subprocess
 import sys
 import unittest
 
-import serve_test
+import daemon_support
 from host_support import PATIENCE, Bench, read, wait_for, write
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -40,7 +40,7 @@ class World:
     """A checkout, CLIs that do what `mode` says, and, if asked, a daemon."""
 
     def __init__(self, case, daemon, agents=()):
-        self.bench = Bench(serve_test.STINT)
+        self.bench = Bench(daemon_support.STINT)
         case.addCleanup(self.bench.close)
         env = self.bench.env
         self.project = self.bench.folder = f"{self.bench.home}/project"
@@ -60,7 +60,7 @@ class World:
         self.stint("trust")
         self.daemon = None
         if daemon:
-            self.daemon = serve_test.Daemon(self.bench, self.project)
+            self.daemon = daemon_support.Daemon(self.bench, self.project)
             case.addCleanup(self.daemon.close)
 
     def mode(self, mode):
@@ -240,7 +240,7 @@ class Accounts(unittest.TestCase):
         self.assertEqual(world.stint("run", "-p", "hello").returncode, 6)
         self.assertEqual(self.paused(world), ["account:google"])
 
-    def test_a_key_stands_for_one_wish_whatever_its_driver(self):
+    def test_a_key_stands_for_one_submission_whatever_its_driver(self):
         world = World(self, True)
         first = world.stint("submit", "-p", "hello", "--key", "k").stdout
         self.assertEqual(world.stint("submit", "-p", "hello", "--key", "k").stdout, first)
@@ -252,5 +252,5 @@ class Accounts(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    serve_test.STINT = os.path.abspath(sys.argv.pop(1))
+    daemon_support.STINT = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=1)

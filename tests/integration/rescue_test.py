@@ -11,7 +11,7 @@ import sys
 import time
 import unittest
 
-import serve_test
+import daemon_support
 from host_support import alive, read, wait_for, write
 
 # How an agent takes a polite signal, and where the process is that works: it writes its mark into a journal for ever.
@@ -47,11 +47,8 @@ def own_cgroup():
     return folder if folder and os.access(f"{folder}/cgroup.procs", os.W_OK) else ""
 
 
-class Case(serve_test.Case):
+class Case(daemon_support.Case):
     settings = "[pool]\nworkers = 20\nautoscale = false\n"
-    kill_with_wardens = serve_test.Death.kill_with_wardens
-    parent_of = staticmethod(serve_test.Death.parent_of)
-
     def setUp(self):
         super().setUp()
         self.journal, self.script = f"{self.project}/journal", f"{self.project}/agent.sh"
@@ -126,7 +123,7 @@ class Rescue(Case):
         return runs
 
     def read_only(self, command, before):
-        done = subprocess.run([*before, serve_test.STINT, command], cwd=self.project, env=self.b.env, capture_output=True, text=True, timeout=30)
+        done = subprocess.run([*before, daemon_support.STINT, command], cwd=self.project, env=self.b.env, capture_output=True, text=True, timeout=30)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def rounds(self, cgroups):
@@ -182,5 +179,5 @@ class Rescue(Case):
 
 
 if __name__ == "__main__":
-    serve_test.STINT = os.path.abspath(sys.argv.pop(1))
+    daemon_support.STINT = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)

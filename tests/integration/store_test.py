@@ -198,7 +198,7 @@ class Store(unittest.TestCase):
         with sqlite3.connect(self.database) as database:
             database.execute("INSERT INTO worker (label) VALUES ('somebody')")
             database.execute("UPDATE run SET state = 'running', worker_id = 1 WHERE run_id = (SELECT min(run_id) FROM run WHERE state = 'queued' AND hold IS NULL)")
-        leases = pathlib.Path(f"{self.database}.workers")
+        leases = pathlib.Path(f"{self.database}.nodes")
         with open(leases / "1.lock", "w", encoding="utf-8") as lock:
             subprocess.run(["flock", "-x", str(lock.fileno())], pass_fds=[lock.fileno()], check=True)
             self.assertIn("1 run is running", self.stint("export", self.base / "out", status=1))

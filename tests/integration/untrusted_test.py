@@ -21,7 +21,7 @@ import threading
 import unittest
 
 import run_test
-import serve_test
+import daemon_support
 from host_support import read, wait_for, write
 
 
@@ -92,7 +92,7 @@ class Clis(Case):
         self.trust()
         run = json.loads(self.b.run("submit", "late", "task=x", "--driver", "codex", "--json").stdout)["id"]
         self.plant(".claude/agents/late.md", "---\nname: late\ndescription: d\ntools: Read\n---\nDo it.\n")
-        daemon = serve_test.Daemon(self.b, self.project)
+        daemon = daemon_support.Daemon(self.b, self.project)
         self.addCleanup(daemon.close)
         ended = daemon.wait(run)
         self.assertEqual((ended["state"], self.sprung()), ("failed", []), ended)
@@ -415,6 +415,6 @@ class Claude(Case):
 
 
 if __name__ == "__main__":
-    run_test.STINT = serve_test.STINT = os.path.abspath(sys.argv.pop(1))
+    run_test.STINT = daemon_support.STINT = os.path.abspath(sys.argv.pop(1))
     run_test.CLIS = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)

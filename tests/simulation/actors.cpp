@@ -1,4 +1,5 @@
-// What a simulated process is made of: a driver whose agents do what the seed says, permits of its host, and a scribe.
+// What a simulated process is made of: a driver whose agents do what the seed says, permits of its host, and a
+// run_codec.
 #include "actors.hpp"
 
 #include "stint/combinators.hpp"
@@ -8,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Task<> hear(Bell& bell) { co_await bell.hear(bell.rings()); }
+Task<> hear(Notification& notification) { co_await notification.wait(notification.count()); }
 Task<> nap(Duration length) { co_await sleep_for(length); }
 
 Error want_of_descriptors(const World& world) {
@@ -17,9 +18,9 @@ Error want_of_descriptors(const World& world) {
 }
 
 /// Plain lines: only the simulation reads them.
-class SimScribe final : public pool::Scribe {
+class SimRunCodec final : public pool::RunCodec {
  public:
-  explicit SimScribe(World& world) : world_(world), forgets_(world.sabotage() == Sabotage::forgets_resume) {}
+  explicit SimRunCodec(World& world) : world_(world), forgets_(world.sabotage() == Sabotage::forgets_resume) {}
   [[nodiscard]] std::string write(const domain::RunInput& input) const override {
     return world_.families().keep(input);
   }
@@ -39,6 +40,7 @@ class SimScribe final : public pool::Scribe {
     return memo;
   }
   [[nodiscard]] std::string write_note(std::string_view text) const override { return std::string(text); }
+  [[nodiscard]] std::string write_span(const domain::Span& span) const override { return span.name; }
   [[nodiscard]] std::string read_note(std::string_view data) const override {
     return forgets_ ? std::string() : std::string(data);
   }
@@ -80,12 +82,13 @@ class SimPermits final : public domain::Permits {
   [[nodiscard]] bool needed(const std::string& agent) const override {
     return process_.world.agent(agent).host_cap.has_value();
   }
-  Task<Result<std::unique_ptr<domain::HeldPermits>>> acquire(std::string agent,
-                                                             std::function<void(std::string)> waits) override {
+  Task<Result<std::unique_ptr<domain::HeldPermits>>> acquire(
+      std::string agent, std::function<void(const domain::WaitReason*)> waits) override {
     if (process_.line.starved && process_.world.chance(0.5)) co_return fail(want_of_descriptors(process_.world));
-    waits("in line");
+    const domain::WaitReason in_line{.cause = domain::WaitCause::limit, .limit = agent, .ahead = 0};
+    waits(&in_line);
     STINT_CO_TRY(Permit permit, co_await process_.world.host_limit(process_.host, agent).acquire());
-    waits("");
+    waits(nullptr);
     co_return std::unique_ptr<domain::HeldPermits>(
         std::make_unique<SimHeld>(process_.world, assigned_, std::move(permit)));
   }
@@ -97,11 +100,11 @@ class SimPermits final : public domain::Permits {
 
 class SimWork final : public domain::Work {
  public:
-  SimWork(Process& process, domain::WorkOrder order, Listener listener, std::shared_ptr<Permit> permit)
+  SimWork(Process& process, domain::WorkOrder order, domain::WorkContext& context, std::shared_ptr<Permit> permit)
       : process_(process),
         world_(process.world),
         order_(std::move(order)),
-        listener_(std::move(listener)),
+        context_(context),
         permit_(std::move(permit)) {}
 
   Task<Result<std::unique_ptr<domain::WorkReport>>> run() override {
@@ -134,7 +137,7 @@ class SimWork final : public domain::Work {
     }
     if (work_ == nullptr) return;
     work_->told_to_end = true;
-    work_->end.ring();
+    work_->end.notify();
   }
 
  private:
@@ -159,20 +162,20 @@ class SimWork final : public domain::Work {
       domain::WorkNews news;
       news.kind = domain::WorkNews::Kind::usage;
       news.usage = usage_;
-      listener_(news);
+      context_.tell(news);
     }
   }
   void tell(domain::WorkNews::Kind kind, std::string text) {
     domain::WorkNews news;
     news.kind = kind;
     news.text = std::move(text);
-    listener_(news);
+    context_.tell(news);
   }
   void tell_usage() {
     domain::WorkNews news;
     news.kind = domain::WorkNews::Kind::usage;
     news.usage.out = 1;
-    listener_(news);
+    context_.tell(news);
   }
   std::unique_ptr<domain::WorkReport> report(bool talks, const std::string& conversation) {
     auto report = std::make_unique<domain::WorkReport>();
@@ -195,7 +198,7 @@ class SimWork final : public domain::Work {
   Process& process_;
   World& world_;
   domain::WorkOrder order_;
-  Listener listener_;
+  domain::WorkContext& context_;
   std::shared_ptr<Permit> permit_;
   std::shared_ptr<LiveWork> work_;  // shared with the world: it outlives a process that dies
   Usage usage_;
@@ -208,11 +211,11 @@ class SimDriver final : public domain::Driver {
  public:
   SimDriver(Process& process, std::map<std::string, std::shared_ptr<Permit>>& assigned)
       : process_(process), assigned_(assigned) {}
-  Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::Work::Listener listener) override {
+  Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::WorkContext& context) override {
     if (process_.line.starved) return fail(want_of_descriptors(process_.world));
     const auto found = assigned_.find(order.mark());
     std::shared_ptr<Permit> permit = found == assigned_.end() ? nullptr : found->second;
-    return std::make_unique<SimWork>(process_, std::move(order), std::move(listener), std::move(permit));
+    return std::make_unique<SimWork>(process_, std::move(order), context, std::move(permit));
   }
 
  private:
@@ -222,14 +225,14 @@ class SimDriver final : public domain::Driver {
 
 }  // namespace
 
-std::unique_ptr<pool::Scribe> make_scribe(World& world) { return std::make_unique<SimScribe>(world); }
+std::unique_ptr<pool::RunCodec> make_run_codec(World& world) { return std::make_unique<SimRunCodec>(world); }
 
 Process::Process(World& place, std::size_t id, std::size_t at)
     : world(place),
       number(id),
       host(at),
-      ambient(world.clocks().ambient([&place] { return place.random()(); },
-                                     world.up_to(std::chrono::minutes(20)) - std::chrono::minutes(10))),
+      system(world.clocks().system([&place] { return place.random()(); },
+                                   world.up_to(std::chrono::minutes(20)) - std::chrono::minutes(10))),
       store(std::make_unique<ShakyStore>(
           world.store(), line, world.random(),
           ShakyStore::Defects{.lies = world.sabotage() == Sabotage::loses_claims,
@@ -238,7 +241,7 @@ Process::Process(World& place, std::size_t id, std::size_t at)
                                             world.sabotage() == Sabotage::loses_claims})),
       driver(std::make_unique<SimDriver>(*this, assigned)),
       permits(std::make_unique<SimPermits>(*this, assigned)),
-      scribe(make_scribe(world)) {
+      run_codec(make_run_codec(world)) {
   engine::EngineOptions options;
   options.label = "process " + std::to_string(number);
   options.pool.workers = 1 + world.random()() % 6;
@@ -249,7 +252,7 @@ Process::Process(World& place, std::size_t id, std::size_t at)
     options.pool.autoscale->max = 8;
   }
   engine = std::make_unique<engine::Engine>(
-      engine::Engine::Parts{world.sim(), *store, *driver, *permits, *scribe, ambient}, options, world.book());
+      engine::Engine::Parts{world.sim(), *store, *driver, *permits, *run_codec, system}, options, world.registry());
   scope = std::make_unique<RootScope>(world.sim());
 }
 

@@ -11,13 +11,13 @@ struct Process {
 
   World& world;
   const std::size_t number, host;
-  const domain::Ambient ambient;  // its wall clock is wrong
+  const domain::System system;  // its wall clock is wrong
   Line line;
   std::map<std::string, std::shared_ptr<Permit>> assigned;  // by mark
   std::unique_ptr<ShakyStore> store;
   std::unique_ptr<domain::Driver> driver;
   std::unique_ptr<domain::Permits> permits;
-  std::unique_ptr<pool::Scribe> scribe;
+  std::unique_ptr<pool::RunCodec> run_codec;
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<RootScope> scope;
   bool draining = false;
@@ -26,6 +26,6 @@ struct Process {
 };
 
 /// Keeps what it is given to write in the world's memory.
-[[nodiscard]] std::unique_ptr<pool::Scribe> make_scribe(World& world);
+[[nodiscard]] std::unique_ptr<pool::RunCodec> make_run_codec(World& world);
 
 }  // namespace stint::simulation

@@ -2,7 +2,7 @@
 
 #include "actors.hpp"
 #include "domain/run_id.hpp"
-#include "engine/local_fleet.hpp"
+#include "fleet/local_fleet.hpp"
 #include "world.hpp"
 
 namespace stint::simulation {
@@ -19,7 +19,8 @@ constexpr Duration kCalm = 5s;  // what was asked before a trouble may still be 
 Families::Families(World& world) : world_(world) {}
 Families::~Families() = default;
 
-// ---- what the scribe keeps -----------------------------------------------------------------------------------------
+// ---- what the run_codec keeps
+// -----------------------------------------------------------------------------------------
 
 std::string Families::keep(const domain::RunInput& input) {
   inputs_.push_back(input);
@@ -85,17 +86,17 @@ Task<> Families::hear_use(LiveWork& work, const Process& process, const domain::
 
 void Families::act() {
   if (!fleet_) {
-    scribe_ = make_scribe(world_);
-    book_ = world_.book();
-    for (auto& [name, spec] : book_) {
+    run_codec_ = make_run_codec(world_);
+    registry_ = world_.registry();
+    for (auto& [name, spec] : registry_) {
       domain::ArgumentSpec& argument = spec.agent.args.emplace_back();
       argument.name = "x";
       argument.fallback = "0";
     }
-    fleet_ = std::make_unique<engine::LocalFleet>(
-        engine::LocalFleet::Parts{world_.sim(), world_.store(), *scribe_, world_.ambient(),
-                                  [this]() -> const engine::Book& { return book_; }},
-        engine::LocalFleet::Options());
+    fleet_ = std::make_unique<fleet::LocalFleet>(
+        fleet::LocalFleet::Parts{world_.sim(), world_.store(), *run_codec_, world_.system(),
+                                 [this]() -> const project::AgentRegistry& { return registry_; }},
+        fleet::LocalFleet::Options());
   }
   if (world_.chance(0.7)) return submit_member();
   if (world_.chance(0.7)) return submit_keyed();
@@ -113,25 +114,26 @@ std::string Families::holder_above(std::string parent, const std::string& sessio
 }
 
 void Families::submit_member() {
-  engine::Submission wish;
-  wish.id = domain::new_run_id(world_.ambient());
-  wish.agent = world_.agents()[world_.random()() % world_.agents().size()].name;
-  wish.budget.time = kTimeBudget;
-  if (world_.chance(0.8)) wish.parent = world_.some_live_run();
-  if (world_.chance(wish.parent.empty() ? 0.8 : 0.3)) wish.budget.tokens = 20 + world_.random()() % 200;
-  if (world_.chance(0.4)) wish.session = "family" + std::to_string(world_.random()() % kSessions);
+  engine::Submission submission;
+  submission.id = domain::new_run_id(world_.system());
+  submission.agent = world_.agents()[world_.random()() % world_.agents().size()].name;
+  submission.budget.time = kTimeBudget;
+  if (world_.chance(0.8)) submission.parent = world_.some_live_run();
+  if (world_.chance(submission.parent.empty() ? 0.8 : 0.3)) submission.budget.tokens = 20 + world_.random()() % 200;
+  if (world_.chance(0.4)) submission.session = "family" + std::to_string(world_.random()() % kSessions);
   if (world_.chance(0.3)) {  // that of a run above it
-    for (auto above = members_.find(wish.parent); above != members_.end();
+    for (auto above = members_.find(submission.parent); above != members_.end();
          above = members_.find(above->second.parent)) {
-      if (!above->second.session.empty() && world_.chance(0.7)) wish.session = above->second.session;
+      if (!above->second.session.empty() && world_.chance(0.7)) submission.session = above->second.session;
     }
   }
-  if (book_.at(wish.agent).gone) return;
-  const std::string holder = wish.session.empty() ? std::string() : holder_above(wish.parent, wish.session);
-  const engine::Submission asked = wish;
-  std::vector<engine::Submission> wishes;
-  wishes.push_back(std::move(wish));
-  const auto answers = world_.ask(fleet_->submit(std::move(wishes)));
+  if (registry_.at(submission.agent).gone) return;
+  const std::string holder =
+      submission.session.empty() ? std::string() : holder_above(submission.parent, submission.session);
+  const engine::Submission asked = submission;
+  std::vector<engine::Submission> submissions;
+  submissions.push_back(std::move(submission));
+  const auto answers = world_.ask(fleet_->submit(std::move(submissions)));
   if (!answers || !answers->front()) return;
   if (!holder.empty()) {
     world_.find_fault(asked.id + " is accepted into " + asked.session + ", which " + holder + " above it holds");
@@ -145,16 +147,16 @@ void Families::submit_member() {
 }
 
 void Families::submit_keyed() {
-  engine::Submission wish;
-  wish.agent = world_.agents()[world_.random()() % world_.agents().size()].name;
-  wish.key = "key" + std::to_string(world_.random()() % kKeys);
-  wish.budget.time = kTimeBudget;
-  if (world_.chance(0.7)) wish.args["x"] = {std::to_string(world_.random()() % 2)};
-  const auto known = keys_.find({wish.agent, wish.key});
-  const engine::Submission asked = wish;
-  std::vector<engine::Submission> wishes;
-  wishes.push_back(std::move(wish));
-  const auto answers = world_.ask(fleet_->submit(std::move(wishes)));
+  engine::Submission submission;
+  submission.agent = world_.agents()[world_.random()() % world_.agents().size()].name;
+  submission.key = "key" + std::to_string(world_.random()() % kKeys);
+  submission.budget.time = kTimeBudget;
+  if (world_.chance(0.7)) submission.args["x"] = {std::to_string(world_.random()() % 2)};
+  const auto known = keys_.find({submission.agent, submission.key});
+  const engine::Submission asked = submission;
+  std::vector<engine::Submission> submissions;
+  submissions.push_back(std::move(submission));
+  const auto answers = world_.ask(fleet_->submit(std::move(submissions)));
   if (!answers) return world_.find_fault("a submit fails: " + answers.error().describe());
   const Result<engine::Submitted>& answer = answers->front();
   if (known == keys_.end()) {
@@ -173,7 +175,7 @@ void Families::submit_keyed() {
 /// Of one agent: its default, the name of its argument, or its file.
 void Families::change_definition() {
   const std::string name = world_.agents()[world_.random()() % world_.agents().size()].name;
-  engine::AgentSpec& spec = book_.at(name);
+  project::AgentSpec& spec = registry_.at(name);
   switch (world_.random()() % 3) {
     case 0: spec.agent.args[0].fallback = std::to_string(world_.random()() % 3); return;
     case 1: spec.agent.args[0].name = spec.agent.args[0].name == "x" ? "y" : "x"; return;

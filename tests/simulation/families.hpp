@@ -6,7 +6,7 @@
 #pragma once
 
 #include "domain/driver.hpp"
-#include "engine/book.hpp"
+#include "project/agent_registry.hpp"
 #include "stint/executor.hpp"
 #include "stint/task.hpp"
 
@@ -18,13 +18,15 @@
 #include <string>
 #include <vector>
 
-namespace stint::engine {
+namespace stint::fleet {
 class LocalFleet;
+}
+namespace stint::engine {
 struct Submission;
 }  // namespace stint::engine
 
 namespace stint::pool {
-class Scribe;
+class RunCodec;
 }
 
 namespace stint::simulation {
@@ -85,9 +87,9 @@ class Families {
   void end_use(Budget& budget, const std::string& attempt, TimePoint now);
 
   World& world_;
-  std::unique_ptr<pool::Scribe> scribe_;
-  engine::Book book_;  // as those who submit know it
-  std::unique_ptr<engine::LocalFleet> fleet_;
+  std::unique_ptr<pool::RunCodec> run_codec_;
+  project::AgentRegistry registry_;  // as those who submit know it
+  std::unique_ptr<fleet::LocalFleet> fleet_;
   std::vector<domain::RunInput> inputs_;
   std::map<std::string, Budget> budgets_;  // by the run that has it
   std::map<std::string, Member> members_;  // all runs that were submitted here

@@ -3,8 +3,8 @@
 /// of an owner are also refused for good: some at random, and always those whose text the store can't keep (kPoison).
 #pragma once
 
-#include "stint/bell.hpp"
 #include "stint/combinators.hpp"
+#include "stint/notification.hpp"
 #include "store/store.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct Line {
   bool dead = false, frozen = false, cut = false;
   bool starved = false;  ///< out of descriptors: nothing can be opened, and nothing started
   Weather weather;
-  Bell changed;
+  Notification changed;
 };
 
 /// Text that the store refuses for good, whenever it comes.
@@ -37,14 +37,14 @@ inline constexpr std::string_view kPoison = "poison";
 
 class ShakyStore final : public store::Store {
  public:
-  using WorkerNumber = store::WorkerNumber;
+  using NodeNumber = store::NodeNumber;
   using RunNumber = store::RunNumber;
 
   /// Known defects, which must be found.
   struct Defects {
     bool lies = false;         ///< says of an answer that was lost that nothing was done
     bool hides_turns = false;  ///< does not say that a heavy request would take a turn
-    bool hides_runs = false;   ///< does not say how many runs a worker owns
+    bool hides_runs = false;   ///< does not say how many runs a node owns
   };
   ShakyStore(store::Store& behind, Line& line, std::mt19937_64& random, Defects defects)
       : behind_(behind), line_(line), random_(random), defects_(defects) {}
@@ -62,11 +62,13 @@ class ShakyStore final : public store::Store {
     return pass(behind_.pause(std::move(limit), length));
   }
   Task<Result<std::uint64_t>> resume(std::string limit) override { return pass(behind_.resume(std::move(limit))); }
-  Task<Result<std::vector<store::LimitState>>> limits() override { return pass(behind_.limits()); }
-  Task<Result<WorkerNumber>> enrol(std::string label) override { return pass(behind_.enrol(std::move(label))); }
-  Task<Result<store::Beat>> beat(WorkerNumber worker) override { return pass(behind_.beat(worker)); }
-  Task<Result<>> drain(WorkerNumber worker) override { return pass(behind_.drain(worker)); }
-  Task<Result<>> leave(WorkerNumber worker) override { return pass(behind_.leave(worker)); }
+  Task<Result<std::vector<store::LimitState>>> limits(std::uint32_t listed = 0) override {
+    return pass(behind_.limits(listed));
+  }
+  Task<Result<NodeNumber>> enrol(std::string label) override { return pass(behind_.enrol(std::move(label))); }
+  Task<Result<store::Beat>> beat(NodeNumber node) override { return pass(behind_.beat(node)); }
+  Task<Result<>> drain(NodeNumber node) override { return pass(behind_.drain(node)); }
+  Task<Result<>> leave(NodeNumber node) override { return pass(behind_.leave(node)); }
   Task<Result<std::vector<Result<store::Accepted>>>> enqueue(std::vector<store::NewRun> runs) override {
     return pass(behind_.enqueue(std::move(runs)));
   }
@@ -82,37 +84,37 @@ class ShakyStore final : public store::Store {
     for (store::Ready& each : ready) each.takes_turn = each.takes_turn && !defects_.hides_turns;
     co_return ready;
   }
-  Task<Result<std::vector<store::Claim>>> claim(WorkerNumber worker, std::string agent, std::uint32_t most,
+  Task<Result<std::vector<store::Claim>>> claim(NodeNumber node, std::string agent, std::uint32_t most,
                                                 std::string only) override {
-    return pass(behind_.claim(worker, std::move(agent), most, std::move(only)), Final::may);
+    return pass(behind_.claim(node, std::move(agent), most, std::move(only)), Final::may);
   }
-  Task<Result<std::vector<store::Claim>>> owned(WorkerNumber worker) override {
-    return pass(behind_.owned(worker), Final::may);
+  Task<Result<std::vector<store::Claim>>> owned(NodeNumber node) override {
+    return pass(behind_.owned(node), Final::may);
   }
   Task<Result<std::vector<std::optional<domain::RunState>>>> settle(
-      WorkerNumber worker, std::vector<store::Settlement> settlements) override {
+      NodeNumber node, std::vector<store::Settlement> settlements) override {
     const bool poisoned = std::ranges::any_of(
         settlements, [](const store::Settlement& each) { return is_poison(each.result) || is_poison(each.error); });
-    return pass(behind_.settle(worker, std::move(settlements)), poisoned ? Final::must : Final::may);
+    return pass(behind_.settle(node, std::move(settlements)), poisoned ? Final::must : Final::may);
   }
-  Task<Result<bool>> mark(WorkerNumber worker, RunNumber run, std::int64_t fence, bool unsafe) override {
-    return pass(behind_.mark(worker, run, fence, unsafe), Final::may);
+  Task<Result<bool>> mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe) override {
+    return pass(behind_.mark(node, run, fence, unsafe), Final::may);
   }
-  Task<Result<bool>> note(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string cause,
+  Task<Result<bool>> note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause,
                           std::string data) override {
     const Final final = is_poison(data) ? Final::must : Final::may;
-    return pass(behind_.note(worker, run, fence, std::move(cause), std::move(data)), final);
+    return pass(behind_.note(node, run, fence, std::move(cause), std::move(data)), final);
   }
-  Task<Result<bool>> append_output(WorkerNumber worker, RunNumber run, std::int64_t fence, std::string text) override {
+  Task<Result<bool>> append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) override {
     const Final final = is_poison(text) ? Final::must : Final::may;
-    return pass(behind_.append_output(worker, run, fence, std::move(text)), final);
+    return pass(behind_.append_output(node, run, fence, std::move(text)), final);
   }
-  Task<Result<bool>> answered(WorkerNumber worker, RunNumber run, std::int64_t fence) override {
-    return pass(behind_.answered(worker, run, fence), Final::may);
+  Task<Result<bool>> answered(NodeNumber node, RunNumber run, std::int64_t fence) override {
+    return pass(behind_.answered(node, run, fence), Final::may);
   }
-  Task<Result<std::optional<std::vector<store::FamilyUse>>>> report(WorkerNumber worker, RunNumber run,
-                                                                    std::int64_t fence, store::Use so_far) override {
-    return pass(behind_.report(worker, run, fence, so_far));
+  Task<Result<std::optional<std::vector<store::FamilyUse>>>> report(NodeNumber node, RunNumber run, std::int64_t fence,
+                                                                    store::Use so_far) override {
+    return pass(behind_.report(node, run, fence, so_far));
   }
   Task<Result<store::Ticked>> tick() override { return pass(behind_.tick()); }
   Task<Result<std::uint64_t>> wait(std::uint64_t seen, Duration most) override {
@@ -136,10 +138,10 @@ class ShakyStore final : public store::Store {
   }
   Task<Result<std::vector<store::Why>>> why(std::string id) override { return pass(behind_.why(std::move(id))); }
   Task<Result<store::Output>> output(std::string id) override { return pass(behind_.output(std::move(id))); }
-  Task<Result<std::vector<store::WorkerState>>> workers() override {
-    STINT_CO_TRY(std::vector<store::WorkerState> workers, co_await pass(behind_.workers()));
-    for (store::WorkerState& each : workers) each.runs = defects_.hides_runs ? 0 : each.runs;
-    co_return workers;
+  Task<Result<std::vector<store::NodeState>>> nodes() override {
+    STINT_CO_TRY(std::vector<store::NodeState> nodes, co_await pass(behind_.nodes()));
+    for (store::NodeState& each : nodes) each.runs = defects_.hides_runs ? 0 : each.runs;
+    co_return nodes;
   }
   Task<Result<std::vector<store::Spent>>> spent(WallTime since) override { return pass(behind_.spent(since)); }
   Task<Result<store::Stats>> stats() override { return pass(behind_.stats()); }
@@ -170,7 +172,7 @@ class ShakyStore final : public store::Store {
     return Duration(std::uniform_int_distribution<Duration::rep>(0, most.count())(random_));
   }
   Task<> come_through() {
-    while (line_.dead || line_.frozen) co_await line_.changed.hear(line_.changed.rings());
+    while (line_.dead || line_.frozen) co_await line_.changed.wait(line_.changed.count());
   }
 
   template <class T>

@@ -36,7 +36,7 @@ std::optional<Duration> SimClocks::woke_from(Duration from, Duration to) const {
   return woke;
 }
 
-domain::Ambient SimClocks::ambient(std::function<std::uint64_t()> random, Duration skew) const {
+domain::System SimClocks::system(std::function<std::uint64_t()> random, Duration skew) const {
   return {.wall_now = [this, skew] { return wall() + std::chrono::floor<std::chrono::milliseconds>(skew); },
           .random = std::move(random),
           .elapsed = [this] { return elapsed(); },
@@ -69,10 +69,10 @@ Task<Result<std::uint64_t>> WatchedStore::resume(std::string limit) {
   return MemoryStore::resume(std::move(limit));
 }
 
-Task<Result<std::vector<std::optional<RunState>>>> WatchedStore::settle(store::WorkerNumber worker,
+Task<Result<std::vector<std::optional<RunState>>>> WatchedStore::settle(store::NodeNumber node,
                                                                         std::vector<store::Settlement> settlements) {
   const std::vector<store::Settlement> asked = settlements;
-  auto states = co_await MemoryStore::settle(worker, std::move(settlements));
+  auto states = co_await MemoryStore::settle(node, std::move(settlements));
   for (std::size_t i = 0; states && i < asked.size(); ++i) {
     const bool parks = asked[i].settle == domain::Settle::park && !asked[i].park_on.empty();
     if ((*states)[i] && parks) note_pause(asked[i].park_on, asked[i].park_for);

@@ -2,7 +2,7 @@
 /// by what really happened: no run expires before it has used its budget, none is begun or lives on long after that.
 #pragma once
 
-#include "domain/ambient.hpp"
+#include "domain/system.hpp"
 #include "stint/testing.hpp"
 #include "store/memory_store.hpp"
 
@@ -35,7 +35,7 @@ class SimClocks {
   [[nodiscard]] Duration elapsed_at(WallTime shown) const { return Duration(shown - kBegin) - jumped_; }
 
   /// `skew`: by which the wall clock of a host is wrong.
-  [[nodiscard]] domain::Ambient ambient(std::function<std::uint64_t()> random, Duration skew) const;
+  [[nodiscard]] domain::System system(std::function<std::uint64_t()> random, Duration skew) const;
 
  private:
   static constexpr WallTime kBegin{std::chrono::milliseconds(1'700'000'000'000)};
@@ -48,12 +48,12 @@ class SimClocks {
 /// A store that notes when each limit was paused.
 class WatchedStore final : public store::MemoryStore {
  public:
-  WatchedStore(const domain::Ambient& ambient, const SimClocks& clocks) : MemoryStore(ambient), clocks_(clocks) {}
+  WatchedStore(const domain::System& system, const SimClocks& clocks) : MemoryStore(system), clocks_(clocks) {}
 
   Task<Result<>> pause(std::string limit, std::optional<Duration> length) override;
   Task<Result<std::uint64_t>> resume(std::string limit) override;
   Task<Result<std::vector<std::optional<domain::RunState>>>> settle(
-      store::WorkerNumber worker, std::vector<store::Settlement> settlements) override;
+      store::NodeNumber node, std::vector<store::Settlement> settlements) override;
 
   /// How much of the time between these, by `elapsed`, the limit was not paused: counted awake.
   [[nodiscard]] Duration open_between(const std::string& limit, Duration from, Duration to) const;

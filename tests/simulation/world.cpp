@@ -43,10 +43,10 @@ World::World(std::uint64_t seed, Sabotage sabotage)
     : sabotage_(sabotage),
       random_(seed),
       sim_(seed),
-      ambient_(clocks_.ambient([this] { return random_(); }, Duration::zero())),
-      store_(ambient_, clocks_),
+      system_(clocks_.system([this] { return random_(); }, Duration::zero())),
+      store_(system_, clocks_),
       scope_(std::make_unique<RootScope>(sim_)) {
-  if (sabotage_ == Sabotage::trusts_wall) ambient_.elapsed = ambient_.awake = nullptr;
+  if (sabotage_ == Sabotage::trusts_wall) system_.elapsed = system_.awake = nullptr;
   make_agents();
 }
 
@@ -80,10 +80,10 @@ const SimAgent& World::agent(std::string_view name) const { return *std::ranges:
 
 Semaphore& World::host_limit(std::size_t host, const std::string& agent) { return *host_limits_.at({host, agent}); }
 
-engine::Book World::book() const {
-  engine::Book book;
+project::AgentRegistry World::registry() const {
+  project::AgentRegistry registry;
   for (const SimAgent& agent : agents_) {
-    engine::AgentSpec spec;
+    project::AgentSpec spec;
     spec.agent.name = agent.name;
     spec.entry.name = agent.name;
     spec.entry.queued_max = 1000;
@@ -95,9 +95,9 @@ engine::Book World::book() const {
     spec.account = agent.account;
     spec.budget.attempts = 4;
     spec.on_crash = sabotage_ == Sabotage::forgets_doubt ? OnCrash::rerun : agent.on_crash;
-    book[agent.name] = std::move(spec);
+    registry[agent.name] = std::move(spec);
   }
-  return book;
+  return registry;
 }
 
 void World::find_fault(std::string what) {
@@ -215,7 +215,7 @@ Task<> World::end_orphans(Process& process, Duration after, std::uint64_t frozen
     if (work->process != number) continue;
     if (frozen) {
       work->by_lease = true;
-      work->end.ring();
+      work->end.notify();
     } else {
       end_work(work);
     }
@@ -275,7 +275,7 @@ void World::submit() {
   std::vector<store::NewRun> fresh(1 + random_() % 4);
   for (store::NewRun& run : fresh) {
     const SimAgent& kind = agents_[random_() % agents_.size()];
-    run.id = domain::new_run_id(ambient_);
+    run.id = domain::new_run_id(system_);
     run.agent = kind.name;
     run.on_crash = sabotage_ == Sabotage::forgets_doubt ? OnCrash::rerun : kind.on_crash;
     run.input = "{}";
@@ -283,7 +283,7 @@ void World::submit() {
     run.priority = static_cast<int>(random_() % 3) - 1;
     if (chance(0.3)) run.session = "session" + std::to_string(random_() % kSessions);
     if (chance(0.2)) run.delay = up_to(20s);
-    if (chance(0.1)) run.deadline = ambient_.wall_now() + std::chrono::milliseconds(random_() % 60'000);
+    if (chance(0.1)) run.deadline = system_.wall_now() + std::chrono::milliseconds(random_() % 60'000);
     if (chance(0.05)) run.deadline_in = up_to(2min);
     stories_[run.id].agent = run.agent;
     stories_[run.id].session = run.session;
@@ -313,7 +313,7 @@ void World::draw_parent(store::NewRun& run) {
 /// Of no session, and at once.
 void World::submit_one(const SimAgent& kind) {
   store::NewRun run;
-  run.id = domain::new_run_id(ambient_);
+  run.id = domain::new_run_id(system_);
   run.agent = kind.name;
   run.on_crash = sabotage_ == Sabotage::forgets_doubt ? OnCrash::rerun : kind.on_crash;
   run.input = "{}";
@@ -342,7 +342,7 @@ void World::freeze(Process& process) {
     co_await sleep_for(after);
     frozen.line.frozen = false;
     frozen.troubled_at = frozen.world.sim().now();
-    frozen.line.changed.ring();
+    frozen.line.changed.notify();
   };
   scope_->spawn(thaw(process, up_to(40s)));
 }
@@ -482,7 +482,7 @@ void World::calm_down() {
     process->line.weather = {};
     process->troubled_at = sim_.now();
     process->line.cut = process->line.frozen = process->line.starved = false;
-    process->line.changed.ring();
+    process->line.changed.notify();
     if (process->engine) (void)process->engine->resize(4);
   }
   start_process();
@@ -535,7 +535,8 @@ void World::finish() {
   }
   for (const store::Run& run : open) {
     std::string reasons;
-    for (const store::Why& why : *ask(store_.why(run.id))) reasons += " " + why.reason + " (" + why.detail + ")";
+    for (const store::Why& why : *ask(store_.why(run.id)))
+      reasons += " " + std::string(to_string(why.reason)) + " (" + why.limit + ")";
     find_fault(run.id + " of " + run.agent + " never ends: " + std::string(to_string(run.state)) + reasons);
   }
   check_end();

@@ -61,7 +61,7 @@ struct LiveWork {
   bool by_lease = false;           ///< ended by its warden
   std::shared_ptr<Permit> permit;  ///< shared with the process that took it: the slot lives as long as either
   std::map<std::string, TimePoint> late_since;  ///< its first use after the budget of a run was used up, by that run
-  Bell end;
+  Notification end;
 };
 
 /// What is known of a run besides the store.
@@ -89,7 +89,7 @@ class World {
 
   // For the parts of processes.
   Simulator& sim() { return sim_; }
-  const domain::Ambient& ambient() const { return ambient_; }
+  const domain::System& system() const { return system_; }
   std::mt19937_64& random() { return random_; }
   store::MemoryStore& store() { return store_; }
   const SimClocks& clocks() const { return clocks_; }
@@ -110,7 +110,7 @@ class World {
   /// `usual`, or a text that the store refuses for good.
   std::string some_text(std::string usual);
   void hear_report(const std::string& run, const domain::WorkReport& report);
-  engine::Book book() const;
+  project::AgentRegistry registry() const;
   void find_fault(std::string what);
   /// Runs a task to its end. Not from within a task.
   template <class T>
@@ -155,7 +155,7 @@ class World {
   std::mt19937_64 random_;
   Simulator sim_;
   SimClocks clocks_{sim_};
-  domain::Ambient ambient_;
+  domain::System system_;
   WatchedStore store_;
   std::vector<SimAgent> agents_;
   std::uint32_t shared_cap_ = 2;

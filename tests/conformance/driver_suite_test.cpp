@@ -1,0 +1,389 @@
+// One suite for all drivers: what the worker relies on, whoever does the work and wherever it runs.
+#include "driver/warden.hpp"
+#include "driver_under_test.hpp"
+#include "stint/combinators.hpp"
+#include "stint/scope.hpp"
+#include "stint/semaphore.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stint::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+using Kind = domain::WorkNews::Kind;
+using Report = Result<std::unique_ptr<domain::WorkReport>>;
+
+/// Records what a work tells, and fails the test if it tells anything after its end.
+class RecordingContext final : public domain::WorkContext {
+ public:
+  void tell(const domain::WorkNews& news) override {
+    EXPECT_FALSE(over) << "news after the end: " << news.text;
+    if (news.kind == Kind::text) text += news.text;
+    if (news.kind != Kind::text) others.push_back(news);
+    longest = std::max(longest, news.text.size());
+    ++count;
+    if (on_news) on_news(news);
+  }
+  Task<Result<>> effects_unknown() override {
+    ++unknown;
+    co_return Result<>();
+  }
+  Task<Result<>> effects_known() override {
+    --unknown;
+    co_return Result<>();
+  }
+  Task<Result<Permit>> acquire(std::string limit, std::uint32_t weight) override {
+    EXPECT_FALSE(limit.empty());
+    return take(*this, weight);
+  }
+  [[nodiscard]] std::size_t count_of(Kind kind) const {
+    return static_cast<std::size_t>(std::ranges::count(others, kind, &domain::WorkNews::kind));
+  }
+
+  std::string text;
+  std::vector<domain::WorkNews> others;
+  std::size_t count = 0, longest = 0;
+  int unknown = 0;
+  bool over = false;
+  std::function<void(const domain::WorkNews&)> on_news;
+
+ private:
+  static Task<Result<Permit>> take(RecordingContext& self, std::uint32_t weight) {
+    co_return co_await self.calls_.acquire(weight);
+  }
+  Semaphore calls_{"calls", 4};
+};
+
+struct Implementation {
+  const char* name;
+  MakeDriver make;
+};
+void PrintTo(const Implementation& implementation, std::ostream* out) { *out << implementation.name; }
+
+class DriverSuite : public testing::TestWithParam<Implementation> {
+ protected:
+  DriverSuite() : subject_(GetParam().make()) {}
+  ~DriverSuite() override {
+    work_.reset();
+    EXPECT_EQ(subject_->leftovers(), "");
+  }
+
+  [[nodiscard]] Abilities abilities() const { return subject_->abilities(); }
+  void begin(domain::WorkOrder order) {
+    auto begun = subject_->driver().begin(std::move(order), context_);
+    ASSERT_TRUE(begun) << begun.error().describe();
+    work_ = std::move(*begun);
+  }
+  void begin(Scenario scenario) { begin(subject_->order(scenario)); }
+  /// Runs the work that was begun to its end. None: its chain was stopped.
+  std::optional<Report> run() {
+    std::optional<Report> report;
+    auto body = [&]() -> Task<> {
+      report.emplace(co_await work_->run());
+      context_.over = true;
+    };
+    RootScope scope(subject_->executor());
+    scope_ = &scope;
+    scope.spawn(body());
+    EXPECT_TRUE(subject_->run_until([&] { return scope.idle(); })) << "it does not end";
+    scope_ = nullptr;
+    context_.over = true;
+    EXPECT_EQ(subject_->leftovers(), "");
+    return report;
+  }
+  domain::WorkReport report() {
+    auto ended = run();
+    if (!ended || !*ended) {
+      ADD_FAILURE() << (ended ? ended->error().describe() : std::string("it was stopped"));
+      return {};
+    }
+    return std::move(***ended);
+  }
+  /// Calls it once, when the work says something.
+  void at_first_text(std::function<void()> call) {
+    context_.on_news = [call = std::move(call), called = false](const domain::WorkNews& news) mutable {
+      if (news.kind == Kind::text && !std::exchange(called, true)) call();
+    };
+  }
+
+  std::unique_ptr<DriverUnderTest> subject_;
+  RecordingContext context_;
+  std::unique_ptr<domain::Work> work_;
+  RootScope* scope_ = nullptr;  // while it runs
+};
+
+TEST_P(DriverSuite, a_work_runs_to_its_outcome) {
+  begin(Scenario::answers);
+  const auto report = this->report();
+  EXPECT_EQ(report.outcome.kind, OutcomeKind::succeeded) << report.outcome.message;
+  EXPECT_TRUE(report.begun);
+  EXPECT_FALSE(report.left);
+  EXPECT_NE(report.outcome.text, "");
+  EXPECT_NE(context_.text.find(report.outcome.text), std::string::npos) << "the answer was said: " << context_.text;
+}
+
+TEST_P(DriverSuite, a_failure_of_the_agent_is_an_outcome_with_a_reason) {
+  begin(Scenario::fails);
+  const auto report = this->report();
+  EXPECT_EQ(report.outcome.kind, OutcomeKind::agent_error);
+  EXPECT_NE(report.outcome.message, "");
+  EXPECT_LE(report.outcome.message.size(), Outcome::kMessageMax);
+}
+
+TEST_P(DriverSuite, work_that_breaks_off_is_never_a_success) {
+  begin(Scenario::breaks_off);
+  const auto report = this->report();
+  EXPECT_TRUE(report.outcome.kind == OutcomeKind::crashed || report.outcome.kind == OutcomeKind::in_doubt)
+      << to_string(report.outcome.kind);
+  EXPECT_NE(report.outcome.message, "");
+}
+
+TEST_P(DriverSuite, an_end_before_the_run_begins_nothing) {
+  begin(Scenario::answers);
+  work_->end(OutcomeKind::cancelled, "too early");
+  const auto ended = run();
+  ASSERT_TRUE(ended);
+  if (*ended) {
+    EXPECT_FALSE((**ended)->begun);
+  } else {
+    EXPECT_EQ(ended->error().code(), Errc::cancelled);
+  }
+  EXPECT_EQ(context_.text, "");
+}
+
+TEST_P(DriverSuite, an_end_while_it_works_decides_the_outcome) {
+  begin(Scenario::hangs);
+  at_first_text([&] {
+    EXPECT_FALSE(work_->is_ending());
+    work_->end(OutcomeKind::over_budget, "by the suite");
+    EXPECT_TRUE(work_->is_ending());
+  });
+  const auto report = this->report();
+  EXPECT_EQ(report.outcome.kind, OutcomeKind::over_budget);
+  EXPECT_EQ(report.outcome.message, "by the suite");
+  EXPECT_TRUE(report.begun);
+}
+
+TEST_P(DriverSuite, a_second_end_hurries_and_the_first_reason_counts) {
+  begin(Scenario::hangs_on);
+  at_first_text([&] {
+    work_->end(OutcomeKind::over_budget, "first");
+    work_->end(OutcomeKind::cancelled, "second");
+  });
+  const TimePoint since = subject_->executor().now();
+  const auto report = this->report();
+  EXPECT_EQ(report.outcome.kind, OutcomeKind::over_budget);
+  EXPECT_EQ(report.outcome.message, "first");
+  EXPECT_LT(subject_->executor().now() - since, 20s) << "the grace is an hour";
+}
+
+TEST_P(DriverSuite, an_end_after_the_end_does_nothing) {
+  begin(Scenario::answers);
+  const auto report = this->report();
+  work_->end(OutcomeKind::cancelled, "too late");
+  work_->hold(true);
+  work_->hold(false);
+  EXPECT_EQ(report.outcome.kind, OutcomeKind::succeeded);
+  EXPECT_EQ(work_->waits_for(), "");
+}
+
+TEST_P(DriverSuite, a_stop_of_the_chain_passes_on_when_the_work_is_gone) {
+  begin(Scenario::hangs);
+  at_first_text([&] { scope_->cancel(); });
+  EXPECT_FALSE(run()) << "a stop gives no report";  // run() has looked for leftovers
+}
+
+TEST_P(DriverSuite, a_deadline_ends_the_work) {
+  begin(Scenario::hangs);
+  std::optional<Report> report;
+  auto body = [&]() -> Task<> {
+    report.emplace(co_await with_timeout(2s, work_->run()));
+    context_.over = true;
+  };
+  RootScope scope(subject_->executor());
+  scope.spawn(body());
+  ASSERT_TRUE(subject_->run_until([&] { return scope.idle(); }));
+  ASSERT_TRUE(report && !*report);
+  EXPECT_EQ(report->error().code(), Errc::timed_out);
+}
+
+TEST_P(DriverSuite, a_hold_pauses_the_output_and_loses_none) {
+  begin(Scenario::floods);
+  std::size_t held_at = 0, let_go_at = 0;
+  auto later = [&]() -> Task<> {
+    co_await sleep_for(300ms);  // what is on its way has come
+    held_at = context_.text.size();
+    co_await sleep_for(500ms);
+    let_go_at = context_.text.size();
+    work_->hold(false);
+  };
+  at_first_text([&] {
+    work_->hold(true);
+    scope_->spawn(later());
+  });
+  const auto report = this->report();
+  EXPECT_EQ(report.outcome.kind, OutcomeKind::succeeded);
+  EXPECT_EQ(held_at, let_go_at);
+  EXPECT_LT(held_at, kFloodBytes);
+  EXPECT_GE(context_.text.size(), kFloodBytes);
+}
+
+TEST_P(DriverSuite, holds_nest) {
+  begin(Scenario::floods);
+  bool one_left = false;
+  auto later = [&]() -> Task<> {
+    work_->hold(false);
+    co_await sleep_for(300ms);
+    one_left = context_.text.size() < kFloodBytes;
+    work_->hold(false);
+  };
+  at_first_text([&] {
+    work_->hold(true);
+    work_->hold(true);
+    scope_->spawn(later());
+  });
+  EXPECT_EQ(report().outcome.kind, OutcomeKind::succeeded);
+  EXPECT_TRUE(one_left);
+  EXPECT_GE(context_.text.size(), kFloodBytes);
+}
+
+TEST_P(DriverSuite, a_hold_does_not_hold_up_the_end) {
+  begin(Scenario::floods);
+  at_first_text([&] {
+    work_->hold(true);
+    work_->end(OutcomeKind::cancelled, "by the suite");
+  });
+  const TimePoint since = subject_->executor().now();
+  EXPECT_EQ(report().outcome.kind, OutcomeKind::cancelled);
+  EXPECT_LT(subject_->executor().now() - since, 20s);
+}
+
+TEST_P(DriverSuite, output_is_bounded) {
+  begin(Scenario::floods);
+  const auto report = this->report();
+  EXPECT_GE(context_.text.size(), kFloodBytes) << "all of it is told";
+  EXPECT_LE(report.outcome.text.size(), Outcome::kTextMax) << "not all of it is kept";
+  EXPECT_LE(context_.longest, domain::WorkNews::kTextMax) << "no piece is large";
+}
+
+TEST_P(DriverSuite, a_work_that_never_runs_leaves_nothing) {
+  begin(Scenario::hangs);
+  work_.reset();
+  EXPECT_EQ(subject_->leftovers(), "");
+  EXPECT_EQ(context_.count, 0U);
+}
+
+TEST_P(DriverSuite, works_of_one_driver_do_not_mix) {
+  begin(Scenario::hangs);
+  RecordingContext other;
+  auto second = subject_->driver().begin(subject_->order(Scenario::answers), other);
+  ASSERT_TRUE(second);
+  auto body = [&]() -> Task<> {
+    const auto answered = co_await (*second)->run();
+    other.over = true;
+    EXPECT_TRUE(answered && (*answered)->outcome.kind == OutcomeKind::succeeded);
+    work_->end(OutcomeKind::cancelled, "the other is done");
+  };
+  at_first_text([&] { scope_->spawn(body()); });
+  EXPECT_EQ(report().outcome.kind, OutcomeKind::cancelled);
+  EXPECT_NE(other.text, "");
+  EXPECT_NE(other.text, context_.text);
+}
+
+TEST_P(DriverSuite, usage_never_decreases_and_the_outcome_has_all_of_it) {
+  if (!abilities().usage) GTEST_SKIP() << "it counts no tokens";
+  begin(Scenario::uses_tool);
+  const auto report = this->report();
+  std::int64_t last = 0;
+  for (const domain::WorkNews& news : context_.others) {
+    if (news.kind != Kind::usage) continue;
+    EXPECT_GE(news.usage.tokens(), last);
+    last = news.usage.tokens();
+  }
+  EXPECT_GT(last, 0);
+  EXPECT_GE(report.outcome.usage.tokens(), last);
+}
+
+TEST_P(DriverSuite, a_tool_is_told_before_it_has_effects_and_reported) {
+  if (!abilities().tools) GTEST_SKIP() << "it knows no tools";
+  begin(Scenario::uses_tool);
+  const auto report = this->report();
+  EXPECT_GE(context_.count_of(Kind::tool), 1U);
+  EXPECT_TRUE(report.tools_used);
+  EXPECT_EQ(context_.unknown, 0) << "what became of it is known";
+}
+
+TEST_P(DriverSuite, without_a_tool_nothing_had_effects) {
+  if (!abilities().tools) GTEST_SKIP() << "it knows no tools";
+  begin(Scenario::answers);
+  EXPECT_FALSE(report().tools_used);
+}
+
+TEST_P(DriverSuite, denials_are_reported_with_what_would_allow_them) {
+  if (!abilities().tools) GTEST_SKIP() << "it knows no tools";
+  begin(Scenario::is_denied);
+  const auto report = this->report();
+  ASSERT_FALSE(report.outcome.denials.empty());
+  EXPECT_LE(report.outcome.denials.size(), Outcome::kDenialsMax);
+  EXPECT_NE(report.outcome.denials.front().tool, "");
+  EXPECT_NE(report.outcome.denials.front().allow, "");
+}
+
+TEST_P(DriverSuite, a_conversation_is_told_and_is_the_outcomes) {
+  if (!abilities().conversations) GTEST_SKIP() << "it has no conversations";
+  begin(Scenario::answers);
+  const auto report = this->report();
+  ASSERT_GE(context_.count_of(Kind::conversation), 1U);
+  EXPECT_NE(report.outcome.conversation, "");
+  std::string last;
+  for (const domain::WorkNews& news : context_.others) {
+    if (news.kind == Kind::conversation) last = news.text;
+  }
+  EXPECT_EQ(last, report.outcome.conversation);
+}
+
+TEST_P(DriverSuite, a_conversation_that_was_chosen_and_never_began_is_told_apart_from_a_failure) {
+  if (!abilities().conversations) GTEST_SKIP() << "it has no conversations";
+  domain::WorkOrder order = subject_->order(Scenario::never_resumes);
+  order.conversation = order.spec.invocation.conversation = "11111111-0000-4000-8000-000000000001";
+  order.may_be_unknown = true;
+  begin(std::move(order));
+  EXPECT_TRUE(report().never_began);
+}
+
+TEST_P(DriverSuite, a_chosen_conversation_is_the_same_for_the_same_attempt) {
+  domain::WorkOrder order = subject_->order(Scenario::answers);
+  const std::string chosen = subject_->driver().choose_conversation(order);
+  EXPECT_EQ(chosen.empty(), !abilities().chooses_conversation);
+  EXPECT_EQ(subject_->driver().choose_conversation(order), chosen);
+  ++order.fence;
+  if (!chosen.empty()) EXPECT_NE(subject_->driver().choose_conversation(order), chosen);
+}
+
+INSTANTIATE_TEST_SUITE_P(Drivers, DriverSuite,
+                         testing::Values(Implementation{"command", make_command_driver},
+                                         Implementation{"claude", make_claude_driver},
+                                         Implementation{"scripted_llm", make_scripted_llm}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace stint::conformance
+
+/// This program is its own warden, as `stint` is.
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (!words.empty() && words.front() == stint::driver::kWardenArgument) {
+    return stint::driver::warden_main({words.begin() + 1, words.end()});
+  }
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

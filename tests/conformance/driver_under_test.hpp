@@ -1,0 +1,61 @@
+/// What the driver suite needs of an implementation: a driver, an order for each scenario, and a way to let time pass.
+/// A new driver passes the suite by one class here and one line in driver_suite_test.cpp.
+#pragma once
+
+#include "domain/driver.hpp"
+#include "stint/executor.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace stint::conformance {
+
+/// What the agent of an attempt does.
+enum class Scenario : std::uint8_t {
+  answers,        ///< says kAnswer and succeeds
+  fails,          ///< gives up by itself
+  breaks_off,     ///< ends without a result
+  hangs,          ///< says something, then nothing more; ends when asked
+  hangs_on,       ///< the same, but does not end when asked once
+  floods,         ///< says kFloodBytes, and succeeds
+  uses_tool,      ///< calls a tool, and succeeds
+  is_denied,      ///< wants to call a tool that it may not call
+  never_resumes,  ///< does not know the conversation to continue
+};
+inline constexpr std::size_t kFloodBytes = 3U << 20;
+
+/// What not every driver can do. The suite checks the others of all drivers, and these where they are claimed.
+struct Abilities {
+  bool conversations = false;         ///< names a conversation, and continues one
+  bool chooses_conversation = false;  ///< its id can be chosen before the attempt begins
+  bool usage = false;                 ///< reports tokens
+  bool tools = false;                 ///< reports tools, and refused ones
+  bool virtual_time = false;          ///< runs under the simulator
+};
+
+class DriverUnderTest {
+ public:
+  DriverUnderTest() = default;
+  virtual ~DriverUnderTest() = default;
+  DriverUnderTest(const DriverUnderTest&) = delete;
+  DriverUnderTest& operator=(const DriverUnderTest&) = delete;
+
+  [[nodiscard]] virtual Abilities abilities() const = 0;
+  [[nodiscard]] virtual Executor& executor() = 0;
+  [[nodiscard]] virtual domain::Driver& driver() = 0;
+  [[nodiscard]] virtual domain::WorkOrder order(Scenario scenario) = 0;
+  /// Runs until `done`. False: it can't come any more, or it took too long.
+  [[nodiscard]] virtual bool run_until(const std::function<bool()>& done) = 0;
+  /// What is alive of the work that was begun, for people; empty: nothing.
+  [[nodiscard]] virtual std::string leftovers() = 0;
+};
+
+using MakeDriver = std::unique_ptr<DriverUnderTest> (*)();
+
+std::unique_ptr<DriverUnderTest> make_command_driver();
+std::unique_ptr<DriverUnderTest> make_claude_driver();
+std::unique_ptr<DriverUnderTest> make_scripted_llm();
+
+}  // namespace stint::conformance

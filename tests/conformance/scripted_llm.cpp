@@ -1,0 +1,220 @@
+#include "scripted_llm.hpp"
+
+#include "driver_under_test.hpp"
+#include "stint/combinators.hpp"
+#include "stint/testing.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace stint::conformance {
+
+using Kind = domain::WorkNews::Kind;
+
+class ScriptedLlm::Conversation final : public domain::Work {
+ public:
+  Conversation(ScriptedLlm& driver, domain::WorkOrder order, domain::WorkContext& context, ModelScript script)
+      : driver_(driver), order_(std::move(order)), context_(context), script_(std::move(script)) {}
+
+  Task<Result<std::unique_ptr<domain::WorkReport>>> run() override {
+    if (ended_) co_return fail(Errc::cancelled, why_);
+    begun_ = true;
+    const std::string& given = order_.conversation;
+    if (!given.empty() && script_.empty()) co_return unknown_conversation();
+    outcome_.conversation = !given.empty()                     ? given
+                            : !order_.new_conversation.empty() ? order_.new_conversation
+                                                               : "scripted:" + order_.mark();
+    tell(Kind::conversation, outcome_.conversation);
+    for (const ModelTurn& turn : script_) {
+      STINT_CO_TRY(const bool goes_on, co_await take_turn(turn));
+      if (!goes_on) break;
+    }
+    co_return report();
+  }
+  void end(OutcomeKind kind, std::string why) override {
+    hurried_ = ended_.has_value();
+    if (!ended_) {
+      ended_ = kind;
+      why_ = std::move(why);
+    }
+    changed_.notify();
+  }
+  void hold(bool held) override {
+    holds_ += held ? 1 : -1;
+    changed_.notify();
+  }
+  [[nodiscard]] bool is_ending() const override { return ended_.has_value(); }
+
+ private:
+  /// An open stream of the upstream; a stop of the chain closes it.
+  struct Stream {
+    int& open;
+    explicit Stream(int& count) : open(count) { ++open; }
+    ~Stream() { --open; }
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+  };
+
+  /// False: it was the last.
+  Task<Result<bool>> take_turn(const ModelTurn& turn) {
+    STINT_CO_TRY(const Permit permit, co_await context_.acquire("model", 1));
+    co_await stream(turn);
+    add_usage(turn);
+    if (ended_ || turn.breaks || turn.refuses) {
+      if (turn.refuses) fail_with(OutcomeKind::agent_error, "the model gave up");
+      if (turn.breaks) fail_with(OutcomeKind::crashed, "the stream broke off");
+      co_return false;
+    }
+    if (!turn.tool.empty()) STINT_CO_CHECK(co_await call_tool(turn));
+    co_return !ended_;
+  }
+  Task<> stream(const ModelTurn& turn) {
+    const Stream open(driver_.open_streams_);
+    std::string reply;
+    for (const std::string& piece : turn.pieces) {
+      co_await wait(kPieceTime);
+      while (holds_ > 0 && !ended_) co_await changed_.wait(changed_.count());
+      if (ended_) break;
+      reply += piece;
+      for (std::size_t at = 0; at < piece.size(); at += domain::WorkNews::kTextMax) {
+        tell(Kind::text, piece.substr(at, domain::WorkNews::kTextMax));
+      }
+    }
+    while (turn.hangs && !ended_) co_await changed_.wait(changed_.count());
+    while (turn.ignores_end && ended_ && !hurried_) (void)co_await changed_.wait(changed_.count(), kCloseTime);
+    ++streams_closed_;
+    const std::size_t most = Outcome::kTextMax;
+    outcome_.text = reply.size() > most ? reply.substr(reply.size() - most) : std::move(reply);
+  }
+  Task<Result<>> call_tool(const ModelTurn& turn) {
+    if (turn.tool_denied) {
+      outcome_.denials.push_back({turn.tool, turn.tool, "permissions: full"});
+      co_return Result<>();
+    }
+    if (turn.tool_once) STINT_CO_CHECK(co_await context_.effects_unknown());
+    tools_used_ = true;
+    tell(Kind::tool, turn.tool);
+    co_await wait(kPieceTime);
+    if (turn.tool_once) STINT_CO_CHECK(co_await context_.effects_known());
+    co_return Result<>();
+  }
+  /// So long, or until it shall end.
+  Task<> wait(Duration length) {
+    if (!ended_) (void)co_await changed_.wait(changed_.count(), length);
+  }
+  void tell(Kind kind, std::string text) {
+    domain::WorkNews news;
+    news.kind = kind;
+    news.text = std::move(text);
+    news.usage = outcome_.usage;
+    context_.tell(news);
+  }
+  void add_usage(const ModelTurn& turn) {
+    outcome_.usage += turn.usage;
+    tell(Kind::usage, {});
+  }
+  void fail_with(OutcomeKind kind, std::string why) {
+    outcome_.kind = kind;
+    outcome_.message = std::move(why);
+    failed_ = true;
+  }
+  Result<std::unique_ptr<domain::WorkReport>> unknown_conversation() {
+    auto report = std::make_unique<domain::WorkReport>();
+    report->outcome.kind = OutcomeKind::agent_error;
+    report->outcome.message = "no such conversation";
+    report->never_began = order_.may_be_unknown;
+    return report;
+  }
+  Result<std::unique_ptr<domain::WorkReport>> report() {
+    auto report = std::make_unique<domain::WorkReport>();
+    if (ended_) {
+      outcome_.kind = *ended_;
+      outcome_.message = why_;
+    } else if (!failed_) {
+      outcome_.kind = OutcomeKind::succeeded;
+    }
+    report->outcome = std::move(outcome_);
+    report->tools_used = tools_used_;
+    report->streams_closed = streams_closed_;
+    return report;
+  }
+
+  ScriptedLlm& driver_;
+  const domain::WorkOrder order_;
+  domain::WorkContext& context_;
+  const ModelScript script_;
+  Outcome outcome_;
+  std::optional<OutcomeKind> ended_;
+  std::string why_;
+  bool begun_ = false, hurried_ = false, failed_ = false, tools_used_ = false;
+  std::uint32_t streams_closed_ = 0;
+  int holds_ = 0;
+  Notification changed_;
+};
+
+Result<std::unique_ptr<domain::Work>> ScriptedLlm::begin(domain::WorkOrder order, domain::WorkContext& context) {
+  ModelScript script = scripts_(order);
+  return std::make_unique<Conversation>(*this, std::move(order), context, std::move(script));
+}
+
+std::string ScriptedLlm::choose_conversation(const domain::WorkOrder& order) { return "scripted:" + order.mark(); }
+
+namespace {
+
+ModelScript script_of(Scenario scenario) {
+  const Usage usage{.fresh_in = 100, .out = 10};
+  switch (scenario) {
+    case Scenario::fails: return {{.pieces = {"I can't"}, .usage = usage, .refuses = true}};
+    case Scenario::breaks_off: return {{.pieces = {"half of an"}, .usage = usage, .breaks = true}};
+    case Scenario::hangs: return {{.pieces = {"hanging"}, .usage = usage, .hangs = true}};
+    case Scenario::hangs_on: return {{.pieces = {"hanging"}, .usage = usage, .hangs = true, .ignores_end = true}};
+    case Scenario::floods:
+      return {{.pieces = std::vector<std::string>(48, std::string(kFloodBytes / 48 + 1, 'x')), .usage = usage}};
+    case Scenario::uses_tool:
+      return {{.pieces = {"I look."}, .usage = usage, .tool = "shell"}, {.pieces = {"all is well"}, .usage = usage}};
+    case Scenario::is_denied:
+      return {{.pieces = {"I try."}, .usage = usage, .tool = "shell", .tool_denied = true},
+              {.pieces = {"I may not"}, .usage = usage}};
+    case Scenario::never_resumes: return {};
+    case Scenario::answers: break;
+  }
+  return {{.pieces = {"all ", "is ", "well"}, .usage = usage}};
+}
+
+class ScriptedSubject final : public DriverUnderTest {
+ public:
+  [[nodiscard]] Abilities abilities() const override {
+    return {.conversations = true, .chooses_conversation = true, .usage = true, .tools = true, .virtual_time = true};
+  }
+  [[nodiscard]] Executor& executor() override { return sim_; }
+  [[nodiscard]] domain::Driver& driver() override { return driver_; }
+  [[nodiscard]] domain::WorkOrder order(Scenario scenario) override {
+    domain::WorkOrder order;
+    order.run = "suite" + std::to_string(++orders_);
+    order.fence = 1;
+    order.agent = "suite";
+    order.spec.driver = "llm";
+    order.spec.invocation.prompt = "do it";
+    scenarios_[order.run] = scenario;
+    return order;
+  }
+  [[nodiscard]] bool run_until(const std::function<bool()>& done) override { return sim_.run_until(done); }
+  [[nodiscard]] std::string leftovers() override {
+    return driver_.open_streams() == 0 ? "" : std::to_string(driver_.open_streams()) + " open streams";
+  }
+
+ private:
+  Simulator sim_{1};
+  int orders_ = 0;
+  std::map<std::string, Scenario> scenarios_;
+  ScriptedLlm driver_{[this](const domain::WorkOrder& order) { return script_of(scenarios_.at(order.run)); }};
+};
+
+}  // namespace
+
+std::unique_ptr<DriverUnderTest> make_scripted_llm() { return std::make_unique<ScriptedSubject>(); }
+
+}  // namespace stint::conformance

@@ -1,0 +1,48 @@
+/// A driver without processes and without a network: a model whose replies are scripted, called and streamed in this
+/// process, with tools that are functions. It shows what the driver port asks of a driver that is only coroutines: it
+/// ignores descriptors and marks, closes streams instead of ending processes, and announces effects by itself.
+#pragma once
+
+#include "domain/driver.hpp"
+#include "stint/notification.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace stint::conformance {
+
+/// One call of the model, and the tool that its reply asks for.
+struct ModelTurn {
+  std::vector<std::string> pieces;  ///< of the reply, kPieceTime apart
+  Usage usage;
+  std::string tool{};     ///< that the reply calls; empty: none
+  bool tool_once = true;  ///< its effects can't be repeated
+  bool tool_denied = false;
+  bool hangs = false;        ///< after its pieces the stream stays open
+  bool ignores_end = false;  ///< the stream does not close when asked once
+  bool breaks = false;       ///< the stream breaks off
+  bool refuses = false;      ///< the model gives up
+};
+using ModelScript = std::vector<ModelTurn>;
+
+class ScriptedLlm final : public domain::Driver {
+ public:
+  static constexpr Duration kPieceTime = std::chrono::milliseconds(10);
+  static constexpr Duration kCloseTime = std::chrono::hours(1);  ///< of a stream that ignores the end
+  /// The script of an order.
+  using Scripts = std::function<ModelScript(const domain::WorkOrder&)>;
+  explicit ScriptedLlm(Scripts scripts) : scripts_(std::move(scripts)) {}
+
+  Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::WorkContext& context) override;
+  [[nodiscard]] std::string choose_conversation(const domain::WorkOrder& order) override;
+  [[nodiscard]] int open_streams() const noexcept { return open_streams_; }
+
+ private:
+  class Conversation;
+  Scripts scripts_;
+  int open_streams_ = 0;
+};
+
+}  // namespace stint::conformance

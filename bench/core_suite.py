@@ -6,7 +6,7 @@ marked as bounds are measured in the same run as everything else. Sizes are thos
 import os
 
 from harness import AsyncioPeer, CppPeer, GoPeer, Ours, TokioPeer
-from suite import Figure, Group, Row, Target, Verdict
+from suite import Figure, Group, Row, Target, TargetResult
 
 MILLION = 1_000_000
 WAITERS_TO_CANCEL = 100_000
@@ -32,7 +32,7 @@ def uncontended():
     n = {"n": 5 * MILLION, "reps": 3}
     return Group(
         "sem.uncontended", "sem.uncontended",
-        "One task takes and gives back a permit of ten; nobody waits.",
+        "One task acquires and releases a permit of ten; there are no waiters.",
         {"sem.uncontended": Figure("Uncontended acquire + release", "ns", "15 thread-safe, 4.5 on one thread")},
         [
             Row(STINT, "stint", n),
@@ -251,7 +251,7 @@ def at_most(group, bench, limit, unit, factor=1.0, below=False, rounding=0.0):
             return None
         value *= factor
         reached = value < limit if below else value <= limit + rounding
-        return Verdict(f"{value:,.4g} {unit}", reached, f"{value / limit - 1:.1%} over")
+        return TargetResult(f"{value:,.4g} {unit}", reached, f"{value / limit - 1:.1%} over")
 
     return judge
 
@@ -270,7 +270,7 @@ def times_faster(group, bench, peers, least, higher_is_better=False):
             return None
         ratio, label = min(seen)
         missing = f", {len(rows) - len(seen)} not measured" if len(seen) < len(rows) else ""
-        return Verdict(f"{ratio:.2f}× against {label}{missing}", ratio > least if least == 1 else ratio >= least,
+        return TargetResult(f"{ratio:.2f}× against {label}{missing}", ratio > least if least == 1 else ratio >= least,
                        f"{least / ratio:.2f}× short")
 
     return judge

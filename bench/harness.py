@@ -21,13 +21,13 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PEERS = ROOT / "bench" / "peers"
 CARGO_REGISTRY = pathlib.Path("/usr/share/cargo/registry")  # where Debian puts the sources of crates
-ENDED_S_MAX = 60  # of a program that was told to end
+ENDED_S_MAX = 60  # of a program that was asked to end
 NODE_LOCK = threading.Lock()  # its programs share one folder
 GO_PACKAGES = pathlib.Path("/usr/share/gocode")  # and those of Go packages
 
 
 class Skip(Exception):
-    """A program that cannot be had here; says why and what would help."""
+    """A program that is not available here; states why and the remedy."""
 
     def __init__(self, why, remedy):
         super().__init__(why)
@@ -324,7 +324,7 @@ def own_seconds():
 def run_once(command, timeout_s, served_seconds=lambda: 0.0):
     """Runs one process to its end. `other_cores` is how many cores were kept busy by anything else meanwhile."""
     busy, own, start = busy_seconds(), own_seconds() + served_seconds(), time.monotonic()
-    # Told to end between its start and the `try`, we would leave it behind.
+    # A signal between its start and the `try` would leave it running.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     unblock = functools.partial(signal.pthread_sigmask, signal.SIG_SETMASK, before)
     try:
@@ -341,7 +341,7 @@ def run_once(command, timeout_s, served_seconds=lambda: 0.0):
         os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
         error = f"still running after {timeout_s} s"
-    except BaseException:  # we are to end: so must it, with all that it has started
+    except BaseException:  # this process is ending: end the program and all that it has started
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(ENDED_S_MAX)

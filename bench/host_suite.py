@@ -5,7 +5,7 @@ The targets are for a machine that does nothing else; on a busy one look at `oth
 """
 import harness
 from harness import CppPeer, HostPeer, Ours
-from suite import Figure, Group, Row, Target, Verdict
+from suite import Figure, Group, Row, Target, TargetResult
 
 STINT = "stint"
 WITH = "stint with"
@@ -56,7 +56,7 @@ def grants():
     return Group(
         "grants", "grants",
         "8 processes take one of 2 slots again and again and hold it for 1 ms: at best 2000 a second. Fairness: the "
-        "fewest grants of a process by the most. Whoever polls and has just released takes the slot again.",
+        "fewest grants of a process by the most. A poller that has just released takes the slot again.",
         {"grants.rate": Figure("Grants per second", "grants/s", "", higher_is_better=True),
          "grants.wait_p99": Figure("Wait for a grant, p99", "ms"),
          "grants.fairness": Figure("Fairness, 1 is best", "ratio", "", higher_is_better=True)},
@@ -100,7 +100,7 @@ def help_text():
 def at_most(group, label, bench, limit, unit):
     def judge(results):
         value = results.median(group, label, bench)
-        return None if value is None else Verdict(f"{value:,.4g} {unit}", value < limit, f"{value / limit - 1:.0%} over")
+        return None if value is None else TargetResult(f"{value:,.4g} {unit}", value < limit, f"{value / limit - 1:.0%} over")
 
     return judge
 
@@ -108,7 +108,7 @@ def at_most(group, label, bench, limit, unit):
 def within(group, bench, label, peer, most):
     def judge(results):
         ratio = results.ratio(group, bench, label, peer)
-        return None if ratio is None else Verdict(f"{ratio:.2f}× {peer}", ratio <= most, f"{ratio / most:.2f}× too much")
+        return None if ratio is None else TargetResult(f"{ratio:.2f}× {peer}", ratio <= most, f"{ratio / most:.2f}× too much")
 
     return judge
 

@@ -7,7 +7,7 @@ import os
 import shutil
 
 from harness import GoPeer, Ours, Program, Skip, PEERS
-from suite import Figure, Group, Row, Target, Verdict
+from suite import Figure, Group, Row, Target, TargetResult
 
 STINT, GO, NGINX_FILE, NGINX_TEXT = "stint", "Go net/http", "nginx, 1 worker, a file", "nginx, 1 worker, a text of its configuration"
 SCALED = ()  # a second and a few thousand connections are quick enough
@@ -80,7 +80,7 @@ def idle():
 def at_least(group, label, peer, share):
     def judge(results):
         ratio = results.ratio(group, "requests.rate", label, peer)
-        return None if ratio is None else Verdict(f"{ratio:.2f}× {peer}", ratio >= share, f"{share / ratio:.2f}× too slow")
+        return None if ratio is None else TargetResult(f"{ratio:.2f}× {peer}", ratio >= share, f"{share / ratio:.2f}× too slow")
 
     return judge
 

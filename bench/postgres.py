@@ -25,7 +25,7 @@ def programs():
 
 
 def owner():
-    """Who may own the data of a server, if we are root; None: we ourselves."""
+    """The user that owns the server's data if this runs as root; None: the current user."""
     if os.geteuid():
         return None
     try:

@@ -95,30 +95,30 @@ def judged(results, targets, quick):
     """Each target as a dict; `reached` is None where it could not be judged."""
     out = []
     for target in targets:
-        verdict = target.judge(results)
-        if verdict is None:
+        result = target.judge(results)
+        if result is None:
             out.append({"target": target.text, "seen": "not measured", "reached": None, "gap": ""})
             continue
-        gap = "" if verdict.reached else verdict.gap
-        out.append({"target": target.text, "seen": verdict.seen, "reached": None if quick else verdict.reached,
+        gap = "" if result.reached else result.gap
+        out.append({"target": target.text, "seen": result.seen, "reached": None if quick else result.reached,
                     "gap": gap})
     return out
 
 
-def target_lines(verdicts, quick):
-    def word(verdict):
-        if verdict["seen"] == "not measured":
+def target_lines(judgements, quick):
+    def word(result):
+        if result["seen"] == "not measured":
             return "not measured"
         if quick:
             return "not judged"
-        return "reached" if verdict["reached"] else f"MISSED: {verdict['gap']}"
+        return "reached" if result["reached"] else f"MISSED: {result['gap']}"
 
-    if not verdicts:
+    if not judgements:
         return []  # a partial run without any of them
     lines = ["", "## Targets", ""]
     if quick:
         lines += ["Too small or too few rounds to judge by.", ""]
-    return lines + table(["target", "seen", "verdict"], [[v["target"], v["seen"], word(v)] for v in verdicts])
+    return lines + table(["target", "seen", "result"], [[v["target"], v["seen"], word(v)] for v in judgements])
 
 
 def noise_line(results):
@@ -147,8 +147,8 @@ def head_lines(facts, results):
 
 
 def markdown(facts, results, groups, targets):
-    verdicts = judged(results, targets, facts["quick"])
-    lines = head_lines(facts, results) + tables(results, groups) + target_lines(verdicts, facts["quick"])
+    judgements = judged(results, targets, facts["quick"])
+    lines = head_lines(facts, results) + tables(results, groups) + target_lines(judgements, facts["quick"])
     return "\n".join(lines) + "\n"
 
 

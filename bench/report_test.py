@@ -1,4 +1,4 @@
-"""The runner must not flatter us: what is missed, skipped or broken has to be said. Run: python3 bench/report_test.py"""
+"""Reports must name every missed target, skipped peer and broken program. Run: python3 bench/report_test.py"""
 import pathlib
 import stat
 import sys
@@ -27,38 +27,38 @@ def results_of(group, bench, values):
     return results
 
 
-def verdict(text, results):
+def judged(text, results):
     judged = report.judged(results, core_suite.TARGETS, quick=False)
     return next(entry for entry in judged if text in entry["target"])
 
 
-class Verdicts(unittest.TestCase):
+class TargetResults(unittest.TestCase):
     def test_the_strongest_thread_safe_peer_decides(self):
         group = core_suite.GROUPS["sem.uncontended"]
         values = {"stint": [10.0] * 5, "go x/sync semaphore.Weighted": [9.0] * 5, "tokio Semaphore": [20.0] * 5,
                   "asio channel, try_receive": [1.0] * 5, "bound: bare atomic counter": [1.0] * 5}
-        seen = verdict("uncontended", results_of(group, "sem.uncontended", values))
+        seen = judged("uncontended", results_of(group, "sem.uncontended", values))
         self.assertFalse(seen["reached"])
         self.assertIn("0.90× against go x/sync", seen["seen"])
         values["stint"] = [8.0] * 5
-        self.assertTrue(verdict("uncontended", results_of(group, "sem.uncontended", values))["reached"])
+        self.assertTrue(judged("uncontended", results_of(group, "sem.uncontended", values))["reached"])
 
     def test_the_better_go_row_counts_for_the_pool(self):
         group = core_suite.GROUPS["pool.throughput"]
         labels = [row.label for row in group.rows if row.program == "go"]
         values = {"stint": [3e6] * 5, labels[0]: [4e6] * 5, labels[1]: [2e6] * 5}
-        seen = verdict("ahead of Go", results_of(group, "pool.throughput", values))
+        seen = judged("ahead of Go", results_of(group, "pool.throughput", values))
         self.assertFalse(seen["reached"])
         self.assertIn("0.75×", seen["seen"])
 
     def test_fixed_limits(self):
         group = core_suite.GROUPS["sem.waiter_mem"]
         for value, reached in ((192.14, True), (193.0, False)):
-            seen = verdict("untimed", results_of(group, "sem.waiter_mem", {"stint": [value] * 5}))
+            seen = judged("untimed", results_of(group, "sem.waiter_mem", {"stint": [value] * 5}))
             self.assertEqual(seen["reached"], reached)
 
     def test_what_was_not_measured_is_neither_reached_nor_missed(self):
-        seen = verdict("6× faster", Results())
+        seen = judged("6× faster", Results())
         self.assertIsNone(seen["reached"])
         self.assertEqual(seen["seen"], "not measured")
 

@@ -128,9 +128,9 @@ def run_suite(name, suite, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("suite", nargs="?", choices=sorted(SUITES), help="default: all")
-    parser.add_argument("--quick", action="store_true", help="a smoke run in under a minute: small sizes, no verdicts")
+    parser.add_argument("--quick", action="store_true", help="a smoke run in under a minute: small sizes, no results")
     parser.add_argument("--only", metavar="PATTERN", help="a regular expression: only the groups whose name it finds")
-    parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}; below {ROUNDS_MIN} no verdicts")
+    parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}; below {ROUNDS_MIN} no results")
     parser.add_argument("--ours", metavar="PATH", help="our program, if it is not where the release preset puts it")
     options = parser.parse_args()
     if options.ours:

@@ -8,7 +8,7 @@ import os
 
 from harness import GoPeer, Ours, Program, Skip, PEERS, first_line
 from http_suite import Served
-from suite import Figure, Group, Row, Target, Verdict
+from suite import Figure, Group, Row, Target, TargetResult
 
 STINT, STINT_PROCESS = "stint", "stint, with a process for each run (`true`)"
 GO, NGINX = "Go net/http, channel pool", "nginx, 1 worker, a file"
@@ -121,7 +121,7 @@ def full():
 def at_least(group, peer, share):
     def judge(results):
         ratio = results.ratio(group, "requests.rate", STINT, peer)
-        return None if ratio is None else Verdict(f"{ratio:.2f}×", ratio >= share, f"{share / ratio:.2f}× too slow")
+        return None if ratio is None else TargetResult(f"{ratio:.2f}×", ratio >= share, f"{share / ratio:.2f}× too slow")
 
     return judge
 
@@ -129,7 +129,7 @@ def at_least(group, peer, share):
 def at_most(group, bench, most, unit):
     def judge(results):
         seen = results.median(group, STINT, bench)
-        return None if seen is None else Verdict(f"{seen:.4g} {unit}", seen <= most, f"{seen / most:.2f}× too much")
+        return None if seen is None else TargetResult(f"{seen:.4g} {unit}", seen <= most, f"{seen / most:.2f}× too much")
 
     return judge
 
@@ -138,7 +138,7 @@ def durable(results):
     rate, late = (results.median("submit", STINT, f"requests.{name}") for name in ("rate", "p99"))
     if rate is None or late is None:
         return None
-    return Verdict(f"{rate:,.0f}/s, p99 {late / 1000:.1f} ms", rate >= DURABLE_RATE, f"{DURABLE_RATE / rate:.2f}× too slow")
+    return TargetResult(f"{rate:,.0f}/s, p99 {late / 1000:.1f} ms", rate >= DURABLE_RATE, f"{DURABLE_RATE / rate:.2f}× too slow")
 
 
 GROUPS = {group.name: group for group in (submit(), wait(), health(), flight(), idle(), full())}

@@ -6,7 +6,7 @@ import statistics
 
 from harness import NodePeer, Ours
 from postgres import Postgres
-from suite import Figure, Group, Row, Target, Verdict
+from suite import Figure, Group, Row, Target, TargetResult
 
 STINT = "stint"
 GRAPHILE, GRAPHILE_BATCHED = "graphile-worker", "graphile-worker, batched"
@@ -157,7 +157,7 @@ def times(group, peer, least):
     """Our rate by that of a peer."""
     def judge(results):
         ratio = results.ratio(group, "drain", STINT, peer)
-        return None if ratio is None else Verdict(f"{ratio:.2f}×", ratio >= least, f"{least / ratio:.2f}× short")
+        return None if ratio is None else TargetResult(f"{ratio:.2f}×", ratio >= least, f"{least / ratio:.2f}× short")
 
     return judge
 
@@ -165,7 +165,7 @@ def times(group, peer, least):
 def below(label, limit):
     def judge(results):
         value = results.median("latency", label, "latency.p50")
-        return None if value is None else Verdict(f"{value:.3g} ms", value < limit, f"{value / limit - 1:.0%} over")
+        return None if value is None else TargetResult(f"{value:.3g} ms", value < limit, f"{value / limit - 1:.0%} over")
 
     return judge
 
@@ -177,7 +177,7 @@ def flat(label):
         if not all(costs):
             return None
         ratio = statistics.median(max(process) / process[0] for process in zip(*costs))
-        return Verdict(f"at most {ratio:.2f}× that beside {DEPTHS[0]:,}", ratio <= FLAT, f"{ratio / FLAT:.2f}× too much")
+        return TargetResult(f"at most {ratio:.2f}× that beside {DEPTHS[0]:,}", ratio <= FLAT, f"{ratio / FLAT:.2f}× too much")
 
     return judge
 
@@ -188,7 +188,7 @@ def unhindered(label):
         if not one or not many:
             return None
         share = statistics.median(b / a for a, b in zip(one, many))
-        return Verdict(f"{share:.2f} of the speed beside one", share >= UNHINDERED, f"{UNHINDERED / share:.2f}× too slow")
+        return TargetResult(f"{share:.2f} of the speed beside one", share >= UNHINDERED, f"{UNHINDERED / share:.2f}× too slow")
 
     return judge
 

@@ -45,7 +45,7 @@ class Group:
 
 @dataclasses.dataclass
 class Target:
-    """A promise about a figure. `judge(results)` → Verdict, or None if something was not measured."""
+    """A target for a figure. `judge(results)` → TargetResult, or None if something was not measured."""
 
     group: str
     text: str
@@ -53,7 +53,7 @@ class Target:
 
 
 @dataclasses.dataclass
-class Verdict:
+class TargetResult:
     seen: str
     reached: bool
     gap: str = ""  # if missed: by how much

@@ -10,13 +10,12 @@ function(stint_example name)
   add_executable(example_${name} ${arg_SOURCES})
   target_link_libraries(example_${name} PRIVATE stint::core ${arg_DEPENDS})
   stint_program(example_${name})
-  add_test(NAME examples.${name} COMMAND example_${name})
-  set_tests_properties(examples.${name} PROPERTIES LABELS examples TIMEOUT ${STINT_TEST_SECONDS_MAX})
+  stint_entry(examples.${name} COMMAND example_${name} LABELS examples)
   add_dependencies(tests example_${name})
 endfunction()
 
 # stint_exercise(01_basic TEST test.cpp EXERCISE exercise/x.hpp SOLUTION solution/x.hpp): one set of tests, two programs.
-# `exercise_01_basic` fails until somebody solves it, so it is built with everything else but is no test of ours;
+# `exercise_01_basic` fails until it is solved, so it is built with everything else but is no test of ours;
 # `solution_01_basic` is. The test includes "x.hpp", and finds the one of the program it is compiled into.
 # `./dev exercises [--solutions]` runs them.
 function(stint_exercise name)

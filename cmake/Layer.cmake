@@ -3,15 +3,16 @@
 #   stint_layer(limit
 #     SOURCES slots.cpp line.cpp        the library `stint_limit`, also known as `stint::limit`; none: headers only
 #     ASIO_SOURCES wait.cpp             those of its sources that include Asio: all are compiled with its precompiled header
-#     TESTS slots_test.cpp              linked into one program, `limit_test`; ctest knows each TEST by its name
+#     TESTS slots_test.cpp              linked into one program, `limit_test`, which is one entry of ctest: cmake/Tests.cmake
 #     BENCHES slots_bench.cpp           linked into one program, `limit_bench`
 #     DEPENDS stint::domain             layers below this one (tools/tidy.py knows the order)
-#     TOGETHER postgres Postgres/*      name and filter of tests that run in one process, because they share what is dear
+#     TOGETHER postgres Postgres/*      name and filter of tests that are an entry of their own: `limit.postgres`
+#     PARTS 2                           that many entries, `limit.part1` and `limit.part2`, for a program that takes long
 #     LABELS tsan)                      extra ctest labels; `tsan` also runs this layer's tests under ThreadSanitizer
 #
 # Every test carries the layer's name as a label. One test program per layer, not per file, keeps linking short.
 
-include(GoogleTest)
+include(Tests)
 
 # A precompiled header, compiled once and shared: `stint_pch(target asio)` is cmake/pch_asio.hpp. It is compiled with the
 # DEPENDS given by its first user; with QUICK, for targets that are compiled without optimisation.
@@ -58,47 +59,8 @@ function(stint_test_flags target)
   stint_pch(${target} test QUICK DEPENDS rapidcheck GTest::gtest_main)
 endfunction()
 
-# A program of GoogleTest cases: each TEST becomes a ctest `<prefix>.<Suite>.<name>`.
-function(stint_gtest target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX" "SOURCES;DEPENDS;TOGETHER;LABELS")
-  add_executable(${target} ${arg_SOURCES})
-  target_link_libraries(${target} PRIVATE ${arg_DEPENDS} rapidcheck GTest::gtest_main)
-  stint_program(${target})
-  stint_test_flags(${target})
-  set(alone "")
-  while(arg_TOGETHER)
-    list(POP_FRONT arg_TOGETHER name filter)
-    string(APPEND alone "${filter}:")
-    add_test(NAME ${arg_PREFIX}.${name} COMMAND ${target} --gtest_filter=${filter})
-    math(EXPR seconds "3 * ${STINT_TEST_SECONDS_MAX}")  # they are many
-    set_tests_properties(${arg_PREFIX}.${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${seconds})
-  endwhile()
-  if(alone)
-    set(alone TEST_FILTER "-${alone}")
-  endif()
-  gtest_discover_tests(${target}
-    ${alone}
-    TEST_PREFIX ${arg_PREFIX}.
-    TEST_LIST tests
-    DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${STINT_TEST_SECONDS_MAX})
-  # gtest_discover_tests flattens lists, so that of two labels the second would be lost; this file runs after it.
-  set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/${target}_labels.cmake)
-  file(WRITE ${labels_file} "if(tests)\n  set_tests_properties(\${tests} PROPERTIES LABELS \"${arg_LABELS}\")\nendif()\nunset(tests)\n")
-  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
-  add_dependencies(tests ${target})
-  if("tsan" IN_LIST arg_LABELS)
-    add_dependencies(tsan_tests ${target})
-  endif()
-endfunction()
-
-# All test programs; and what the tsan stage builds, those whose tests carry the label.
-add_custom_target(tests)
-add_custom_target(tsan_tests)
-
 function(stint_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;ASIO_SOURCES;TESTS;BENCHES;DEPENDS;TOGETHER;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PARTS" "SOURCES;ASIO_SOURCES;TESTS;BENCHES;DEPENDS;TOGETHER;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "stint_layer(${name}): unknown ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -125,7 +87,11 @@ function(stint_layer name)
   endif()
 
   if(STINT_TESTS AND arg_TESTS)
-    stint_gtest(${name}_test
+    set(parts "")
+    if(arg_PARTS)
+      set(parts PARTS ${arg_PARTS})
+    endif()
+    stint_gtest(${name}_test ${parts}
       PREFIX ${name} SOURCES ${arg_TESTS} DEPENDS stint::${name} TOGETHER ${arg_TOGETHER} LABELS ${name} ${arg_LABELS})
   endif()
   if(STINT_BENCHES AND arg_BENCHES)

@@ -55,11 +55,23 @@ BAD = {
         ("src/pool/worker.cpp", "Task<void> Worker::carry_async() {}\n", {}),
     ],
     "todo": [("src/pool/worker.cpp", "// TODO: drain\n", {}), ("dev", "# FIXME\n", {})],
+    "language": [
+        ("core/src/semaphore.cpp", "// Nobody waits.\n", {}),
+        ("core/src/semaphore_test.cpp", "TEST(Semaphore, nobody_barges) {}\n", {}),
+        ("core/src/queue.cpp", 'STINT_ASSERT(empty() && "somebody still waits");\n', {}),
+        ("core/include/stint/queue.hpp", "/// Whoever pops next gets it.\n", {}),
+        ("docs/library.md", "The permit was waited for in vain.\n", {}),
+    ],
     "blocking": [
         ("src/pool/worker.cpp", "void f() {\n  std::this_thread::sleep_for(1s);\n}\n", {}),
         ("src/engine/rescue.cpp", "void f() { sqlite3_step(statement); }\n", {}),
         ("src/driver/llm.cpp", "void f() { getaddrinfo(host, nullptr, &hints, &found); }\n", {}),
         ("src/driver/warden.cpp", "void f() { waitpid(pid, &status, 0); }\n", {}),
+    ],
+    "blocking-await": [
+        ("src/app/daemon.cpp", "Task<> Daemon::reload() {\n  auto fresh = blocking_read_project(around_);\n  co_await take(fresh);\n}\n", {}),
+        ("src/cli/each.cpp", "Task<Result<int>> f() {\n  STINT_CO_TRY(auto bytes, source_.blocking_read());\n}\n", {}),
+        ("src/cli/each.cpp", "int f() {\n  auto body = [&](Scope& scope) -> Task<> {\n    for (auto& each : all) { if (each) blocking_look(); }\n    co_return;\n  };\n}\n", {}),
     ],
     "test-sleep": [
         ("core/src/semaphore_test.cpp", "TEST(A, b) { std::this_thread::sleep_for(1ms); }\n", {}),
@@ -149,11 +161,21 @@ GOOD = {
     ],
     "names": [("src/pool/worker.hpp", "Task<Result<int>> run(int x);\nauto async_acquire(int x);\n", {})],
     "todo": [("src/pool/worker.cpp", "// The todo list of the loop.\n", {})],
+    "language": [
+        ("core/src/semaphore.cpp", "// There are no waiters. In vaingloriousness nothing matches.\n", {}),
+        ("src/pool/worker.cpp", "// A folder that is not listed yet: nobody waits.\n", {}),
+        ("docs/fleet.md", "A page that is not listed yet: somebody waits.\n", {}),
+    ],
     "blocking": [
         ("src/pool/worker.cpp", "Task<void> f() {\n  co_await sleep_for(1s);\n}\n", {}),
         ("src/driver/resolve.cpp", "int blocking_resolve(Name name) {\n  return getaddrinfo(name, nullptr, nullptr, &found);\n}\n", {}),
         ("src/os/process.cpp", "void f() { waitpid(pid, &status, 0); }\n", {}),
         ("src/pool/worker.cpp", "// std::this_thread::sleep_for would block\n", {}),
+    ],
+    "blocking-await": [
+        ("src/app/daemon.cpp", "Task<> Daemon::reload() {\n  auto fresh = co_await offload(files_, [this] { return blocking_read_project(around_); });\n}\n", {}),
+        ("src/cli/ls.cpp", "int f() {\n  auto around = blocking_look_around();\n  auto body = [&]() -> Task<> { co_await list(around); };\n  return blocking_run(body());\n}\n", {}),
+        ("src/agent/files.hpp", "/// Reads.\n#pragma once\nResult<> blocking_read(Path path);\n", {}),
     ],
     "test-sleep": [
         ("core/src/semaphore_test.cpp", "TEST(A, b) { simulator.advance(1s); }\n", {}),

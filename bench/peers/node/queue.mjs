@@ -2,7 +2,7 @@
 //   drain runs= carriers=   jobs that wait are carried out, until the store shows that all are done
 //   latency rounds=         submit → started, one at a time, submitter and worker in one process
 // A peer is { clear, add, add_many, start(carriers, on_start, on_done) → stop, settled? }. `settled` waits for the store,
-// where the library tells of an end before it is written.
+// where the library reports an end before it is written.
 const kSubmitBatch = 1000, kWarmUp = 2000
 
 export const args = Object.fromEntries(process.argv.slice(3).map(word => word.split('=')))

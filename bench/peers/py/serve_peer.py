@@ -7,7 +7,7 @@
 
 The server is the command in STINT_BENCH_SERVER; `daemon PROGRAM` is `stint serve` in a project of its own, with the store
 that it comes with, in a scratch folder below the current one. All others print their port and end with their input, except
-nginx. All that was started is gone when this ends, also if it is told to by SIGTERM.
+nginx. Every process it started is ended with it, also on SIGTERM.
 """
 import contextlib
 import http.client

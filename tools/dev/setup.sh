@@ -1,0 +1,85 @@
+# shellcheck shell=sh disable=SC2154 # `root`, `build` and `jobs` are of ./dev, which reads this file
+# What has to be installed: ./dev setup.
+
+# The packages of one group of the list.
+packages() {
+  awk -v group="[$1]" '
+    { sub(/#.*/, "") }
+    NF == 0 { next }
+    /^\[/ { current = $1; if (current == group) found = 1; next }
+    current == group { print $1 }
+    END { exit !found }
+  ' "$root/tools/debian-packages.txt" || die "tools/debian-packages.txt has no group '$1'"
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  else
+    sudo "$@"
+  fi
+}
+
+# The tests start servers of their own. Debian would also make some that start with the machine: not for us.
+#   no_default_server PACKAGES
+no_default_server() {
+  case $1 in
+    *postgresql*)
+      if [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+        as_root mkdir -p /etc/postgresql-common
+        printf 'create_main_cluster = false\n' | as_root tee /etc/postgresql-common/createcluster.conf >/dev/null
+      fi
+      ;;
+  esac
+  case $1 in
+    *pgbouncer*)
+      if [ ! -e /etc/default/pgbouncer ]; then
+        printf 'START=0\n' | as_root tee /etc/default/pgbouncer >/dev/null
+      fi
+      if [ ! -e /etc/systemd/system/pgbouncer.service ]; then
+        as_root mkdir -p /etc/systemd/system
+        as_root ln -s /dev/null /etc/systemd/system/pgbouncer.service
+      fi
+      ;;
+  esac
+}
+
+# setup GROUP…: quick and silent when nothing is missing.
+setup() {
+  command -v dpkg-query >/dev/null || die "this needs Debian 12: dpkg-query was not found. Packages: tools/debian-packages.txt"
+  wanted=
+  for group in "$@"; do
+    more=$(packages "$group") || exit 1
+    wanted="$wanted $more"
+  done
+  # shellcheck disable=SC2086 # a list of words
+  missing=$(
+    {
+      dpkg-query -W -f='${db:Status-Status} ${Package}\n' $wanted 2>/dev/null || true
+      printf 'wanted %s\n' $wanted
+    } | awk '$1 == "installed" { have[$2] = 1 } $1 == "wanted" && !($2 in have) && !seen[$2]++ { print $2 }'
+  )
+  [ -n "$missing" ] || return 0
+
+  # shellcheck disable=SC2086
+  say "setup: installing" $missing
+  if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+    # shellcheck disable=SC2086
+    die "that needs root or sudo. As root: apt-get install --no-install-recommends" $missing
+  fi
+  started=$(date +%s)
+  quietly "$build/log/apt-update.txt" as_root apt-get -o DPkg::Lock::Timeout=300 update ||
+    die "apt-get update failed; its output is above"
+  no_default_server "$missing"
+  # shellcheck disable=SC2086
+  quietly "$build/log/apt-install.txt" as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confold install -y --no-install-recommends $missing ||
+    die "apt-get install failed; its output is above. Debian 12 has all of these packages; other systems name them differently."
+  say "setup: done in $(clock $(($(date +%s) - started)))"
+}
+
+cmd_setup() {
+  [ $# -gt 0 ] || set -- base
+  setup "$@"
+  say "setup: everything in '$*' is installed"
+}

@@ -120,7 +120,7 @@ class CppPeer(Program):
         return (build / self.source.stem).exists()
 
     def prepare(self, build):
-        remedy = "apt-get install clang-19" + (" libboost1.81-dev" if self.boost else "")
+        remedy = "apt-get install clang-19" + (" libboost-dev" if self.boost else "")
         if not shutil.which("clang++-19"):
             raise Skip("clang++-19 is not installed", remedy)
         self.output = build / self.source.stem

@@ -15,7 +15,7 @@ from harness import Skip, first_line
 
 FOLDERS = "/var/tmp"
 START_S, STOP_S = 30, 20
-REMEDY = "apt-get install postgresql-15"
+REMEDY = "apt-get install postgresql"
 
 
 def programs():

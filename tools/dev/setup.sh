@@ -1,15 +1,43 @@
 # shellcheck shell=sh disable=SC2154 # `root`, `build` and `jobs` are of ./dev, which reads this file
 # What has to be installed: ./dev setup.
 
-# The packages of one group of the list.
+# release_field NAME: a value of /etc/os-release; nothing if there is none.
+release_field() { sed -n "s/^$1=//p" /etc/os-release 2>/dev/null | tr -d '"'; }
+
+# The release of this system as the list names it; of a derivative, the one that it is made from. Fails if its names are not in the list.
+suite() {
+  suite_name=$(release_field UBUNTU_CODENAME)
+  [ -n "$suite_name" ] || suite_name=$(release_field VERSION_CODENAME)
+  case $suite_name in
+    bookworm | trixie | noble) printf '%s' "$suite_name" ;;
+    *) return 1 ;;
+  esac
+}
+
+# The packages of one group of the list, as a release calls them.
+#   packages GROUP SUITE
 packages() {
-  awk -v group="[$1]" '
+  awk -v group="[$1]" -v suite="$2:" '
     { sub(/#.*/, "") }
     NF == 0 { next }
     /^\[/ { current = $1; if (current == group) found = 1; next }
-    current == group { print $1 }
+    current == group {
+      name = $1
+      for (i = 2; i <= NF; i++) if (index($i, suite) == 1) name = substr($i, length(suite) + 1)
+      print name
+    }
     END { exit !found }
   ' "$root/tools/debian-packages.txt" || die "tools/debian-packages.txt has no group '$1'"
+}
+
+# On a system whose packages have other names, a person installs them.
+unknown_system() {
+  system_name=$(release_field PRETTY_NAME)
+  warn "dev: ${system_name:-this system} is not one whose packages are known: Debian 12, Debian 13, Ubuntu 24.04."
+  warn "Needed: clang 19 with lld, CMake 3.25, Ninja, Boost 1.81 with Boost.JSON, fmt, CLI11, yaml-cpp, toml++, SQLite, the headers of"
+  warn "libpq and libcurl, GoogleTest, RapidCheck, Google Benchmark, git, Python 3.11; for the tests PostgreSQL and pgbouncer, too."
+  warn "tools/debian-packages.txt has the whole list. When they are installed: STINT_SETUP=off ./dev …"
+  exit 1
 }
 
 as_root() {
@@ -46,10 +74,12 @@ no_default_server() {
 
 # setup GROUP…: quick and silent when nothing is missing.
 setup() {
-  command -v dpkg-query >/dev/null || die "this needs Debian 12: dpkg-query was not found. Packages: tools/debian-packages.txt"
+  [ "${STINT_SETUP:-}" != off ] || return 0
+  command -v dpkg-query >/dev/null || unknown_system
+  setup_suite=$(suite) || unknown_system
   wanted=
   for group in "$@"; do
-    more=$(packages "$group") || exit 1
+    more=$(packages "$group" "$setup_suite") || exit 1
     wanted="$wanted $more"
   done
   # shellcheck disable=SC2086 # a list of words
@@ -74,7 +104,7 @@ setup() {
   # shellcheck disable=SC2086
   quietly "$build/log/apt-install.txt" as_root env DEBIAN_FRONTEND=noninteractive \
     apt-get -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confold install -y --no-install-recommends $missing ||
-    die "apt-get install failed; its output is above. Debian 12 has all of these packages; other systems name them differently."
+    die "apt-get install failed; its output is above"
   say "setup: done in $(clock $(($(date +%s) - started)))"
 }
 

@@ -69,7 +69,7 @@ TEST(AgentFile, reads_every_field) {
   ASSERT_EQ(agent.limits.size(), 2U);
   EXPECT_EQ(agent.limits[0].name, "model:opus");
   EXPECT_EQ(agent.limits[1], (domain::LimitRequest{"gpu", 2, 7}));
-  EXPECT_EQ(agent.driver, domain::DriverKind::claude);
+  EXPECT_EQ(agent.driver, domain::find_driver("claude"));
   EXPECT_EQ(agent.model, "opus");
   EXPECT_EQ(agent.driver_args, (std::vector<std::string>{"--allowedTools", "Read,Grep"}));
   EXPECT_EQ(agent.permissions, domain::Permissions::edit);
@@ -173,7 +173,7 @@ TEST(AgentFile, a_command_is_rendered_element_by_element) {
       "---\ndescription: d\nargs: [pr]\ncommand: [\"./review.sh\", \"{{pr}}\", \"--n={{pr}}\"]\ntitle: t "
       "{{pr}}\n---\n");
   ASSERT_TRUE(file.agent) << said(file);
-  EXPECT_EQ(file.agent->driver, domain::DriverKind::command);
+  EXPECT_EQ(file.agent->driver, domain::find_driver("command"));
   const auto rendered = render(*file.agent, {{"pr", {"4 2; rm -rf '$HOME'"}}});
   ASSERT_TRUE(rendered);
   EXPECT_EQ(rendered->command,
@@ -191,8 +191,9 @@ TEST(AgentFile, an_unknown_argument_in_a_template_is_found_when_the_file_is_load
 }
 
 TEST(AgentFile, what_no_driver_can_do_yet_is_not_offered) {
-  EXPECT_EQ(said_about("driver: llm"),
-            "review.md:3:9: error: driver: expected claude, codex, gemini or command, found 'llm'\n");
+  EXPECT_EQ(
+      said_about("driver: llm"),
+      "review.md:3:9: error: driver: 'llm' is not available in this version; use claude, codex, gemini or command\n");
   EXPECT_NE(said_about("tools: [{name: a, command: [a]}]").find("error: tools: no driver of this version calls them"),
             std::string::npos);
 }

@@ -19,6 +19,19 @@ using domain::Dialect;
 
 constexpr std::uint32_t kTurnsMax = 100'000;
 
+/// The CLI that a format belongs to; null: none of ours.
+const domain::DriverDescriptor* driver_of(Dialect dialect) noexcept {
+  switch (dialect) {
+    case Dialect::coven:
+    case Dialect::claude: return domain::find_driver("claude");
+    case Dialect::gemini: return domain::find_driver("gemini");
+    case Dialect::stint:
+    case Dialect::opencode:
+    case Dialect::github: break;
+  }
+  return nullptr;
+}
+
 /// Names as people see them: "Code Reviewer" is known to us as code-reviewer.
 std::string slug(std::string_view name) {
   std::string out;
@@ -52,7 +65,7 @@ void read_name(Fields& fields, Agent& agent) {
 void read_model(Fields& fields, Agent& agent) {
   const std::optional<std::string> model = fields.text("model");
   if (!model || *model == "inherit") return;
-  if (agent.driver) {
+  if (agent.driver != nullptr) {
     agent.model = *model;
     return;
   }
@@ -99,7 +112,7 @@ void pass_over(Fields& fields, Dialect dialect) {
 }
 
 void read_coven(Fields& fields, const Frontmatter& parts, Agent& agent) {
-  agent.driver = domain::DriverKind::claude;
+  agent.driver = driver_of(agent.dialect);
   read_own(fields, parts, agent);
   const auto theirs = fields.texts("claude_args");
   if (theirs && agent.driver_args.empty()) agent.driver_args = *theirs;
@@ -109,8 +122,7 @@ void read_coven(Fields& fields, const Frontmatter& parts, Agent& agent) {
 
 void read_foreign(Fields& fields, const Frontmatter& parts, Agent& agent) {
   if (agent.dialect == Dialect::coven) return read_coven(fields, parts, agent);
-  if (agent.dialect == Dialect::claude) agent.driver = domain::DriverKind::claude;
-  if (agent.dialect == Dialect::gemini) agent.driver = domain::DriverKind::gemini;
+  agent.driver = driver_of(agent.dialect);
   read_name(fields, agent);
   agent.description = fields.text("description").value_or("");
   if (agent.description.empty()) {

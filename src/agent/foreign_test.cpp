@@ -29,7 +29,7 @@ TEST(ForeignClaude, the_body_is_who_it_is_and_the_task_an_argument) {
   EXPECT_EQ(said(file), "");
   const domain::Agent& agent = *file.agent;
   EXPECT_EQ(agent.name, "code-reviewer");
-  EXPECT_EQ(agent.driver, domain::DriverKind::claude);
+  EXPECT_EQ(agent.driver, domain::find_driver("claude"));
   EXPECT_EQ(agent.model, "sonnet");
   EXPECT_EQ(agent.tool_names, (std::vector<std::string>{"Read", "Grep", "Bash(git log:*)", "Bash(git diff:*)"}));
   EXPECT_EQ(agent.tool_names_denied, std::vector<std::string>{"Write"});
@@ -95,7 +95,7 @@ TEST(ForeignCoven, is_read_fully) {
       "extra}} {{extra}}{{/if}}\n",
       Dialect::coven, "main");
   ASSERT_TRUE(file.agent) << said(file);
-  EXPECT_EQ(file.agent->driver, domain::DriverKind::claude);
+  EXPECT_EQ(file.agent->driver, domain::find_driver("claude"));
   EXPECT_EQ(file.agent->max_concurrency, 1U);
   EXPECT_EQ(file.agent->driver_args, (std::vector<std::string>{"--allowedTools", "Bash(git add:*)"}));
   EXPECT_EQ(file.problems.size(), 2U) << said(file);  // {{extra}}, twice, is filled with nothing, as coven does
@@ -110,7 +110,7 @@ TEST(ForeignGemini, turns_and_minutes_are_kept) {
       Dialect::gemini);
   ASSERT_TRUE(file.agent) << said(file);
   EXPECT_EQ(said(file), "");
-  EXPECT_EQ(file.agent->driver, domain::DriverKind::gemini);
+  EXPECT_EQ(file.agent->driver, domain::find_driver("gemini"));
   EXPECT_EQ(file.agent->model, "gemini-2.5-pro");
   EXPECT_EQ(file.agent->turns_max, 30U);
   EXPECT_EQ(file.agent->budget.time, 10min);
@@ -121,7 +121,7 @@ TEST(ForeignOpencode, core_fields) {
       "---\ndescription: d\nmode: subagent\nmodel: anthropic/x\nsteps: 9\ntools: {write: false, read: true}\n---\nx",
       Dialect::opencode);
   ASSERT_TRUE(file.agent) << said(file);
-  EXPECT_EQ(file.agent->driver, std::nullopt);
+  EXPECT_EQ(file.agent->driver, nullptr);
   EXPECT_EQ(file.agent->model, "");
   EXPECT_NE(said(file).find("'anthropic/x' is a name of opencode's own"), std::string::npos);
   EXPECT_EQ(file.agent->turns_max, 9U);

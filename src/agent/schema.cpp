@@ -16,8 +16,7 @@ namespace {
 using domain::Agent;
 using Words = std::span<const std::string_view>;
 
-// In the order of the enumerations. The driver `llm` is offered when it works.
-constexpr std::array<std::string_view, 4> kDrivers{"claude", "codex", "gemini", "command"};
+// In the order of the enumerations.
 constexpr std::array<std::string_view, 3> kPermissions{"read", "edit", "full"};
 constexpr std::array<std::string_view, 3> kOnCrash{"resume", "rerun", "doubt"};
 constexpr std::array<std::string_view, 2> kHomes{"shared", "slot"};
@@ -26,6 +25,18 @@ template <class Enum>
 std::optional<Enum> choose(Fields& fields, std::string_view key, Words words) {
   const std::optional<std::size_t> index = fields.choice(key, words);
   return index ? std::optional(static_cast<Enum>(*index)) : std::nullopt;
+}
+
+/// Null: the file names none, or one that there is not.
+const domain::DriverDescriptor* read_driver(Fields& fields) {
+  const YamlNode* const node = fields.find("driver");
+  if (node != nullptr && node->kind == YamlNode::Kind::scalar && domain::is_planned_driver(node->text)) {
+    fields.problems().error(node->place, "driver", fmt::format("'{}' is not available in this version", node->text),
+                            "use " + domain::driver_choices());
+    return nullptr;
+  }
+  const std::optional<std::size_t> index = fields.choice("driver", domain::kDriverNames);
+  return index ? &domain::kDrivers[*index] : nullptr;
 }
 
 std::vector<std::string> argument_names(const Agent& agent) {
@@ -137,18 +148,18 @@ void check_driver(Fields& fields, const Agent& agent) {
     const YamlNode* const node = fields.find(key);
     return node == nullptr ? Place{1, 0} : node->place;
   };
-  const bool is_command = agent.driver == domain::DriverKind::command;
-  if (is_command && agent.command.empty() && fields.find("command") == nullptr) {
-    fields.problems().error(place("driver"), "driver", "the driver 'command' needs a command",
+  const domain::DriverDescriptor& driver = *agent.driver;
+  if (driver.runs_command && agent.command.empty() && fields.find("command") == nullptr) {
+    fields.problems().error(place("driver"), "driver", fmt::format("the driver '{}' needs a command", driver.name),
                             "add command: [./program]");
   }
-  if (!agent.command.empty() && !is_command) {
-    fields.problems().error(place("command"), "command",
-                            fmt::format("the driver '{}' runs no command", to_string(*agent.driver)),
-                            "use driver: command");
+  if (!agent.command.empty() && !driver.runs_command) {
+    fields.problems().error(place("command"), "command", fmt::format("the driver '{}' runs no command", driver.name),
+                            fmt::format("use driver: {}", domain::command_driver().name));
   }
-  if (is_command && agent.on_crash == domain::OnCrash::resume) {
-    fields.problems().error(place("on_crash"), "on_crash", "the driver 'command' has no conversation to resume",
+  if (!driver.resumes && agent.on_crash == domain::OnCrash::resume) {
+    fields.problems().error(place("on_crash"), "on_crash",
+                            fmt::format("the driver '{}' has no conversation to resume", driver.name),
                             "use rerun if it may run twice, else doubt");
   }
 }
@@ -197,7 +208,7 @@ void read_shared(Fields& fields, Agent& agent) {
     agent.max_concurrency = static_cast<std::uint32_t>(*count);
   }
   read_limits(fields, agent);
-  if (const auto driver = choose<domain::DriverKind>(fields, "driver", kDrivers)) agent.driver = driver;
+  if (const domain::DriverDescriptor* const driver = read_driver(fields)) agent.driver = driver;
   agent.driver_args = fields.texts("driver_args").value_or(std::vector<std::string>());
   read_budget(fields, agent);
   read_retry(fields, agent);
@@ -232,14 +243,15 @@ void read_own(Fields& fields, const Frontmatter& parts, Agent& agent) {
   agent.model = fields.text("model").value_or("");
   agent.permissions = choose<domain::Permissions>(fields, "permissions", kPermissions);
   read_command(fields, agent);
-  if (!agent.command.empty() && !agent.driver && fields.find("driver") == nullptr)
-    agent.driver = domain::DriverKind::command;
+  if (!agent.command.empty() && agent.driver == nullptr && fields.find("driver") == nullptr) {
+    agent.driver = &domain::command_driver();
+  }
   if (const YamlNode* const tools = fields.find("tools")) {
     fields.problems().error(tools->place, "tools", "no driver of this version calls them",
-                            "remove it; claude, codex and gemini bring their own");
+                            "remove it; agent CLIs bring their own");
   }
-  if (agent.driver) check_driver(fields, agent);
-  if (agent.prompt.empty() && agent.driver != domain::DriverKind::command) {
+  if (agent.driver != nullptr) check_driver(fields, agent);
+  if (agent.prompt.empty() && (agent.driver == nullptr || !agent.driver->runs_command)) {
     fields.problems().error({parts.body_line, 0}, "", "the prompt is empty", "write it below the second '---'");
   }
 }

@@ -202,11 +202,7 @@ class Assembly {
     }
     out_.default_agent = text("default_agent");
     out_.entry_agent = text("entry_agent");
-    for (const domain::DriverKind kind :
-         {domain::DriverKind::claude, domain::DriverKind::codex, domain::DriverKind::gemini,
-          domain::DriverKind::command, domain::DriverKind::llm}) {
-      if (text("driver") == to_string(kind)) out_.driver = kind;
-    }
+    if (const domain::DriverDescriptor* const driver = domain::find_driver(text("driver"))) out_.driver = driver;
     out_.store = text("store");
     out_.limits_dir = text("limits_dir");
     put_pool();

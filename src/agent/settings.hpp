@@ -78,7 +78,7 @@ struct PoolSettings {
 
 struct Settings {
   std::string default_agent, entry_agent;
-  domain::DriverKind driver = domain::DriverKind::claude;
+  const domain::DriverDescriptor* driver = &domain::kDefaultDriver;
   std::string store;       ///< sqlite, memory, or an address postgres://…
   std::string limits_dir;  ///< empty: the user's
   std::map<std::string, LimitSetting, std::less<>> limits;

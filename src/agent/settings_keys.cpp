@@ -3,6 +3,7 @@
 #include "agent/quantity.hpp"
 #include "agent/text.hpp"
 #include "domain/agent.hpp"
+#include "domain/driver_descriptor.hpp"
 
 #include <fmt/format.h>
 
@@ -18,7 +19,7 @@ using enum SettingType;
 constexpr std::array kKeys{
     SettingKey{"default_agent", agent, "assistant"},
     SettingKey{"entry_agent", agent, "dispatch"},
-    SettingKey{"driver", driver, "claude"},
+    SettingKey{"driver", driver, domain::kDefaultDriver.name},
     SettingKey{"store", store, "sqlite"},
     SettingKey{"limits_dir", text, ""},
     SettingKey{"limits.*.capacity", capacity, ""},
@@ -51,7 +52,6 @@ constexpr std::array kKeys{
     SettingKey{"land.gate", command, ""},
     SettingKey{"retention.runs", duration, "30d"},
 };
-constexpr std::array<std::string_view, 4> kDriverWords{"claude", "codex", "gemini", "command"};
 constexpr std::array<std::string_view, 3> kReachWords{"process", "host", "cluster"};
 constexpr std::array<std::string_view, 3> kStoreWords{"sqlite", "memory", "postgres"};
 constexpr std::int64_t kNumberMax = 100'000;  // workers, places in the queue
@@ -160,7 +160,9 @@ Result<std::string> check_setting(SettingType type, std::string_view given) {
       if (!domain::is_agent_name(given))
         return fail(Errc::invalid, fmt::format("'{}' cannot be an agent's name", excerpt(given)));
       return std::string(given);
-    case driver: return word(given, kDriverWords);
+    case driver:
+      if (domain::is_planned_driver(given)) return fail(Errc::invalid, domain::why_no_driver(given));
+      return word(given, domain::kDriverNames);
     case store:
       if (given.starts_with("postgres://") || given.starts_with("postgresql://")) return std::string(given);
       return word(given, kStoreWords);

@@ -52,7 +52,7 @@ TEST(Settings, without_any_file_there_are_defaults) {
   EXPECT_EQ(loaded.settings.default_agent, "assistant");
   EXPECT_EQ(loaded.settings.entry_agent, "dispatch");
   EXPECT_EQ(loaded.settings.store, "sqlite");
-  EXPECT_EQ(loaded.settings.driver, domain::DriverKind::claude);
+  EXPECT_EQ(loaded.settings.driver, domain::find_driver("claude"));
   EXPECT_EQ(loaded.settings.pool.workers, 10U);
   EXPECT_EQ(loaded.settings.pool.queue, 200U);
   EXPECT_EQ(loaded.settings.pool.stale_after, 120s);
@@ -62,6 +62,17 @@ TEST(Settings, without_any_file_there_are_defaults) {
   EXPECT_EQ(loaded.settings.retention, 720h);
   EXPECT_TRUE(loaded.settings.limits.empty());
   EXPECT_EQ(describe(loaded.settings.find("store")->origin), "default");
+}
+
+TEST(Settings, a_driver_is_one_of_the_table) {
+  for (const domain::DriverDescriptor& driver : domain::kDrivers) {
+    const LoadedSettings loaded = project("driver = \"" + std::string(driver.name) + "\"\n");
+    EXPECT_EQ(said(loaded), "");
+    EXPECT_EQ(loaded.settings.driver, &driver);
+  }
+  EXPECT_NE(said(project("driver = \"cluade\"\n")).find("did you mean 'claude'?"), std::string::npos);
+  EXPECT_NE(said(project("driver = \"llm\"\n")).find("the driver 'llm' is not available in this version"),
+            std::string::npos);
 }
 
 TEST(Settings, the_whole_file_is_read) {

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <fcntl.h>
@@ -27,17 +26,6 @@ constexpr std::string_view kPrograms = "programs";
 constexpr std::string_view kFolders = "folders";
 constexpr std::string_view kStores = "stores";
 constexpr std::string_view kTokens = "tokens";
-
-/// What a CLI reads of the folder that it is started in.
-struct CliSetting {
-  domain::DriverKind cli;
-  std::string_view file;
-};
-using enum domain::DriverKind;
-constexpr std::array kCliSettings{CliSetting{claude, "CLAUDE.md"}, CliSetting{claude, "CLAUDE.local.md"},
-                                  CliSetting{claude, ".claude"},   CliSetting{claude, ".mcp.json"},
-                                  CliSetting{codex, ".codex"},     CliSetting{gemini, ".gemini"},
-                                  CliSetting{gemini, ".env"}};
 
 /// A record's file is named by this hash of the path. A collision costs one of two projects its trust, never gives it:
 /// the path stands in the record.
@@ -174,7 +162,9 @@ Result<> blocking_check_owner(const fs::path& state, const Project& project, con
   } else {
     paths = {project.root / "stint.toml"};
     for (const std::string& name : places_of_agents()) paths.push_back(project.root / name);
-    for (const CliSetting& setting : kCliSettings) paths.push_back(project.root / setting.file);
+    for (const domain::DriverDescriptor& driver : domain::kDrivers) {
+      for (const std::string_view file : driver.checkout_files) paths.push_back(project.root / file);
+    }
   }
   for (const fs::path& path : paths) {
     struct stat status{};
@@ -273,17 +263,16 @@ Result<std::vector<TrustRecord>> blocking_list_trust(const fs::path& state) {
   return out;
 }
 
-bool always_reads_checkout(domain::DriverKind driver) noexcept {
-  return driver == domain::DriverKind::codex || driver == domain::DriverKind::gemini;
-}
-
-std::vector<TrustedThing> blocking_find_cli_settings(const fs::path& root, std::optional<domain::DriverKind> driver) {
+std::vector<TrustedThing> blocking_find_cli_settings(const fs::path& root, const domain::DriverDescriptor* driver) {
   std::vector<TrustedThing> out;
-  for (const auto& [cli, file] : kCliSettings) {
-    struct stat status{};
-    if ((driver && *driver != cli) || ::lstat((root / file).c_str(), &status) != 0) continue;
-    out.push_back({fmt::format("what {} reads there: settings, hooks, MCP servers, instructions", to_string(cli)),
-                   std::string(file)});
+  for (const domain::DriverDescriptor& cli : domain::kDrivers) {
+    if (driver != nullptr && driver != &cli) continue;
+    for (const std::string_view file : cli.checkout_files) {
+      struct stat status{};
+      if (::lstat((root / file).c_str(), &status) != 0) continue;
+      out.push_back({fmt::format("what {} reads there: settings, hooks, MCP servers, instructions", cli.name),
+                     std::string(file)});
+    }
   }
   return out;
 }
@@ -302,9 +291,9 @@ std::vector<std::string> blocking_find_submodules(const Project& project) {
   return blocking_find_git_programs(project.root, {*project.git_dir, *project.common_dir}).submodules;
 }
 
-std::vector<TrustedThing> things_that_need_trust(const domain::Agent& agent, domain::DriverKind driver) {
+std::vector<TrustedThing> things_that_need_trust(const domain::Agent& agent, const domain::DriverDescriptor& driver) {
   std::vector<TrustedThing> out;
-  const std::string_view cli = to_string(driver);
+  const std::string_view cli = driver.name;
   const std::string where = agent.file.empty() ? "a run without an agent's file" : agent.file;
   if (!agent.command.empty()) {
     std::vector<std::string> words;
@@ -315,20 +304,20 @@ std::vector<TrustedThing> things_that_need_trust(const domain::Agent& agent, dom
     if (!tool.command.empty()) out.push_back({joined(tool.command), agent.file});
   }
   if (!agent.driver_args.empty()) out.push_back({fmt::format("{} {}", cli, joined(agent.driver_args)), where});
-  if (agent.permissions == domain::Permissions::full && driver != domain::DriverKind::command) {
+  if (agent.permissions == domain::Permissions::full && !driver.runs_command) {
     out.push_back({fmt::format("{} with permissions: full, which is never asked or refused anything", cli), where});
   }
-  if (driver == domain::DriverKind::claude && agent.tool_names) {
+  if (driver.grants_tools && agent.tool_names) {
     for (const std::string& name : *agent.tool_names) {
       const bool unasked = name.contains('(') || name.starts_with("mcp__");
       if (unasked) out.push_back({fmt::format("{} with {}, which it then does without asking", cli, name), where});
     }
   }
-  if (agent.home == domain::AgentHome::slot && driver != domain::DriverKind::command) {
+  if (agent.home == domain::AgentHome::slot && !driver.runs_command) {
     out.push_back(
         {fmt::format("{} with home: slot, which leaves out what your own settings of it forbid", cli), where});
   }
-  if (always_reads_checkout(driver)) {
+  if (driver.always_reads_checkout) {
     out.push_back({fmt::format("{}, which starts the hooks and MCP servers that this checkout names", cli), where});
   }
   return out;
@@ -356,7 +345,7 @@ std::optional<TrustedThing> setting_that_needs_trust(const Settings& settings) {
 std::vector<TrustedThing> things_that_need_trust(const Catalogue& catalogue, const Settings& settings) {
   std::vector<TrustedThing> out;
   for (const domain::Agent& agent : catalogue.agents) {
-    const domain::DriverKind driver = agent.driver.value_or(settings.driver);
+    const domain::DriverDescriptor& driver = agent.driver != nullptr ? *agent.driver : *settings.driver;
     for (TrustedThing& thing : things_that_need_trust(agent, driver)) out.push_back(std::move(thing));
   }
   for (const Setting& setting : settings.all) {

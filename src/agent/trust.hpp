@@ -83,15 +83,13 @@ struct TrustedThing {
 };
 [[nodiscard]] std::vector<TrustedThing> things_that_need_trust(const Catalogue& catalogue, const Settings& settings);
 /// `driver`: what does the agent's work, which need not be what its file says.
-[[nodiscard]] std::vector<TrustedThing> things_that_need_trust(const domain::Agent& agent, domain::DriverKind driver);
+[[nodiscard]] std::vector<TrustedThing> things_that_need_trust(const domain::Agent& agent,
+                                                               const domain::DriverDescriptor& driver);
 
-/// Whether a CLI starts the hooks and MCP servers that the checkout's own settings name, whatever it is told. Claude
-/// Code can be told to leave them out; of Codex and Gemini CLI no such option is known to cover all of them.
-[[nodiscard]] bool always_reads_checkout(domain::DriverKind driver) noexcept;
 /// Files of the checkout that agent CLIs read by themselves: they name hooks, MCP servers, further settings. Of one
-/// CLI, or of all.
+/// CLI, or of all (null).
 [[nodiscard]] std::vector<TrustedThing> blocking_find_cli_settings(const std::filesystem::path& root,
-                                                                   std::optional<domain::DriverKind> driver = {});
+                                                                   const domain::DriverDescriptor* driver = nullptr);
 
 /// What git would start by itself in this checkout, by its own configuration: see `blocking_find_git_programs`. Agent
 /// CLIs call git when they start.

@@ -155,7 +155,7 @@ TEST(TrustedThings, are_what_a_checkout_would_run_or_send_keys_to) {
   agent.command = {{"./x", 1}, {"{{pr}}", 1}};
   catalogue.agents.push_back(agent);
   agent.command.clear();
-  agent.driver = domain::DriverKind::claude;
+  agent.driver = domain::find_driver("claude");
   catalogue.agents.push_back(agent);
   agent.driver_args = {"--mcp-config", "evil.json"};
   catalogue.agents.push_back(agent);
@@ -163,7 +163,7 @@ TEST(TrustedThings, are_what_a_checkout_would_run_or_send_keys_to) {
   agent.permissions = domain::Permissions::full;
   catalogue.agents.push_back(agent);
   agent.permissions = domain::Permissions::read;
-  agent.driver = domain::DriverKind::codex;
+  agent.driver = domain::find_driver("codex");
   catalogue.agents.push_back(agent);
   const std::string project =
       "store = \"memory\"\n[land]\ngate = [\"./dev\", \"check\"]\n[models.\"a/b\"]\nendpoint = "

@@ -57,7 +57,7 @@ project::AgentRegistry registry(std::uint32_t queue) {
   query.name = "query";
   query.required = true;
   spec.agent.args.push_back(std::move(query));
-  spec.agent.driver = domain::DriverKind::command;
+  spec.agent.driver = &domain::command_driver();
   spec.agent.command.push_back({"true", 1});
   spec.entry.name = kAgent;
   spec.entry.queued_max = queue;

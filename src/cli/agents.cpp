@@ -21,7 +21,7 @@ using domain::Agent;
 constexpr std::size_t kNameColumnsMax = 24;
 
 std::string driver_of(const Agent& agent, const agent::Settings& settings) {
-  std::string out(to_string(agent.driver.value_or(settings.driver)));
+  std::string out((agent.driver != nullptr ? agent.driver : settings.driver)->name);
   if (!agent.model.empty()) out += "/" + agent.model;
   return out;
 }

@@ -1,5 +1,7 @@
 #include "cli/command.hpp"
 
+#include "domain/driver_descriptor.hpp"
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -81,6 +83,11 @@ Option Command::option(const std::string& names, std::uint32_t& into, const std:
 }
 Option Command::option(const std::string& names, std::optional<std::int64_t>& into, const std::string& text) {
   return Option(app_->add_option(names, into, text));
+}
+Option Command::driver_option(std::string& into) {
+  const Option added = option("--driver", into, domain::driver_choices() + "; default: the agent's");
+  added.one_of({domain::kDriverNames.begin(), domain::kDriverNames.end()});
+  return added;
 }
 Option Command::flag(const std::string& names, bool& into, const std::string& text) {
   return Option(app_->add_flag(names, into, text));

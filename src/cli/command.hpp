@@ -48,6 +48,8 @@ class Command {
   Option option(const std::string& names, std::vector<std::string>& into, const std::string& text);
   Option option(const std::string& names, std::uint32_t& into, const std::string& text);
   Option option(const std::string& names, std::optional<std::int64_t>& into, const std::string& text);
+  /// `--driver`, with the names in the table of drivers as its choices.
+  Option driver_option(std::string& into);
   Option flag(const std::string& names, bool& into, const std::string& text);
 
   /// Whether the command line names it. After the parsing.

@@ -5,6 +5,7 @@
 #include "cli/environment.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
+#include "domain/driver_descriptor.hpp"
 #include "fleet/store_location.hpp"
 #include "limit/host_place.hpp"
 #include "os/blocking_run.hpp"
@@ -24,11 +25,8 @@ namespace stint::cli {
 namespace {
 
 using namespace std::chrono_literals;
-using domain::DriverKind;
 
 constexpr Duration kAnswerWait = 10s;  // a CLI on a cold disk takes two or three
-constexpr std::array kCliDrivers = {DriverKind::claude, DriverKind::codex, DriverKind::gemini};
-constexpr std::array kKnownKeys = {"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"};
 
 std::string variable(const agent::EnvironmentVariables& environment, std::string_view name) {
   const auto found = environment.find(name);
@@ -66,11 +64,12 @@ void blocking_ask_programs(DoctorFacts& facts) {
 void gather_programs(DoctorFacts& facts, const agent::Catalogue& catalogue, const agent::Settings& settings,
                      const agent::EnvironmentVariables& environment) {
   facts.git = program("git", environment);
-  for (const DriverKind kind : kCliDrivers) {
-    ProgramFacts cli = program(std::string(to_string(kind)), environment);
-    cli.is_default = settings.driver == kind;
+  for (const domain::DriverDescriptor& driver : domain::kDrivers) {
+    if (driver.install_hint.empty()) continue;
+    ProgramFacts cli = program(std::string(driver.name), environment);
+    cli.is_default = settings.driver == &driver;
     for (const domain::Agent& agent : catalogue.agents) {
-      if (agent.driver.value_or(settings.driver) == kind) cli.agents.push_back(agent.name);
+      if ((agent.driver != nullptr ? agent.driver : settings.driver) == &driver) cli.agents.push_back(agent.name);
     }
     facts.clis.push_back(std::move(cli));
   }
@@ -86,7 +85,10 @@ std::vector<KeyFacts> gather_keys(const agent::Settings& settings, const agent::
       known->account = account;
     }
   };
-  for (const char* const name : kKnownKeys) add(name, !variable(environment, name).empty(), "");
+  for (const domain::DriverDescriptor& driver : domain::kDrivers) {
+    const std::string name(driver.key_variable);
+    if (!name.empty()) add(name, !variable(environment, name).empty(), "");
+  }
   for (const auto& [name, account] : settings.accounts) {
     if (!account.key_env.empty()) add(account.key_env, !variable(environment, account.key_env).empty(), name);
     if (!account.key_file.empty()) add(account.key_file, ::access(account.key_file.c_str(), R_OK) == 0, name, true);

@@ -1,5 +1,7 @@
 #include "cli/doctor_core.hpp"
 
+#include "domain/driver_descriptor.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,21 +15,6 @@ namespace {
 using wire::Check;
 using enum wire::CheckStatus;
 using Checks = std::vector<Check>;
-
-/// A version from which on a CLI no longer does something that hurts a fleet; newest first.
-struct Milestone {
-  Version version;
-  const char* before;  // what an older one does
-};
-constexpr std::array kClaudeMilestones = {
-    Milestone{{2, 1, 221}, "starts its first turn before MCP servers of --mcp-config are ready"},
-    Milestone{{2, 1, 216}, "may kill an unrelated process because of a stale lock file"},
-    Milestone{{2, 1, 214}, "cuts its output short when it is read slowly"},
-    Milestone{{2, 1, 212}, "leaves the commands it started running when it is terminated"},
-    Milestone{{2, 1, 163}, "hangs on a background shell that never ends"},
-    Milestone{{2, 1, 162}, "loses an interrupt that comes early"},
-    Milestone{{2, 1, 153}, "hangs when its input is closed"},
-};
 
 Check check(std::string id, wire::CheckStatus status, std::string summary, std::string remedy = {}) {
   std::string category = id.substr(0, id.find('.'));
@@ -54,6 +41,11 @@ std::string counted(std::size_t count, const char* what) {
 
 std::string to_text(const Version& version) {
   return fmt::format("{}.{}.{}", version.major, version.minor, version.patch);
+}
+
+Version version_of(const domain::DriverMilestone& milestone) {
+  const auto& [major, minor, patch] = milestone.version;
+  return {major, minor, patch};
 }
 
 /// Why there is no version in an answer.
@@ -101,11 +93,9 @@ void judge_git(const DoctorFacts& facts, Checks& out) {
   }
 }
 
-void judge_missing_cli(const ProgramFacts& cli, Checks& out) {
+void judge_missing_cli(const ProgramFacts& cli, const domain::DriverDescriptor& driver, Checks& out) {
   const std::string id = "cli." + cli.name;
-  const std::string install = cli.name == "claude"  ? "npm install -g @anthropic-ai/claude-code"
-                              : cli.name == "codex" ? "npm install -g @openai/codex"
-                                                    : "npm install -g @google/gemini-cli";
+  const std::string install(driver.install_hint);
   if (!cli.agents.empty()) {
     out.push_back(check(id, fail,
                         fmt::format("{} is not on PATH, and {} can't run without it", cli.name, names(cli.agents)),
@@ -121,7 +111,9 @@ void judge_missing_cli(const ProgramFacts& cli, Checks& out) {
 
 void judge_cli(const ProgramFacts& cli, Checks& out) {
   const std::string id = "cli." + cli.name;
-  if (cli.path.empty()) return judge_missing_cli(cli, out);
+  const domain::DriverDescriptor* const driver = domain::find_driver(cli.name);
+  if (driver == nullptr) return;
+  if (cli.path.empty()) return judge_missing_cli(cli, *driver, out);
   const auto version = find_version(cli.version.text);
   if (cli.version.end != os::Answer::End::exited || cli.version.status != 0 || !version) {
     const auto status = cli.agents.empty() ? warn : fail;
@@ -131,16 +123,15 @@ void judge_cli(const ProgramFacts& cli, Checks& out) {
   }
   const std::string what = fmt::format("{} {} at {}", cli.name, to_text(*version), cli.path);
   std::string older;
-  for (const Milestone& milestone : kClaudeMilestones) {
-    if (cli.name == "claude" && *version < milestone.version)
-      older += (older.empty() ? "" : "; ") + std::string(milestone.before);
+  for (const domain::DriverMilestone& milestone : driver->milestones) {
+    if (*version < version_of(milestone)) older += (older.empty() ? "" : "; ") + std::string(milestone.before);
   }
   if (older.empty()) {
     out.push_back(check(id, ok, what));
   } else {
-    out.push_back(check(
-        id, warn, fmt::format("{} is older than {}: it {}", what, to_text(kClaudeMilestones.front().version), older),
-        "claude update"));
+    const std::string newest = to_text(version_of(driver->milestones.front()));
+    const std::string_view update = driver->update_hint.empty() ? driver->install_hint : driver->update_hint;
+    out.push_back(check(id, warn, fmt::format("{} is older than {}: it {}", what, newest, older), std::string(update)));
   }
 }
 

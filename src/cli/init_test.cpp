@@ -35,6 +35,17 @@ TEST(Init, what_it_writes_has_no_problem) {
   EXPECT_EQ(loaded.settings.entry_agent, "dispatch");
 }
 
+TEST(Init, the_settings_offer_the_drivers_that_there_are) {
+  const TestFolder folder;
+  blocking_write_templates(folder.path(), false);
+  const std::string text = agent::blocking_read_file(folder / "stint.toml", 10'000).value();
+  const std::size_t at = text.find("# driver = ");
+  ASSERT_NE(at, std::string::npos);
+  const std::string line = text.substr(at, text.find('\n', at) - at);
+  EXPECT_TRUE(line.contains("\"" + std::string(domain::kDefaultDriver.name) + "\"")) << line;
+  EXPECT_TRUE(line.ends_with("# " + domain::driver_choices())) << line;
+}
+
 TEST(Init, never_overwrites) {
   const TestFolder folder;
   folder.write("brief.md", "mine");

@@ -184,8 +184,7 @@ SubmitCommand::SubmitCommand(CLI::App& app)
   command_.option("--attempts", options_.attempts, "Budget").whole(1, 100);
   command_.option("--tokens", options_.tokens, "Budget: 400k").value("COUNT");
   command_.option("--cost", options_.cost, "Budget: 2.50").value("MONEY");
-  command_.option("--driver", options_.driver, "claude, codex, gemini or command; default: the agent's")
-      .one_of({"claude", "codex", "gemini", "command"});
+  command_.driver_option(options_.driver);
   command_.option("--model", options_.model, "Passed to the driver").value("NAME");
   command_.option("--each", options_.each, "A run for each line; - is standard input").value("FILE|-");
   command_.flag("--one-budget", options_.one_budget, "With --each: one budget for all of them");

@@ -12,17 +12,6 @@ bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && 
 
 }  // namespace
 
-std::string_view to_string(DriverKind kind) noexcept {
-  switch (kind) {
-    case DriverKind::claude: return "claude";
-    case DriverKind::codex: return "codex";
-    case DriverKind::gemini: return "gemini";
-    case DriverKind::command: return "command";
-    case DriverKind::llm: return "llm";
-  }
-  return "unknown";
-}
-
 std::string_view to_string(Permissions permissions) noexcept {
   switch (permissions) {
     case Permissions::read: return "read";

@@ -3,6 +3,7 @@
 /// come from the settings, later.
 #pragma once
 
+#include "domain/driver_descriptor.hpp"
 #include "stint/time.hpp"
 
 #include <cstdint>
@@ -20,7 +21,6 @@ inline constexpr std::size_t kAgentNameMax = 64;
 /// The name of runs without an agent's file (`stint run -p`). Reserved: a file of that name would decide for them.
 inline constexpr std::string_view kPromptAgent = "prompt";
 
-enum class DriverKind : std::uint8_t { claude, codex, gemini, command, llm };
 enum class Permissions : std::uint8_t { read, edit, full };
 enum class OnCrash : std::uint8_t { resume, rerun, doubt };
 /// Where a CLI keeps its login and its conversations: the user's, or one for each permit of the agent, so that sessions
@@ -31,7 +31,6 @@ enum class ToolClass : std::uint8_t { read, idempotent, keyed, once };
 /// Whose format a file is in. In order of precedence: of two agents of one name the earlier hides the later.
 enum class Dialect : std::uint8_t { stint, coven, claude, gemini, opencode, github };
 
-[[nodiscard]] std::string_view to_string(DriverKind kind) noexcept;
 [[nodiscard]] std::string_view to_string(Permissions permissions) noexcept;
 [[nodiscard]] std::string_view to_string(OnCrash on_crash) noexcept;
 [[nodiscard]] std::string_view to_string(AgentHome home) noexcept;
@@ -109,12 +108,12 @@ struct Agent {
   std::vector<ArgumentSpec> args;
   std::optional<std::uint32_t> max_concurrency;  ///< absent: unlimited
   std::vector<LimitRequest> limits;              ///< besides agent:<name>
-  std::optional<DriverKind> driver;
+  const DriverDescriptor* driver = nullptr;      ///< null: the default of the settings
   std::string model;
   std::vector<std::string> driver_args;
   std::optional<Permissions> permissions;
   std::vector<TemplateText> command;  ///< an argv, rendered element by element
-  std::vector<Tool> tools;            ///< of the driver `llm`
+  std::vector<Tool> tools;            ///< that Stint itself calls for the model
   BudgetSpec budget;
   RetrySpec retry;
   std::optional<Duration> idle_timeout;

@@ -3,20 +3,25 @@
 namespace stint::domain {
 namespace {
 
-/// It can be stopped while it works; others tell what they used when they have ended.
-bool holds_tokens(std::string_view driver) { return driver != "gemini"; }
-/// It says what it cost; for others that follows from the tokens and a price.
-bool names_cost(std::string_view driver) { return driver != "codex" && driver != "gemini"; }
+/// "claude or codex": those that are no command and can be stopped at a budget of tokens.
+std::string drivers_that_hold_tokens() {
+  std::string out;
+  for (const DriverDescriptor& driver : kDrivers) {
+    if (driver.holds_tokens && !driver.runs_command) out += (out.empty() ? "" : " or ") + std::string(driver.name);
+  }
+  return out;
+}
 
 }  // namespace
 
 std::optional<std::string> why_not_held(const BudgetQuestion& question) {
-  const std::string driver(question.driver);
-  const bool priced = names_cost(question.driver) || question.has_price;
-  if (!holds_tokens(question.driver) && (question.budget.tokens || question.budget.cost_micros)) {
+  const std::string driver(question.driver.name);
+  const bool priced = question.driver.names_cost || question.has_price;
+  if (!question.driver.holds_tokens && (question.budget.tokens || question.budget.cost_micros)) {
     return "a budget of " + std::string(question.budget.tokens ? "tokens" : "cost") + " can't be held for " + driver +
            ", which tells what it used only when it has ended. Leave it out (time and attempts hold), or choose the "
-           "driver claude or codex";
+           "driver " +
+           drivers_that_hold_tokens();
   }
   if (question.budget.cost_micros && !priced) {
     return "a budget of cost can't be held for " + driver +

@@ -6,13 +6,12 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 namespace stint::domain {
 
 /// What is asked of a run's driver.
 struct BudgetQuestion {
-  std::string_view driver;
+  const DriverDescriptor& driver;
   BudgetSpec budget;        ///< the run's whole one
   bool has_price = false;   ///< the settings have one, for its model or its driver
   bool bounds_day = false;  ///< `budget.cost_per_day` is set

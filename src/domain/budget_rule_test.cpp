@@ -29,8 +29,10 @@ TEST(BudgetRule, a_budget_that_can_not_be_held_is_named_with_the_way_out) {
            Case{"gemini", none, false, true, "models.gemini"},
            Case{"command", tokens, false, true, ""},
        }) {
-    const auto why = why_not_held(
-        {.driver = test.driver, .budget = test.budget, .has_price = test.has_price, .bounds_day = test.bounds_day});
+    const auto why = why_not_held({.driver = *find_driver(test.driver),
+                                   .budget = test.budget,
+                                   .has_price = test.has_price,
+                                   .bounds_day = test.bounds_day});
     EXPECT_EQ(why.has_value(), !test.part.empty()) << test.driver << ": " << why.value_or("");
     EXPECT_NE(why.value_or("").find(test.part), std::string::npos) << why.value_or("");
   }

@@ -100,10 +100,4 @@ class Dialect {
   [[nodiscard]] virtual Outcome finish(const ProcessEnd& end) = 0;
 };
 
-/// An id for a new conversation of an attempt, the same for the same mark; empty: the CLI chooses its own.
-[[nodiscard]] std::string choose_conversation(std::string_view driver, std::string_view mark);
-
-/// "claude", "codex", "gemini" or "command"; `Errc::invalid` for any other.
-[[nodiscard]] Result<std::unique_ptr<Dialect>> make_dialect(std::string_view driver);
-
 }  // namespace stint::driver

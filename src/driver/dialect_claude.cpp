@@ -10,6 +10,7 @@
 // 5. What a call that breaks in mid-stream had used is only in the events of that stream.
 // 6. After SIGINT it leaves with status 0, after an interrupt with 1, after SIGTERM with 143 and without a result.
 #include "driver/dialect_support.hpp"
+#include "driver/registry.hpp"
 #include "driver/tool_rules.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -193,12 +194,10 @@ Launch ClaudeDialect::launch(const Invocation& invocation) {
     add_arg(fmt::format("--max-budget-usd={}.{:06}", *invocation.cost_micros_max / 1'000'000,
                         *invocation.cost_micros_max % 1'000'000));
   }
-  launch.env = {
-      {"CLAUDECODE", std::nullopt},  // else it takes itself for nested
-      {"CLAUDE_CODE_ENTRYPOINT", "stint"},
-      {"CLAUDE_CODE_MAX_RETRIES", "1"},                    // and it says how long it was told to wait
-      {"CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1"},  // a broken stream was asked again, unseen and billed
-      {"DISABLE_AUTOUPDATER", "1"}};
+  launch.env = {{"CLAUDECODE", std::nullopt},  // else it takes itself for nested
+                {"CLAUDE_CODE_ENTRYPOINT", "stint"},
+                {"DISABLE_AUTOUPDATER", "1"}};
+  add_retry_off(launch, kName);
   if (invocation.permissions == Permissions::read) {
     for (auto& variable : read_only_git()) launch.env.push_back(std::move(variable));
   }
@@ -484,6 +483,19 @@ void ClaudeDialect::classify_stop(Outcome& outcome, const ProcessEnd& end) const
 }
 
 }  // namespace
+
+std::string choose_claude_conversation(std::string_view mark) {
+  // Claude Code wants a UUID. A mark is unique, and as random as a run's id: two hashes of it are enough.
+  const auto hash = [mark](std::uint64_t state) {
+    constexpr std::uint64_t kPrime = 0x100000001b3;
+    for (const char c : mark) state = (state ^ static_cast<unsigned char>(c)) * kPrime;
+    state ^= state >> 32U;
+    return state * 0x9e3779b97f4a7c15;
+  };
+  const std::uint64_t high = hash(0xcbf29ce484222325), low = hash(0x84222325cbf29ce4);
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", high >> 32U, (high >> 16U) & 0xffffU, high & 0xfffU,
+                     0x8000U | ((low >> 48U) & 0x3fffU), low & 0xffffffffffffU);
+}
 
 std::unique_ptr<Dialect> make_claude() { return std::make_unique<ClaudeDialect>(); }
 

@@ -10,7 +10,9 @@
 // 3. It tells its usage when a turn is complete, and never of one that failed.
 // 4. A budget of tokens is a feature of its own; it ends the turn with "budget reached",
 //    or, in 0.166, "shared rollout token budget exhausted".
+#include "domain/driver_descriptor.hpp"
 #include "driver/dialect_support.hpp"
+#include "driver/registry.hpp"
 #include "driver/tool_rules.hpp"
 
 #include <fmt/format.h>
@@ -65,6 +67,14 @@ std::string own_provider(const std::vector<std::string>& arguments) {
     return plain && !built_in ? name : std::string();
   }
   return {};
+}
+
+/// An argument of the descriptor, with the name of the provider.
+std::string with_provider(std::string_view argument, std::string_view provider) {
+  constexpr std::string_view kPlace = "{provider}";
+  std::string out(argument);
+  if (const std::size_t at = out.find(kPlace); at != std::string::npos) out.replace(at, kPlace.size(), provider);
+  return out;
 }
 
 /// Its own budget, in tokens that are weighed: with a price, by what they cost.
@@ -188,8 +198,8 @@ class CodexDialect final : public Dialect {
       launch.argv.push_back(std::move(setting));
     };
     if (const std::string name = own_provider(invocation.driver_args); !name.empty()) {
-      for (const std::string_view kind : {"request", "stream"}) {
-        add(fmt::format("model_providers.{}.{}_max_retries=1", name, kind));
+      for (const std::string_view argument : domain::find_driver(kName)->retry_off_arguments) {
+        launch.argv.push_back(with_provider(argument, name));
       }
     }
     if (const auto budget = budget_of(invocation)) {

@@ -1,5 +1,6 @@
 // Any command: its output is the answer, its exit status the result.
 #include "driver/dialect_support.hpp"
+#include "driver/registry.hpp"
 
 #include <fmt/format.h>
 

@@ -7,6 +7,7 @@
 // 2. A stream that breaks is asked for again, up to four times and without a word: the same text comes once more.
 // 3. Its text comes in deltas, each with the time.
 #include "driver/dialect_support.hpp"
+#include "driver/registry.hpp"
 #include "driver/tool_rules.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,7 @@
 #include "driver/dialect_support.hpp"
 
+#include "domain/driver_descriptor.hpp"
+
 #include <boost/json/parse.hpp>
 #include <fmt/format.h>
 
@@ -53,27 +55,10 @@ std::string_view to_string(ProgressKind kind) noexcept {
   return "unknown";
 }
 
-Result<std::unique_ptr<Dialect>> make_dialect(std::string_view driver) {
-  if (driver == "claude") return make_claude();
-  if (driver == "codex") return make_codex();
-  if (driver == "gemini") return make_gemini();
-  if (driver == "command") return make_command();
-  return fail(Errc::invalid,
-              fmt::format("driver {}: known are claude, codex, gemini and command", shortened(driver, 60)));
-}
-
-std::string choose_conversation(std::string_view driver, std::string_view mark) {
-  if (driver != "claude") return {};
-  // Claude Code wants a UUID. A mark is unique, and as random as a run's id: two hashes of it are enough.
-  const auto hash = [mark](std::uint64_t state) {
-    constexpr std::uint64_t kPrime = 0x100000001b3;
-    for (const char c : mark) state = (state ^ static_cast<unsigned char>(c)) * kPrime;
-    state ^= state >> 32U;
-    return state * 0x9e3779b97f4a7c15;
-  };
-  const std::uint64_t high = hash(0xcbf29ce484222325), low = hash(0x84222325cbf29ce4);
-  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", high >> 32U, (high >> 16U) & 0xffffU, high & 0xfffU,
-                     0x8000U | ((low >> 48U) & 0x3fffU), low & 0xffffffffffffU);
+void add_retry_off(Launch& launch, std::string_view driver) {
+  for (const auto& [name, value] : domain::find_driver(driver)->retry_off_variables) {
+    launch.env.emplace_back(name, value);
+  }
 }
 
 std::optional<json::object> parse_object(std::string_view line) {

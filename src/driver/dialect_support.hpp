@@ -11,10 +11,8 @@ namespace stint::driver {
 
 namespace json = boost::json;
 
-std::unique_ptr<Dialect> make_claude();
-std::unique_ptr<Dialect> make_codex();
-std::unique_ptr<Dialect> make_gemini();
-std::unique_ptr<Dialect> make_command();
+/// The variables of the driver's descriptor that switch off its own retries.
+void add_retry_off(Launch& launch, std::string_view driver);
 
 /// A line's object; nothing if it is none.
 [[nodiscard]] std::optional<json::object> parse_object(std::string_view line);

@@ -20,7 +20,7 @@ std::string claude_result(const std::string& rest) {
 TEST(Dialect, an_unknown_driver_is_refused_with_those_that_are_known) {
   const auto made = make_dialect("aider");
   ASSERT_FALSE(made);
-  EXPECT_EQ(made.error().what(), "driver aider: known are claude, codex, gemini and command");
+  EXPECT_EQ(made.error().what(), "there is no driver 'aider'; use claude, codex, gemini or command");
 }
 
 TEST(Dialect, claude_is_started_with_one_retry_loop_and_nothing_that_can_be_taken_for_an_option) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "driver/dialect.hpp"
+#include "driver/registry.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,6 +3,7 @@
 #include "driver/process_attempt.hpp"
 
 #include "driver/frozen_test_support.hpp"
+#include "driver/registry.hpp"
 #include "driver/warden.hpp"
 #include "os/process.hpp"
 #include "stint/combinators.hpp"

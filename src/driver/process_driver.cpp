@@ -1,6 +1,7 @@
 #include "driver/process_driver.hpp"
 
 #include "driver/process_work.hpp"
+#include "driver/registry.hpp"
 #include "os/cgroup.hpp"
 
 #include <utility>
@@ -16,7 +17,8 @@ void ProcessDriver::hold(bool held) {
 }
 
 std::string ProcessDriver::choose_conversation(const domain::WorkOrder& order) {
-  return driver::choose_conversation(order.spec.driver, order.mark());
+  const DriverEntry* const entry = find_entry(order.spec.driver);
+  return entry != nullptr && entry->choose_conversation != nullptr ? entry->choose_conversation(order.mark()) : "";
 }
 
 Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder order, domain::WorkContext& context) {

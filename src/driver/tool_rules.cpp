@@ -16,7 +16,6 @@
 namespace stint::driver {
 namespace {
 
-using domain::DriverKind;
 using domain::Permissions;
 using Names = std::vector<std::string>;
 
@@ -62,21 +61,6 @@ Result<> refused(std::string_view what, std::string_view by) {
   return fail(Errc::invalid, fmt::format("{}: {} can't keep this restriction", what, by));
 }
 
-Result<> check_claude(const ToolRules& rules) {
-  for (const std::string& rule : narrow_rules(rules)) {
-    if (!has(kRuled, tool_of(rule))) return refused("tools: " + rule, "claude");
-    if (rules.permissions == Permissions::full) {
-      return refused(fmt::format("tools: {}, with permissions: full", rule), "claude");
-    }
-  }
-  for (const std::string& name : rules.allowed.value_or(Names())) {
-    if (is_mcp(name) && rules.permissions == Permissions::full) {
-      return refused(fmt::format("tools: {}, with permissions: full", name), "claude");
-    }
-  }
-  return {};
-}
-
 /// Of the modes of Codex and Gemini CLI: `may_deny` says which tools a mode can take away.
 Result<> check_modes(const ToolRules& rules, std::string_view driver, bool (*may_deny)(std::string_view)) {
   if (rules.allowed) return refused("tools", driver);
@@ -97,17 +81,30 @@ Permissions mode_of(const ToolRules& rules) {
 std::string_view tool_of(std::string_view rule) noexcept { return rule.substr(0, rule.find('(')); }
 bool is_edit_tool(std::string_view tool) noexcept { return has(kEditTools, tool); }
 
-Result<> check_rules(DriverKind driver, const ToolRules& rules) {
-  switch (driver) {
-    case DriverKind::claude: return check_claude(rules);
-    case DriverKind::codex: return check_modes(rules, "codex", is_edit_tool);
-    case DriverKind::gemini:
-      return check_modes(rules, "gemini", [](std::string_view tool) { return tool == "Bash" || is_edit_tool(tool); });
-    case DriverKind::command:
-    case DriverKind::llm: break;
+Result<> check_claude(const ToolRules& rules) {
+  for (const std::string& rule : narrow_rules(rules)) {
+    if (!has(kRuled, tool_of(rule))) return refused("tools: " + rule, "claude");
+    if (rules.permissions == Permissions::full) {
+      return refused(fmt::format("tools: {}, with permissions: full", rule), "claude");
+    }
   }
+  for (const std::string& name : rules.allowed.value_or(Names())) {
+    if (is_mcp(name) && rules.permissions == Permissions::full) {
+      return refused(fmt::format("tools: {}, with permissions: full", name), "claude");
+    }
+  }
+  return {};
+}
+
+Result<> check_codex(const ToolRules& rules) { return check_modes(rules, "codex", is_edit_tool); }
+
+Result<> check_gemini(const ToolRules& rules) {
+  return check_modes(rules, "gemini", [](std::string_view tool) { return tool == "Bash" || is_edit_tool(tool); });
+}
+
+Result<> check_without_tools(const ToolRules& rules, std::string_view driver) {
   if (!rules.allowed && rules.denied.empty()) return {};
-  return refused("tools", to_string(driver));
+  return refused("tools", driver);
 }
 
 Names claude_arguments(const ToolRules& rules) {

@@ -20,8 +20,12 @@ struct ToolRules {
   std::vector<std::string> denied;
 };
 
-/// `Errc::invalid`: that driver can't keep these rules.
-[[nodiscard]] Result<> check_rules(domain::DriverKind driver, const ToolRules& rules);
+/// `Errc::invalid`: that CLI can't keep these rules.
+[[nodiscard]] Result<> check_claude(const ToolRules& rules);
+[[nodiscard]] Result<> check_codex(const ToolRules& rules);
+[[nodiscard]] Result<> check_gemini(const ToolRules& rules);
+/// Of a driver that knows no tools.
+[[nodiscard]] Result<> check_without_tools(const ToolRules& rules, std::string_view driver);
 
 /// Arguments for each CLI, of rules that it can keep.
 [[nodiscard]] std::vector<std::string> claude_arguments(const ToolRules& rules);

@@ -1,6 +1,7 @@
 // For any foreign file: what is denied there is never allowed by the command line that we build, whichever driver does
 // the work. The file's meaning is decided here by a naive model of its own tool; the command line's by one of the CLI.
 #include "agent/agent_file.hpp"
+#include "driver/registry.hpp"
 #include "driver/tool_rules.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,6 @@ namespace stint::driver {
 namespace {
 
 using domain::Dialect;
-using domain::DriverKind;
 using domain::Permissions;
 using Names = std::vector<std::string>;
 
@@ -135,9 +135,8 @@ bool claude_allows(const Names& arguments, const Try& attempt) {
   if (mode != "acceptEdits") return false;
   return attempt.kind == "edit" || attempt.command == "rm x";  // without asking
 }
-bool mode_allows(DriverKind driver, const ToolRules& rules, const Try& attempt) {
-  const std::string mode =
-      driver == DriverKind::codex ? codex_arguments(rules).front() : gemini_arguments(rules).front();
+bool mode_allows(std::string_view driver, const ToolRules& rules, const Try& attempt) {
+  const std::string mode = driver == "codex" ? codex_arguments(rules).front() : gemini_arguments(rules).front();
   if (mode == "--sandbox=read-only" || mode == "--approval-mode=default") return attempt.kind == "task";
   if (mode == "--approval-mode=auto_edit") return attempt.kind != "shell";
   return true;
@@ -151,16 +150,16 @@ void check_one() {
   const agent::AgentFile read = agent::parse_agent(text, {"x.md", "x", file.dialect});
   RC_ASSERT(read.agent);
   const ToolRules rules{permissions, read.agent->tool_names, read.agent->tool_names_denied};
-  for (const DriverKind driver : {DriverKind::claude, DriverKind::codex, DriverKind::gemini}) {
-    if (!check_rules(driver, rules)) continue;
+  for (const std::string_view driver : {"claude", "codex", "gemini"}) {
+    if (!check_rules(*domain::find_driver(driver), rules)) continue;
     for (const Try& attempt : kTries) {
       const std::string_view kind = attempt.command == "git push" ? attempt.command : attempt.kind;
       const auto denied = file.denied.find(kind);
       if (denied == file.denied.end() || !denied->second) continue;
-      const bool allows = driver == DriverKind::claude ? claude_allows(claude_arguments(rules), attempt)
-                                                       : mode_allows(driver, rules, attempt);
-      RC_LOG() << text << to_string(driver) << ' ' << to_string(permissions) << ' ' << attempt.tool << ' '
-               << attempt.command << '\n';
+      const bool allows =
+          driver == "claude" ? claude_allows(claude_arguments(rules), attempt) : mode_allows(driver, rules, attempt);
+      RC_LOG() << text << driver << ' ' << to_string(permissions) << ' ' << attempt.tool << ' ' << attempt.command
+               << '\n';
       RC_ASSERT(!allows);
     }
   }

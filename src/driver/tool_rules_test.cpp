@@ -1,5 +1,7 @@
 #include "driver/tool_rules.hpp"
 
+#include "driver/registry.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 namespace stint::driver {
 namespace {
 
-using domain::DriverKind;
 using domain::Permissions;
 using Names = std::vector<std::string>;
 
@@ -41,9 +42,9 @@ TEST(ToolRules, a_rule_allows_what_it_says_and_no_mode_allows_more) {
   EXPECT_EQ(value(arguments, "--tools"), "Read,Edit,Bash");
   EXPECT_EQ(value(arguments, "--allowedTools"), "Bash(git log:*),Edit(./**)");
   EXPECT_TRUE(has(arguments, "--strict-mcp-config")) << "servers are no tools of the list";
-  EXPECT_FALSE(check_rules(DriverKind::claude, {Permissions::full, Names{"Bash(git log:*)"}, {}}));
-  EXPECT_FALSE(check_rules(DriverKind::claude, {Permissions::edit, Names{"Task(reviewer)"}, {}}));
-  EXPECT_TRUE(check_rules(DriverKind::claude, {Permissions::full, Names{"Bash", "Bash(git log:*)"}, {}}));
+  EXPECT_FALSE(check_rules(*domain::find_driver("claude"), {Permissions::full, Names{"Bash(git log:*)"}, {}}));
+  EXPECT_FALSE(check_rules(*domain::find_driver("claude"), {Permissions::edit, Names{"Task(reviewer)"}, {}}));
+  EXPECT_TRUE(check_rules(*domain::find_driver("claude"), {Permissions::full, Names{"Bash", "Bash(git log:*)"}, {}}));
 }
 
 TEST(ToolRules, a_cli_with_modes_keeps_what_a_mode_keeps_and_refuses_the_rest) {
@@ -52,9 +53,10 @@ TEST(ToolRules, a_cli_with_modes_keeps_what_a_mode_keeps_and_refuses_the_rest) {
   EXPECT_EQ(gemini_arguments(no_edits), Names{"--approval-mode=default"});
   const ToolRules no_shell{Permissions::full, {}, {"Bash"}};
   EXPECT_EQ(gemini_arguments(no_shell), Names{"--approval-mode=auto_edit"});
-  EXPECT_TRUE(check_rules(DriverKind::gemini, no_shell));
-  EXPECT_FALSE(check_rules(DriverKind::codex, no_shell)) << "it does everything by commands";
-  for (const DriverKind driver : {DriverKind::codex, DriverKind::gemini, DriverKind::command}) {
+  EXPECT_TRUE(check_rules(*domain::find_driver("gemini"), no_shell));
+  EXPECT_FALSE(check_rules(*domain::find_driver("codex"), no_shell)) << "it does everything by commands";
+  for (const char* const name : {"codex", "gemini", "command"}) {
+    const domain::DriverDescriptor& driver = *domain::find_driver(name);
     EXPECT_FALSE(check_rules(driver, {Permissions::edit, Names{"Read"}, {}}));
     EXPECT_FALSE(check_rules(driver, {Permissions::edit, {}, {"Bash(rm *)"}}));
     EXPECT_TRUE(check_rules(driver, {Permissions::edit, {}, {}}));

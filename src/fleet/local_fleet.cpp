@@ -278,7 +278,7 @@ Task<Result<std::vector<AgentView>>> LocalFleet::agents() {
     AgentView view;
     view.name = name;
     view.description = spec.agent.description;
-    view.driver = spec.agent.driver ? std::string(domain::to_string(*spec.agent.driver)) : std::string();
+    view.driver = spec.agent.driver != nullptr ? std::string(spec.agent.driver->name) : std::string();
     view.usage = agent::usage(spec.agent);
     if (spec.refused) view.refused = spec.refused->describe();
     view.max_concurrency = spec.agent.max_concurrency;

@@ -10,9 +10,9 @@
 #include "fleet/asked.hpp"
 #include "fleet/local_fleet.hpp"
 #include "fleet/submission_text.hpp"
+#include "project/snapshot.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace stint::fleet {
 namespace {
@@ -42,27 +42,22 @@ std::string first_line(std::string_view text) { return cut_to(text.substr(0, tex
 
 /// Whether the driver that a submission names can carry that agent.
 Result<> check_driver(const std::string& driver, const domain::Agent& agent) {
-  using domain::DriverKind;
-  constexpr std::array kKnown = {DriverKind::claude, DriverKind::codex, DriverKind::gemini, DriverKind::command};
-  const auto known = std::ranges::find(kKnown, driver, [](DriverKind kind) { return domain::to_string(kind); });
-  if (known == kKnown.end()) {
-    return fail(Errc::invalid,
-                "there is no driver '" + agent::excerpt(driver) + "': 'driver' is claude, codex, gemini or command");
-  }
-  if (*known == DriverKind::command && agent.command.empty()) {
-    return fail(Errc::invalid, "'driver' is command, but the file of '" + agent.name + "' has no command");
+  const domain::DriverDescriptor* const known = domain::find_driver(driver);
+  if (known == nullptr) return fail(Errc::invalid, domain::why_no_driver(agent::excerpt(driver)));
+  if (known->runs_command && agent.command.empty()) {
+    return fail(Errc::invalid, "'driver' is " + driver + ", but the file of '" + agent.name + "' has no command");
   }
   return {};
 }
 
 /// Fails if the run's budget would only be counted, and not held.
 Result<> check_budget(const Submission& submission, const project::AgentSpec& spec, bool bounds_day) {
-  if (!spec.agent.driver) return {};
-  const std::string driver = submission.driver.empty() ? std::string(to_string(*spec.agent.driver)) : submission.driver;
+  if (spec.agent.driver == nullptr) return {};
+  const domain::DriverDescriptor& driver = project::driver_of(spec.agent, submission.driver);
   const std::string& model = submission.model.empty() ? spec.agent.model : submission.model;
   const auto why = domain::why_not_held({.driver = driver,
                                          .budget = submission.budget.or_else(spec.budget),
-                                         .has_price = price_of(spec.prices, model, driver).known(),
+                                         .has_price = price_of(spec.prices, model, driver.name).known(),
                                          .bounds_day = bounds_day});
   if (why) return fail(Errc::invalid, *why);
   return {};

@@ -1,6 +1,6 @@
 #include "fleet/read_project.hpp"
 
-#include "driver/tool_rules.hpp"
+#include "driver/registry.hpp"
 #include "limit/snapshot_limits.hpp"
 
 namespace stint::fleet {
@@ -8,7 +8,7 @@ namespace stint::fleet {
 Result<std::shared_ptr<const project::Snapshot>> blocking_read_project(const project::Location& location, bool cluster,
                                                                        const project::Snapshot* before) {
   project::SnapshotPorts ports;
-  ports.check_tools = [](domain::DriverKind driver, const domain::Agent& agent) {
+  ports.check_tools = [](const domain::DriverDescriptor& driver, const domain::Agent& agent) {
     const auto permissions = agent.permissions.value_or(domain::Permissions::edit);
     return driver::check_rules(driver, {permissions, agent.tool_names, agent.tool_names_denied});
   };

@@ -1,10 +1,14 @@
 // Where requests go. What comes of them is tried with a whole daemon (tests/integration/serve_test.py).
 #include "http/api.hpp"
 
+#include "domain/driver_descriptor.hpp"
 #include "net/request_reader.hpp"
 #include "stint/notification.hpp"
 #include "stint/testing.hpp"
 
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
 #include <gtest/gtest.h>
 
 namespace stint::http {
@@ -174,6 +178,14 @@ TEST(Api, the_token_of_a_run_opens_what_is_for_runs) {
   EXPECT_EQ(asking.ask("GET", "/healthz", run).status, 200U);
   EXPECT_EQ(asking.ask("PUT", "/v1/pool", run).status, 403U);
   EXPECT_NE(asking.ask("PUT", "/v1/pool", "Authorization: Bearer person\r\n").status, 403U);
+}
+
+TEST(Openapi, the_drivers_are_those_of_the_table) {
+  const auto document = boost::json::parse(openapi_text());
+  const auto& named = document.at("components").at("schemas").at("Driver").at("enum").as_array();
+  std::vector<std::string_view> names;
+  for (const auto& name : named) names.emplace_back(name.as_string());
+  EXPECT_EQ(names, std::vector<std::string_view>(domain::kDriverNames.begin(), domain::kDriverNames.end()));
 }
 
 }  // namespace

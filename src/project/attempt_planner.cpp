@@ -20,8 +20,8 @@ namespace {
 constexpr std::string_view kTokenVariable = "STINT_TOKEN=";
 
 /// A place of its own for a CLI's login and conversations, one for each permit of the agent.
-Result<std::string> home_variable(const Snapshot& snapshot, const domain::Agent& agent, const std::string& driver,
-                                  std::uint32_t slot) {
+Result<std::string> home_variable(const Snapshot& snapshot, const domain::Agent& agent,
+                                  const domain::DriverDescriptor& driver, std::uint32_t slot) {
   STINT_TRY(const auto homes, agent::blocking_find_homes_of_agents(snapshot.state, snapshot.checkout.project));
   const std::string home = (homes / agent.name / std::to_string(slot)).string();
   std::error_code error;
@@ -29,8 +29,7 @@ Result<std::string> home_variable(const Snapshot& snapshot, const domain::Agent&
   if (!error) std::filesystem::permissions(homes, std::filesystem::perms::owner_all, error);
   if (!error) std::filesystem::permissions(home, std::filesystem::perms::owner_all, error);
   if (error) return fail(Errc::failed, "cannot make " + home + ": " + error.message());
-  const std::string variable = driver == "claude" ? "CLAUDE_CONFIG_DIR" : driver == "codex" ? "CODEX_HOME" : "HOME";
-  return variable + "=" + home;
+  return fmt::format("{}={}", driver.home_variable, home);
 }
 
 /// The folder that a run works in, as a real path. What a store says is data: it may name a folder of the checkout that
@@ -75,7 +74,7 @@ Result<bool> blocking_check_order(const Snapshot& snapshot, const AgentSpec& spe
                                   " was not named on this machine by this user: a store does not decide what is "
                                   "started. `stint run --program` names it");
   }
-  const domain::DriverKind driver = driver_of(spec.agent, order.input.driver);
+  const domain::DriverDescriptor& driver = driver_of(spec.agent, order.input.driver);
   STINT_TRY(const bool trusted, blocking_is_trusted_there(snapshot, directory));
   if (trusted) return true;
   STINT_TRY(const agent::Project there, agent::blocking_find_project(directory));
@@ -86,14 +85,15 @@ Result<bool> blocking_check_order(const Snapshot& snapshot, const AgentSpec& spe
 }
 
 /// What an agent can't know because its checkout is not trusted; empty: nothing that would be missed.
-std::string blocking_what_is_left_out(const std::string& directory, domain::DriverKind driver, bool system_file) {
+std::string blocking_what_is_left_out(const std::string& directory, const domain::DriverDescriptor& driver,
+                                      bool system_file) {
   std::string files = system_file ? "system.md" : "";
-  for (const agent::TrustedThing& thing : agent::blocking_find_cli_settings(directory, driver)) {
+  for (const agent::TrustedThing& thing : agent::blocking_find_cli_settings(directory, &driver)) {
     files += (files.empty() ? "" : ", ") + thing.where;
   }
   if (files.empty()) return {};
-  return fmt::format("{} is not trusted: {} reads nothing of {}. `stint trust` there allows it", directory,
-                     to_string(driver), files);
+  return fmt::format("{} is not trusted: {} reads nothing of {}. `stint trust` there allows it", directory, driver.name,
+                     files);
 }
 
 Result<domain::Invocation> invocation_of(const Snapshot& snapshot, const domain::Agent& agent,
@@ -191,7 +191,7 @@ Result<domain::AttemptSpec> AttemptPlanner::plan(const domain::WorkOrder& order)
   const AgentSpec& agent = found->second;
   if (agent.refused) return fail(*agent.refused);
   domain::AttemptSpec spec;
-  spec.driver = order.input.driver.empty() ? std::string(to_string(*agent.agent.driver)) : order.input.driver;
+  spec.driver = order.input.driver.empty() ? std::string(agent.agent.driver->name) : order.input.driver;
   // Checked at submit, too; but the agent's file may have changed since, and imported runs were never checked.
   if (const auto no = agent.refused_drivers.find(spec.driver); no != agent.refused_drivers.end()) {
     return fail(no->second);
@@ -228,7 +228,8 @@ Result<> AttemptPlanner::add_environment(domain::AttemptSpec& spec, const Snapsh
     if (each.starts_with(kTokenVariable)) spec.secrets.push_back(each.substr(kTokenVariable.size()));
   }
   if (agent.home != domain::AgentHome::slot) return {};
-  STINT_TRY(std::string variable, home_variable(snapshot, agent, spec.driver, order.slot.value_or(0)));
+  STINT_TRY(std::string variable,
+            home_variable(snapshot, agent, driver_of(agent, spec.driver), order.slot.value_or(0)));
   spec.environment.push_back(std::move(variable));
   return {};
 }

@@ -1,7 +1,9 @@
 #include "project/attempt_planner.hpp"
 
 #include "agent/test_folder.hpp"
+#include "agent/trust.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace stint::project {
@@ -36,6 +38,38 @@ TEST(UntrustedEnvironment, finds_no_program_in_the_checkout_and_lets_git_start_n
   EXPECT_EQ(further.back(), "GIT_CONFIG_COUNT=5");
   const Changes modules = untrusted_environment({{"PATH", "/bin"}}, {"a/b"});
   EXPECT_EQ(modules.at(6), "GIT_CONFIG_KEY_3=submodule.a/b.ignore");
+}
+
+TEST(AttemptPlanner, a_home_for_each_permit_is_named_by_the_variable_of_the_driver) {
+  const agent::TestFolder folder;
+  folder.write("repo/.git/HEAD", "x");
+  const Location location{folder / "repo", {{"HOME", (folder / "home").string()}}};
+  for (const domain::DriverDescriptor& driver : domain::kDrivers) {
+    const std::string command = driver.runs_command ? "command: [./x]\n" : "";
+    folder.write(fmt::format("repo/.stint/agents/by-{}.md", driver.name),
+                 fmt::format("---\ndescription: d\nhome: slot\nmax_concurrency: 4\ndriver: {}\n{}---\nDo it.\n",
+                             driver.name, command));
+  }
+  const agent::Project project = agent::blocking_find_project(folder / "repo").value();
+  ASSERT_TRUE(agent::blocking_trust(agent::user_places(location.variables).value().state, project));
+  SnapshotPorts ports;
+  ports.check_tools = [](const domain::DriverDescriptor&, const domain::Agent&) -> Result<> { return {}; };
+  ports.blocking_look_at_limit = [](const LimitDirectories&, const HostLimitUse& use) -> Result<HostLimitState> {
+    return HostLimitState{.capacity = use.capacity, .unusable = {}};
+  };
+  const auto snapshot = blocking_read_snapshot(location, ports).value();
+  AttemptPlanner planner([&] { return snapshot; }, {});
+  for (const domain::DriverDescriptor& driver : domain::kDrivers) {
+    domain::WorkOrder order;
+    order.agent = fmt::format("by-{}", driver.name);
+    order.slot = 3;
+    const auto spec = planner.plan(order);
+    ASSERT_TRUE(spec) << spec.error().describe();
+    EXPECT_EQ(spec->driver, driver.name);
+    const std::string& last = spec->environment.back();
+    EXPECT_TRUE(last.starts_with(std::string(driver.home_variable) + "=/")) << last;
+    EXPECT_TRUE(last.ends_with(order.agent + "/3")) << last;
+  }
 }
 
 }  // namespace

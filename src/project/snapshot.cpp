@@ -9,33 +9,23 @@
 namespace stint::project {
 namespace {
 
-using domain::DriverKind;
+using domain::DriverDescriptor;
 using domain::OnCrash;
 
 constexpr std::size_t kGoneMax = 1000;        // agents without a file; runs of more wait for theirs
 constexpr std::uint32_t kAttemptsMax = 1000;  // the engine counts them, by the run's own budget
 
-std::string account_of(DriverKind driver) {
-  switch (driver) {
-    case DriverKind::claude: return "account:anthropic";
-    case DriverKind::codex: return "account:openai";
-    case DriverKind::gemini: return "account:google";
-    case DriverKind::llm:
-    case DriverKind::command: break;
-  }
-  return {};
-}
-std::string account_of(const domain::Agent& agent, DriverKind driver, const agent::Settings& settings) {
+std::string account_of(const domain::Agent& agent, const DriverDescriptor& driver, const agent::Settings& settings) {
   const auto model = settings.models.find(agent.model);
   if (model != settings.models.end() && !model->second.account.empty()) return "account:" + model->second.account;
-  return account_of(driver);
+  return std::string(driver.account);
 }
 
 /// Which account a run uses whose driver or model is chosen for it, and how the store then sees it.
 void add_variants(AgentSpec& spec, const agent::Settings& settings) {
-  for (const DriverKind driver : {DriverKind::claude, DriverKind::codex, DriverKind::gemini, DriverKind::command}) {
-    spec.driver_accounts[std::string(to_string(driver))] =
-        driver == *spec.agent.driver ? spec.account : account_of(driver);
+  for (const DriverDescriptor& driver : domain::kDrivers) {
+    spec.driver_accounts[std::string(driver.name)] =
+        &driver == spec.agent.driver ? spec.account : std::string(driver.account);
   }
   for (const auto& [name, model] : settings.models) {
     if (!model.account.empty()) spec.model_accounts[name] = "account:" + model.account;
@@ -68,9 +58,9 @@ class AgentReader {
     AgentSpec spec;
     spec.gone = gone;
     const agent::Settings& settings = snapshot_.checkout.settings;
-    const DriverKind driver = agent.driver.value_or(settings.driver);
+    const DriverDescriptor& driver = agent.driver != nullptr ? *agent.driver : *settings.driver;
     spec.agent = agent;
-    spec.agent.driver = driver;
+    spec.agent.driver = &driver;
     spec.entry.name = agent.name;
     spec.entry.queued_max = settings.pool.queue;
     spec.entry.attempts_max = kAttemptsMax;
@@ -81,18 +71,18 @@ class AgentReader {
     for (const auto& [name, model] : settings.models) {
       if (model.price.known()) spec.prices.emplace(name, model.price);
     }
-    const bool talks = driver != DriverKind::command;
-    spec.on_crash = agent.on_crash.value_or(talks ? OnCrash::resume : OnCrash::doubt);
+    spec.on_crash = agent.on_crash.value_or(driver.resumes ? OnCrash::resume : OnCrash::doubt);
     spec.refused = why_refused(spec.agent);
-    for (const DriverKind other : {DriverKind::claude, DriverKind::codex, DriverKind::gemini, DriverKind::command}) {
+    for (const DriverDescriptor& other : domain::kDrivers) {
       if (const Result<> kept = check_tools(spec.agent, other); !kept) {
-        spec.refused_drivers.emplace(to_string(other), kept.error());
+        spec.refused_drivers.emplace(other.name, kept.error());
       }
     }
-    for (const DriverKind other : {DriverKind::codex, DriverKind::gemini}) {
+    for (const DriverDescriptor& other : domain::kDrivers) {
+      if (!other.always_reads_checkout) continue;
       const auto things = agent::things_that_need_trust(spec.agent, other);
       if (trusted_ || things.empty()) continue;
-      spec.refused_drivers.emplace(to_string(other), agent::untrusted(snapshot_.checkout.project, things.front()));
+      spec.refused_drivers.emplace(other.name, agent::untrusted(snapshot_.checkout.project, things.front()));
     }
     uses_.clear();
     // Also without a number: so that an agent, or an account, can be paused.
@@ -123,12 +113,9 @@ class AgentReader {
     return cluster_ && reach != agent::Reach::host && reach != agent::Reach::process;
   }
   [[nodiscard]] std::optional<Error> why_refused(const domain::Agent& agent) const {
-    if (*agent.driver == DriverKind::llm) {
+    if (agent.driver->runs_command && agent.command.empty()) {
       return Error(Errc::invalid,
-                   agent.name + ": the driver 'llm' is not built yet; use claude, codex, gemini or command");
-    }
-    if (*agent.driver == DriverKind::command && agent.command.empty()) {
-      return Error(Errc::invalid, agent.name + ": the driver 'command' needs a command: in its file");
+                   fmt::format("{}: the driver '{}' needs a command: in its file", agent.name, agent.driver->name));
     }
     if (const Result<> kept = check_tools(agent, *agent.driver); !kept) return kept.error();
     if (trusted_) return std::nullopt;
@@ -139,7 +126,7 @@ class AgentReader {
     return std::nullopt;
   }
   /// Fails if the driver can't enforce what the agent's file says about tools.
-  [[nodiscard]] Result<> check_tools(const domain::Agent& agent, DriverKind driver) const {
+  [[nodiscard]] Result<> check_tools(const domain::Agent& agent, const DriverDescriptor& driver) const {
     const Result<> kept = ports_.check_tools(driver, agent);
     if (kept) return {};
     return fail(Errc::invalid, agent.file + ": " + std::string(kept.error().what()));
@@ -210,12 +197,9 @@ Result<std::shared_ptr<const Snapshot>> blocking_read_snapshot(const Location& l
   return snapshot;
 }
 
-DriverKind driver_of(const domain::Agent& agent, std::string_view chosen) {
-  for (const DriverKind kind :
-       {DriverKind::claude, DriverKind::codex, DriverKind::gemini, DriverKind::command, DriverKind::llm}) {
-    if (chosen == to_string(kind)) return kind;
-  }
-  return *agent.driver;
+const DriverDescriptor& driver_of(const domain::Agent& agent, std::string_view chosen) {
+  const DriverDescriptor* const driver = domain::find_driver(chosen);
+  return driver != nullptr ? *driver : *agent.driver;
 }
 
 std::vector<std::string> names_in_store(const Snapshot& snapshot) {

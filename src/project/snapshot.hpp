@@ -53,7 +53,7 @@ struct HostLimitState {
 /// What a snapshot asks of the layers above it.
 struct SnapshotPorts {
   /// Fails if the driver can't enforce what the agent's file says about tools.
-  std::function<Result<>(domain::DriverKind, const domain::Agent&)> check_tools;
+  std::function<Result<>(const domain::DriverDescriptor&, const domain::Agent&)> check_tools;
   /// Fails if there can be no limit of that name and capacity.
   std::function<Result<HostLimitState>(const LimitDirectories&, const HostLimitUse&)> blocking_look_at_limit;
 };
@@ -72,7 +72,7 @@ struct SnapshotOptions {
 [[nodiscard]] bool blocking_trust_changed(const Location& location, const Snapshot& snapshot);
 
 /// The driver of a run: the one chosen for it, else the agent's own.
-[[nodiscard]] domain::DriverKind driver_of(const domain::Agent& agent, std::string_view chosen);
+[[nodiscard]] const domain::DriverDescriptor& driver_of(const domain::Agent& agent, std::string_view chosen);
 /// Of all agents and their account variants, as the store has them.
 [[nodiscard]] std::vector<std::string> names_in_store(const Snapshot& snapshot);
 /// What is wrong with the settings and with the file of this agent, in the order of their files. A command that uses

@@ -15,8 +15,8 @@ class SnapshotTest : public ::testing::Test {
  protected:
   SnapshotTest() {
     folder_.write("repo/.git/HEAD", "x");
-    ports_.check_tools = [this](domain::DriverKind driver, const domain::Agent&) -> Result<> {
-      if (driver != cannot_keep_rules_) return {};
+    ports_.check_tools = [this](const domain::DriverDescriptor& driver, const domain::Agent&) -> Result<> {
+      if (driver.name != cannot_keep_rules_) return {};
       return fail(Errc::invalid, "it can't enforce these rules");
     };
     ports_.blocking_look_at_limit = [this](const LimitDirectories&, const HostLimitUse& use) -> Result<HostLimitState> {
@@ -50,7 +50,7 @@ class SnapshotTest : public ::testing::Test {
   const agent::TestFolder folder_;
   const Location location_{folder_ / "repo", {{"HOME", (folder_ / "home").string()}}};
   SnapshotPorts ports_;
-  std::optional<domain::DriverKind> cannot_keep_rules_;
+  std::string cannot_keep_rules_;  // the name of a driver
   std::string impossible_, unusable_;
   std::map<std::string, std::uint32_t> resized_;
 };
@@ -201,12 +201,32 @@ TEST_F(SnapshotTest, a_limit_that_cannot_be_refuses_its_agent_and_is_not_taken) 
 
 TEST_F(SnapshotTest, rules_for_tools_that_a_driver_cannot_enforce_refuse_that_driver) {
   write_agent("plain", "driver: claude\n");
-  cannot_keep_rules_ = domain::DriverKind::gemini;
+  cannot_keep_rules_ = "gemini";
   const auto snapshot = read();
   EXPECT_EQ(refusal(snapshot->registry.at("plain")), "");
   EXPECT_TRUE(snapshot->registry.at("plain").refused_drivers.contains("gemini"));
-  cannot_keep_rules_ = domain::DriverKind::claude;
+  cannot_keep_rules_ = "claude";
   EXPECT_NE(refusal(read()->registry.at("plain")).find("can't enforce"), std::string::npos);
+}
+
+TEST_F(SnapshotTest, accounts_crashes_and_trust_follow_the_descriptor_of_the_driver) {
+  write_agent("plain", "driver: claude\n");
+  for (const domain::DriverDescriptor& driver : domain::kDrivers) {
+    const std::string name(driver.name);
+    write_agent("by-" + name, "driver: " + name + "\n" + (driver.runs_command ? "command: [./x]\n" : ""));
+  }
+  const auto snapshot = read();
+  const AgentSpec& plain = snapshot->registry.at("plain");
+  for (const domain::DriverDescriptor& driver : domain::kDrivers) {
+    SCOPED_TRACE(driver.name);
+    const AgentSpec& spec = snapshot->registry.at("by-" + std::string(driver.name));
+    EXPECT_EQ(spec.account, driver.account);
+    EXPECT_EQ(spec.on_crash, driver.resumes ? domain::OnCrash::resume : domain::OnCrash::doubt);
+    EXPECT_EQ(refusal(spec).empty(), !driver.always_reads_checkout && !driver.runs_command) << refusal(spec);
+    EXPECT_EQ(plain.driver_accounts.at(std::string(driver.name)), driver.account);
+    EXPECT_EQ(plain.refused_drivers.contains(driver.name), driver.always_reads_checkout);
+  }
+  EXPECT_EQ(plain.driver_accounts.size(), domain::kDrivers.size());
 }
 
 TEST_F(SnapshotTest, budgets_and_queue_have_the_defaults_of_the_settings) {

@@ -89,7 +89,7 @@ json::object agent_value(const domain::Agent& agent) {
           {"args", args_value(agent)},
           {"max_concurrency", or_null(agent.max_concurrency)},
           {"limits", std::move(limits)},
-          {"driver", word(agent.driver)},
+          {"driver", agent.driver != nullptr ? json::value(agent.driver->name) : json::value(nullptr)},
           {"model", text(agent.model)},
           {"driver_args", texts(agent.driver_args)},
           {"permissions", word(agent.permissions)},

@@ -3,6 +3,7 @@
 //   dialect_tool launch DRIVER read|edit|full PROMPT [CONVERSATION]
 //   dialect_tool finish DRIVER STATUS killed|alone < stdout-of-the-CLI      (STATUS: as Python has it, -15 is a signal)
 #include "driver/dialect.hpp"
+#include "driver/registry.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

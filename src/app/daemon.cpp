@@ -123,7 +123,7 @@ void Daemon::open(std::unique_ptr<store::Store> store, engine::EngineOptions opt
   driver.mask = driver::SecretMask::of_environment(environment_.variables);
   driver.mask.add(token_);
   driver.mask.add_password_of(snapshot_->checkout.settings.store);
-  driver_ = std::make_unique<driver::ProcessDriver>(reactor_, std::move(driver));
+  driver_ = std::make_unique<driver::DriverRouter>(reactor_, std::move(driver));
   const std::uint64_t queue = options.pool.queue_capacity;
   engine_ =
       std::make_unique<engine::Engine>(engine::Engine::Parts{reactor_, *store_, *driver_, *permits_, run_codec_,

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "app/daemon_files.hpp"
-#include "driver/process_driver.hpp"
+#include "driver/driver_router.hpp"
 #include "fleet/local_fleet.hpp"
 #include "fleet/read_project.hpp"
 #include "http/api.hpp"
@@ -82,7 +82,7 @@ class Daemon {
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<limit::HostPermits> permits_;
   std::unique_ptr<project::AttemptPlanner> planner_;
-  std::unique_ptr<driver::ProcessDriver> driver_;
+  std::unique_ptr<driver::DriverRouter> driver_;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<fleet::LocalFleet> fleet_;
   std::unique_ptr<http::Api> api_;

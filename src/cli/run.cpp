@@ -10,7 +10,7 @@
 #include "cli/run_display.hpp"
 #include "cli/run_submission.hpp"
 #include "domain/run_id.hpp"
-#include "driver/process_driver.hpp"
+#include "driver/driver_router.hpp"
 #include "fleet/daemon_location.hpp"
 #include "fleet/follow.hpp"
 #include "fleet/local_fleet.hpp"
@@ -363,7 +363,7 @@ class OwnRun {
   wire::RunCodec run_codec_;
   limit::HostPermits permits_;
   project::AttemptPlanner planner_;
-  driver::ProcessDriver driver_;
+  driver::DriverRouter driver_;
   Follower& follower_;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<fleet::LocalFleet> fleet_;
@@ -424,8 +424,7 @@ RunCommand::RunCommand(CLI::App& app)
       "signal.");
   command_.option("AGENT", options_.words, "The agent, then its arguments").value("[VALUE…] [KEY=VALUE…]");
   command_.option("-p,--prompt", options_.prompt, "A prompt instead of an agent").value("TEXT");
-  command_.option("--driver", options_.driver, "claude, codex, gemini or command; default: the agent's")
-      .one_of({"claude", "codex", "gemini", "command"});
+  command_.driver_option(options_.driver);
   command_.option("--model", options_.model, "Passed to the driver").value("NAME");
   command_.option("--program", options_.program, "Instead of the CLI's usual name").value("PATH");
   command_.option("--session", options_.session, "Runs of one session go one after the other").value("KEY");

@@ -1,4 +1,5 @@
 // One suite for all drivers: what the worker relies on, whoever does the work and wherever it runs.
+#include "domain/driver_descriptor.hpp"
 #include "driver/warden.hpp"
 #include "driver_under_test.hpp"
 #include "stint/combinators.hpp"
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -352,7 +354,7 @@ TEST_P(DriverSuite, a_conversation_is_told_and_is_the_outcomes) {
 }
 
 TEST_P(DriverSuite, a_conversation_that_was_chosen_and_never_began_is_told_apart_from_a_failure) {
-  if (!abilities().conversations) GTEST_SKIP() << "it has no conversations";
+  if (!abilities().chooses_conversation) GTEST_SKIP() << "its conversations can't be chosen before they begin";
   domain::WorkOrder order = subject_->order(Scenario::never_resumes);
   order.conversation = order.spec.invocation.conversation = "11111111-0000-4000-8000-000000000001";
   order.may_be_unknown = true;
@@ -369,10 +371,25 @@ TEST_P(DriverSuite, a_chosen_conversation_is_the_same_for_the_same_attempt) {
   if (!chosen.empty()) EXPECT_NE(subject_->driver().choose_conversation(order), chosen);
 }
 
-INSTANTIATE_TEST_SUITE_P(Drivers, DriverSuite,
-                         testing::Values(Implementation{"command", make_command_driver},
-                                         Implementation{"claude", make_claude_driver},
-                                         Implementation{"scripted_llm", make_scripted_llm}),
+TEST_P(DriverSuite, continues_a_conversation_if_its_descriptor_says_so) {
+  const domain::DriverDescriptor* const descriptor = domain::find_driver(GetParam().name);
+  if (descriptor == nullptr) GTEST_SKIP() << "it is no driver of the program";
+  EXPECT_EQ(abilities().conversations, descriptor->resumes);
+}
+
+constexpr std::array kImplementations{
+    Implementation{"command", make_command_driver}, Implementation{"claude", make_claude_driver},
+    Implementation{"codex", make_codex_driver}, Implementation{"gemini", make_gemini_driver},
+    Implementation{"scripted_llm", make_scripted_llm}};
+
+TEST(DriverSuiteTable, every_driver_of_the_program_is_in_the_suite) {
+  for (const domain::DriverDescriptor& driver : domain::kDrivers) {
+    const auto found = std::ranges::find(kImplementations, driver.name, &Implementation::name);
+    EXPECT_NE(found, kImplementations.end()) << driver.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Drivers, DriverSuite, testing::ValuesIn(kImplementations),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -56,6 +56,8 @@ using MakeDriver = std::unique_ptr<DriverUnderTest> (*)();
 
 std::unique_ptr<DriverUnderTest> make_command_driver();
 std::unique_ptr<DriverUnderTest> make_claude_driver();
+std::unique_ptr<DriverUnderTest> make_codex_driver();
+std::unique_ptr<DriverUnderTest> make_gemini_driver();
 std::unique_ptr<DriverUnderTest> make_scripted_llm();
 
 }  // namespace stint::conformance

@@ -1,5 +1,6 @@
-// The process driver under the suite: with a command, and with a stand-in for Claude Code that plays recorded streams.
-#include "driver/process_driver.hpp"
+// The process drivers under the suite, through the router as in the program: a command, and stand-ins for the agent
+// CLIs that play streams.
+#include "driver/driver_router.hpp"
 #include "driver_under_test.hpp"
 #include "os/process.hpp"
 #include "os/test_folder.hpp"
@@ -56,7 +57,7 @@ class ProcessSubject : public DriverUnderTest {
   }
 
   Reactor reactor_;
-  std::optional<driver::ProcessDriver> driver_;
+  std::optional<driver::DriverRouter> driver_;
 };
 
 /// Its output is the answer; it knows neither tools nor conversations nor tokens.
@@ -84,38 +85,24 @@ class CommandSubject final : public ProcessSubject {
   }
 };
 
-class ClaudeSubject final : public ProcessSubject {
+/// An agent CLI whose stand-in plays streams: recorded ones, and lines that its dialect can't have recorded.
+class CliSubject : public ProcessSubject {
  public:
-  [[nodiscard]] Abilities abilities() const override {
-    return {.conversations = true, .chooses_conversation = true, .usage = true, .tools = true};
-  }
+  explicit CliSubject(std::string_view name) : name_(name) {}
   [[nodiscard]] domain::WorkOrder order(Scenario scenario) override {
     domain::WorkOrder order = marked_order(settings(scenario));
-    order.spec.driver = "claude";
+    order.spec.driver = name_;
     order.spec.invocation.program = STINT_STAND_IN;
     order.spec.invocation.prompt = "do it";
     return order;
   }
 
- private:
+ protected:
   static std::string play(std::string_view file, std::string_view more = "") {
     return fmt::format(R"({{"stream": "{}"{}}})", file, more);
   }
-  static std::string recorded(std::string_view name) { return fmt::format("{}/claude/{}.jsonl", STINT_STREAMS, name); }
-  [[nodiscard]] std::string settings(Scenario scenario) const {
-    constexpr std::string_view kDeaf = R"(, "hang_after": 2, "interrupt": "ignore", "ignore": ["TERM", "INT"])";
-    switch (scenario) {
-      case Scenario::fails: return play(recorded("max_turns"));
-      case Scenario::breaks_off: return play(half_of("tool"), R"(, "signal": "KILL")");
-      case Scenario::hangs: return play(recorded("tool"), R"(, "hang_after": 2)");
-      case Scenario::hangs_on: return play(recorded("tool"), kDeaf);
-      case Scenario::floods: return play(flood());
-      case Scenario::uses_tool: return play(recorded("tool"));
-      case Scenario::is_denied: return play(recorded("denied"));
-      case Scenario::never_resumes: return play(recorded("unknown_conversation"), R"(, "exit": 1)");
-      case Scenario::answers: break;
-    }
-    return play(recorded("success"));
+  [[nodiscard]] std::string recorded(std::string_view name) const {
+    return fmt::format("{}/{}/{}.jsonl", STINT_STREAMS, name_, name);
   }
   /// A recorded stream up to its second line.
   [[nodiscard]] std::string half_of(std::string_view name) const {
@@ -123,29 +110,126 @@ class ClaudeSubject final : public ProcessSubject {
     std::string first, second;
     std::getline(whole, first);
     std::getline(whole, second);
-    folder_.write("half.jsonl", first + "\n" + second + "\n");
-    return folder_ / "half.jsonl";
+    return written("half.jsonl", first + "\n" + second + "\n");
   }
-  /// Messages of 32 KiB.
-  [[nodiscard]] std::string flood() const {
+  /// Messages of 32 KiB, each in a line that `make_line` writes, and the last line of a success.
+  template <class MakeLine>
+  [[nodiscard]] std::string flood(const MakeLine& make_line, std::string_view last) const {
     const std::string text(32 << 10, 'x');
     std::string lines;
-    for (std::size_t said = 0; said < kFloodBytes; said += text.size()) {
-      lines += fmt::format(
-          R"({{"type":"assistant","message":{{"id":"m{}","content":[{{"type":"text","text":"{}"}}]}}}})", said, text);
-      lines += "\n";
-    }
-    lines += R"({"type":"result","subtype":"success","is_error":false,"result":"done"})";
-    folder_.write("flood.jsonl", lines + "\n");
-    return folder_ / "flood.jsonl";
+    for (std::size_t said = 0; said < kFloodBytes; said += text.size()) lines += make_line(said, text) + "\n";
+    return written("flood.jsonl", lines + std::string(last) + "\n");
+  }
+  [[nodiscard]] std::string written(const std::string& name, const std::string& text) const {
+    folder_.write(name, text);
+    return folder_ / name;
+  }
+  [[nodiscard]] virtual std::string settings(Scenario scenario) const = 0;
+
+ private:
+  const std::string name_;
+  os::TestFolder folder_;
+};
+
+class ClaudeSubject final : public CliSubject {
+ public:
+  ClaudeSubject() : CliSubject("claude") {}
+  [[nodiscard]] Abilities abilities() const override {
+    return {.conversations = true, .chooses_conversation = true, .usage = true, .tools = true};
   }
 
-  os::TestFolder folder_;
+ private:
+  [[nodiscard]] std::string settings(Scenario scenario) const override {
+    constexpr std::string_view kDeaf = R"(, "hang_after": 2, "interrupt": "ignore", "ignore": ["TERM", "INT"])";
+    switch (scenario) {
+      case Scenario::fails: return play(recorded("max_turns"));
+      case Scenario::breaks_off: return play(half_of("tool"), R"(, "signal": "KILL")");
+      case Scenario::hangs: return play(recorded("tool"), R"(, "hang_after": 2)");
+      case Scenario::hangs_on: return play(recorded("tool"), kDeaf);
+      case Scenario::floods: return play(flood(message, kDone));
+      case Scenario::uses_tool: return play(recorded("tool"));
+      case Scenario::is_denied: return play(recorded("denied"));
+      case Scenario::never_resumes: return play(recorded("unknown_conversation"), R"(, "exit": 1)");
+      case Scenario::answers: break;
+    }
+    return play(recorded("success"));
+  }
+  static constexpr std::string_view kDone = R"({"type":"result","subtype":"success","is_error":false,"result":"done"})";
+  static std::string message(std::size_t id, const std::string& text) {
+    return fmt::format(R"({{"type":"assistant","message":{{"id":"m{}","content":[{{"type":"text","text":"{}"}}]}}}})",
+                       id, text);
+  }
+};
+
+/// It chooses its conversations itself, and is asked to end by SIGINT.
+class CodexSubject final : public CliSubject {
+ public:
+  CodexSubject() : CliSubject("codex") {}
+  [[nodiscard]] Abilities abilities() const override { return {.conversations = true, .usage = true, .tools = true}; }
+
+ private:
+  [[nodiscard]] std::string settings(Scenario scenario) const override {
+    switch (scenario) {
+      case Scenario::fails:
+        return play(written("fails.jsonl", fmt::format("{}\n{}\n", kBegun, kGaveUp)), R"(, "exit": 1)");
+      case Scenario::breaks_off: return play(half_of("tool"), R"(, "signal": "KILL")");
+      case Scenario::hangs: return play(recorded("tool"), R"(, "hang_after": 3)");
+      case Scenario::hangs_on: return play(recorded("tool"), R"(, "hang_after": 3, "ignore": ["TERM", "INT"])");
+      case Scenario::floods: return play(flood(message, kDone));
+      case Scenario::uses_tool: return play(recorded("tool"));
+      case Scenario::is_denied:
+        return play(written("denied.jsonl", fmt::format("{}\n{}\n{}\n", kBegun, kRefused, kDone)));
+      case Scenario::never_resumes:
+      case Scenario::answers: break;
+    }
+    return play(recorded("success"));
+  }
+  static constexpr std::string_view kBegun = R"({"type":"turn.started"})";
+  static constexpr std::string_view kGaveUp = R"({"type":"turn.failed","error":{"message":"the model gave up"}})";
+  static constexpr std::string_view kRefused =
+      R"({"type":"item.completed","item":{"type":"command_execution","command":"touch x",)"
+      R"("aggregated_output":"touch: Read-only file system","exit_code":1}})";
+  static constexpr std::string_view kDone =
+      R"({"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":2}})";
+  static std::string message(std::size_t id, const std::string& text) {
+    return fmt::format(R"({{"type":"item.completed","item":{{"id":"i{}","type":"agent_message","text":"{}"}}}})", id,
+                       text);
+  }
+};
+
+/// The same, and its text comes in deltas.
+class GeminiSubject final : public CliSubject {
+ public:
+  GeminiSubject() : CliSubject("gemini") {}
+  [[nodiscard]] Abilities abilities() const override { return {.conversations = true, .usage = true, .tools = true}; }
+
+ private:
+  [[nodiscard]] std::string settings(Scenario scenario) const override {
+    switch (scenario) {
+      case Scenario::fails: return play(recorded("loop"));
+      case Scenario::breaks_off: return play(half_of("tool"), R"(, "signal": "KILL")");
+      case Scenario::hangs: return play(recorded("tool"), R"(, "hang_after": 3)");
+      case Scenario::hangs_on: return play(recorded("tool"), R"(, "hang_after": 3, "ignore": ["TERM", "INT"])");
+      case Scenario::floods: return play(flood(message, kDone));
+      case Scenario::uses_tool: return play(recorded("tool"));
+      case Scenario::is_denied: return play(recorded("denied"));
+      case Scenario::never_resumes:
+      case Scenario::answers: break;
+    }
+    return play(recorded("success"));
+  }
+  static constexpr std::string_view kDone =
+      R"({"type":"result","status":"success","stats":{"input_tokens":10,"output_tokens":2}})";
+  static std::string message(std::size_t, const std::string& text) {
+    return fmt::format(R"({{"type":"message","role":"assistant","content":"{}","delta":true}})", text);
+  }
 };
 
 }  // namespace
 
 std::unique_ptr<DriverUnderTest> make_command_driver() { return std::make_unique<CommandSubject>(); }
 std::unique_ptr<DriverUnderTest> make_claude_driver() { return std::make_unique<ClaudeSubject>(); }
+std::unique_ptr<DriverUnderTest> make_codex_driver() { return std::make_unique<CodexSubject>(); }
+std::unique_ptr<DriverUnderTest> make_gemini_driver() { return std::make_unique<GeminiSubject>(); }
 
 }  // namespace stint::conformance

@@ -50,6 +50,10 @@ EXEMPT = {
     ("clock", "src/limit/host_bench.cpp"): "a program of its own, with real processes: somebody must look at the clock",
     ("language", "core/include/stint/stop_cord.hpp"): "leaves the public interface",
     ("language", "core/src/stop_cord_test.cpp"): "leaves the public interface",
+    ("driver-names", "src/agent/foreign"): "which CLI the file format of another tool belongs to",
+    ("driver-names", "src/agent/tool_table"): "the names that other tools' formats have for tools",
+    ("driver-names", "src/domain/agent.cpp"): "the names of other tools' file formats",
+    ("driver-names", "src/cli/init_templates.cpp"): "a text for people; src/cli/init_test.cpp compares it with the table",
     ("blocking", "tests/"): "drivers of real processes; no reactor to hold up",
     ("blocking", "bench/"): "no reactor to hold up",
     ("blocking", "core/src/spin_mutex.cpp"): "a nap of 50 µs when the holder of a lock was preempted",
@@ -350,6 +354,32 @@ def http_status(file):
         return
     for line, _ in file.matches(r"\bhttp::status::|\bstatus(?:_code)?\w*\s*(?:==|!=|=|\(|\{)\s*[1-5]\d\d\b"):
         yield line, "HTTP status codes of our API belong in src/http"
+
+
+DRIVER_TABLE = "src/domain/driver_descriptor.hpp"
+
+
+def driver_names_in(tree):
+    """The names in the table of drivers, and those that it reserves."""
+    table = without(tree.texts.get(DRIVER_TABLE, ""), strings=False)
+    planned = re.search(r"\bkPlannedDrivers\{([^}]*)\}", table)
+    return re.findall(r'\.name = "(\w+)"', table) + re.findall(r'"(\w+)"', planned.group(1) if planned else "")
+
+
+@rule("driver-names", "what depends on a driver is a field of its descriptor: a name in the code is a place that the next driver forgets")
+def driver_names(file):
+    if not file.is_cpp or file.layer in (None, "core", "driver", "provider") or file.is_unit_test or file.path == DRIVER_TABLE:
+        return
+    names = driver_names_in(file.tree)
+    words = "|".join(name for name in names if name != "command")  # which is also an ordinary word
+    for token in TOKENS.finditer(file.text):
+        if not (token.group("string") or token.group("raw")):
+            continue
+        if words and (match := re.search(rf"(?<![\w./@-])(?:{words})(?![\w/-]|\.\w)", token.group(0))):
+            yield file.line_of(token.start() + match.start()), f'the driver "{match.group(0)}" belongs in {DRIVER_TABLE}: ask its descriptor'
+    for line, match in file.matches(r'\bdriver\w*(?:\(\))?\s*[=!]=\s*"(\w*)"', file.code_and_strings):
+        if match.group(1) == "command":
+            yield line, f'the driver "command" belongs in {DRIVER_TABLE}: ask its descriptor'
 
 
 # ---- size and names --------------------------------------------------------------------------------------------------

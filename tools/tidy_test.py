@@ -14,6 +14,8 @@ LONG_CONSTRUCTOR = "Reader::Reader(int size) : size_{size}, name_(\"x\") {\n" + 
 CODE_IN_DOCS = "<!-- from: examples/fetch.cpp#limit -->\n```cpp\n{}```\n"
 FETCH = "int main() {\n  // [limit]\n  Semaphore slots(3);\n    use(slots);\n  // [/limit]\n}\n"
 
+DRIVERS = {"src/domain/driver_descriptor.hpp": HEADER + 'X{.name = "claude"}, X{.name = "command"};\nkPlannedDrivers{"llm"};\n'}
+
 # rule → [(path, text, other files)]
 BAD = {
     "layer": [
@@ -39,6 +41,12 @@ BAD = {
     "json-names": [
         ("src/http/routes.cpp", 'json::object body;\nbody["queue_size"] = 3;\n', {}),
         ("src/cli/ls.cpp", 'json::value v{{"run_id", 3}};\nuse(v.at("state"));\n', {}),
+    ],
+    "driver-names": [
+        ("src/project/snapshot.cpp", 'if (driver == "claude") return "x";\n', DRIVERS),
+        ("src/cli/run.cpp", 'option("--driver", into, "claude or another");\n', DRIVERS),
+        ("src/project/snapshot.cpp", 'if (spec.driver != "command") resume();\n', DRIVERS),
+        ("src/agent/schema.cpp", 'constexpr auto kText = R"(driver: llm)";\n', DRIVERS),
     ],
     "http-status": [
         ("src/engine/submit.cpp", "reply.status = 503;\n", {}),
@@ -148,6 +156,12 @@ GOOD = {
         ("src/cli/demo.cpp", 'if (form == Form::json && locale.find("utf8") != npos) run();\n', {}),
         ("src/wire/run.cpp", 'json::object body;\nbody["queue_size"] = 3;\n', {}),
         ("src/cli/ls.cpp", 'std::map<std::string, int> widths{{"state", 8}};\nuse(widths["state"]);\n', {}),
+    ],
+    "driver-names": [
+        ("src/driver/registry.cpp", 'DriverEntry{"claude", make_claude};\n', DRIVERS),
+        ("src/project/snapshot_test.cpp", 'EXPECT_EQ(driver, "claude");\n', DRIVERS),
+        ("src/cli/agents.cpp", '// as claude does\nhelp("those in .claude/agents; claude-opus; claude.md");\n', DRIVERS),
+        ("src/agent/schema.cpp", 'fields.find("command");\n', DRIVERS),
     ],
     "http-status": [
         ("src/http/routes.cpp", "reply.status = 503;\n", {}),

@@ -89,7 +89,7 @@ std::string holder_text(const domain::LimitEntry& holder, WallTime now) {
   if (holder.pid) {
     return fmt::format("{} (pid {}, {})", holder.label.empty() ? "-" : printable(holder.label), *holder.pid, age);
   }
-  if (!holder.run.empty()) return fmt::format("{} of {}, for {}", printable(holder.run), printable(holder.agent), age);
+  if (!holder.run.empty()) return fmt::format("{} of {} ({})", printable(holder.run), printable(holder.agent), age);
   return "another tool, by flock";
 }
 

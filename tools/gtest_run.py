@@ -11,7 +11,7 @@
       --results FOLDER    where ENTRY.json goes: [[name, status, seconds]…], which tools/run_tests.py counts
 
 A process per test costs more than most tests. One process for all of them loses the rest when a test ends it. So: a test that crashes or
-takes too long has failed, with all that it wrote, and the tests after it run in a new process. STINT_TEST_FILTER, a regular
+takes too long has failed, with all that it wrote, and the tests after it run in a new process. TESTS_FILTER, a regular
 expression, selects tests by their whole name; it also selects all tests of an entry that has a name of its own.
 """
 import argparse
@@ -160,7 +160,7 @@ def tests_of(words, pattern):
 
 def main():
     options = arguments(sys.argv[1:])
-    tests = selected(listed(options.program, options.filter), options, os.environ.get("STINT_TEST_FILTER", ""))
+    tests = selected(listed(options.program, options.filter), options, os.environ.get("TESTS_FILTER", ""))
     results = run(options, tests)
     folder = pathlib.Path(options.results)
     folder.mkdir(parents=True, exist_ok=True)

@@ -97,7 +97,7 @@ def run(build, options, chosen):
     if options.repeat:
         command += ["--repeat", f"until-fail:{options.repeat}"]
     # MALLOC_PERTURB_ fills fresh and freed memory: code that works only on a zeroed heap fails here.
-    environment = {**os.environ, "MALLOC_PERTURB_": "165", "STINT_TEST_FILTER": options.filter}
+    environment = {**os.environ, "MALLOC_PERTURB_": "165", "TESTS_FILTER": options.filter}
     progress = Progress(f"{build.name} tests", sys.stdout.isatty())
     with (open(build / "ctest.txt", "w", encoding="utf-8", errors="replace") as log,
           subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment) as ctest):

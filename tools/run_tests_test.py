@@ -57,7 +57,7 @@ class Program(unittest.TestCase):
     def run_it(self, *words, pattern=""):
         """Returns (status, results by name, what was printed)."""
         command = [sys.executable, "-B", RUNNER, self.program, "--name", "it", "--results", self.folder, *words]
-        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "STINT_TEST_FILTER": pattern})
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TESTS_FILTER": pattern})
         self.assertEqual(done.stderr, "")
         entry = words[words.index("--entry") + 1] if "--entry" in words else "it"
         written = json.loads((self.folder / f"{entry}.json").read_text(encoding="utf-8"))

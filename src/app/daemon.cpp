@@ -1,7 +1,7 @@
 #include "app/daemon.hpp"
 
-#include "cli/host_views.hpp"
 #include "cli/reason_text.hpp"
+#include "fleet/host_views.hpp"
 #include "os/cgroup.hpp"
 #include "os/probe.hpp"
 #include "os/resources.hpp"
@@ -105,7 +105,7 @@ Daemon::Daemon(Reactor& reactor, const domain::System& system, cli::Environment 
       log_(log),
       snapshot_(std::move(snapshot)),
       signals_(reactor_.io(), SIGINT, SIGTERM, SIGHUP),
-      run_tokens_(system, [this](std::string_view run) { return engine_->worker().find(run) != nullptr; }) {}
+      run_tokens_(system, [this](std::string_view run) { return engine().worker().find(run) != nullptr; }) {}
 
 Daemon::~Daemon() = default;
 
@@ -113,37 +113,27 @@ void Daemon::open(std::unique_ptr<store::Store> store, engine::EngineOptions opt
                   std::string token) {
   store_ = std::move(store);
   token_ = std::move(token);
-  const auto current = [this] { return snapshot_; };
-  permits_ = std::make_unique<limit::HostPermits>(reactor_, system_, current);
-  planner_ = std::make_unique<project::AttemptPlanner>(
-      current,
-      project::AttemptPlanner::Options{
-          .environment = [this](const domain::WorkOrder& order) { return environment_of(order); }, .program = {}});
-  driver::ProcessDriver::Options driver;
-  driver.mask = driver::SecretMask::of_environment(environment_.variables);
-  driver.mask.add(token_);
-  driver.mask.add_password_of(snapshot_->checkout.settings.store);
-  driver_ = std::make_unique<driver::DriverRouter>(reactor_, std::move(driver));
-  const std::uint64_t queue = options.pool.queue_capacity;
-  engine_ =
-      std::make_unique<engine::Engine>(engine::Engine::Parts{reactor_, *store_, *driver_, *permits_, run_codec_,
-                                                             system_, &log_, &driver_->survivors(), planner_.get()},
-                                       std::move(options), snapshot_->registry);
-  fleet::LocalFleet::Options fleet;
-  fleet.version = STINT_VERSION;
-  fleet.store = std::move(shown);
-  fleet.cluster = cluster_;
-  fleet.queue_max = queue * std::max<std::uint64_t>(1, snapshot_->catalogue.agents.size());
-  fleet.cost_micros_per_day = snapshot_->checkout.settings.cost_micros_per_day;
-  fleet.host_limits = [this] { return list_host_limits(); };
-  fleet.resize_host_limit = [this](std::string name, std::uint32_t capacity) {
+  fleet::Node::Options node;
+  node.planner.environment = [this](const domain::WorkOrder& order) { return environment_of(order); };
+  node.driver.mask = driver::SecretMask::of_environment(environment_.variables);
+  node.driver.mask.add(token_);
+  node.driver.mask.add_password_of(snapshot_->checkout.settings.store);
+  node.fleet.version = STINT_VERSION;
+  node.fleet.store = std::move(shown);
+  node.fleet.cluster = cluster_;
+  node.fleet.queue_max = options.pool.queue_capacity * std::max<std::uint64_t>(1, snapshot_->catalogue.agents.size());
+  node.fleet.cost_micros_per_day = snapshot_->checkout.settings.cost_micros_per_day;
+  node.fleet.host_limits = [this] { return list_host_limits(); };
+  node.fleet.resize_host_limit = [this](std::string name, std::uint32_t capacity) {
     return resize_host_limit(std::move(name), capacity);
   };
-  fleet_ = std::make_unique<fleet::LocalFleet>(
-      fleet::LocalFleet::Parts{reactor_, *store_, run_codec_, system_,
-                               [this]() -> const project::AgentRegistry& { return engine_->registry(); }, engine_.get(),
-                               &driver_->survivors()},
-      std::move(fleet));
+  node.engine = std::move(options);
+  node_ = std::make_unique<fleet::Node>(fleet::Node::Parts{.reactor = reactor_,
+                                                           .system = system_,
+                                                           .store = *store_,
+                                                           .snapshot = [this] { return snapshot_; },
+                                                           .log = &log_},
+                                        std::move(node));
 }
 
 Result<> Daemon::listen(const Listen& where, std::vector<std::string> hosts) {
@@ -152,7 +142,7 @@ Result<> Daemon::listen(const Listen& where, std::vector<std::string> hosts) {
   api.default_agent = [this] { return snapshot_->checkout.settings.default_agent; };
   api.run_of_token = [this](std::string_view given) { return run_tokens_.run_of(given); };
   api.server = [this] { return server_ ? &server_->stats() : nullptr; };
-  api_ = std::make_unique<http::Api>(*fleet_, std::move(api));
+  api_ = std::make_unique<http::Api>(node_->fleet(), std::move(api));
   http::ServerOptions options;
   options.address = where.address;
   options.port = where.port;
@@ -174,10 +164,11 @@ Task<Result<>> Daemon::serve() {
     scope.spawn(hear_signals());
     scope.spawn(watch_project());
     // Who is answered may ask for whatever there is: the store has heard of agents and limits by then.
-    STINT_CO_CHECK(co_await engine_->enlist());
+    STINT_CO_CHECK(co_await engine().enlist());
     STINT_CO_CHECK(co_await store_->configure(snapshot_->cluster_limits, project::names_in_store(*snapshot_)));
+    ready_.notify();
     scope.spawn(server_->serve());
-    Result<> ended = co_await engine_->run();
+    Result<> ended = co_await engine().run();
     co_await flush_subscribers();
     scope.cancel();
     co_return ended;
@@ -205,9 +196,9 @@ Task<> Daemon::hear_signals() {
              asked == 1 ? "draining: nothing new is begun; once more to hurry" : "hurrying; once more to leave at once",
              {});
     if (asked == 1) {
-      engine_->drain();
+      engine().drain();
     } else {
-      engine_->hurry();
+      engine().hurry();
     }
   }
 }
@@ -229,7 +220,7 @@ Task<> Daemon::reload() {
     co_return;
   }
   (void)co_await report_problems(*fresh);
-  const auto done = co_await engine_->reload((*fresh)->registry, (*fresh)->cluster_limits);
+  const auto done = co_await engine().reload((*fresh)->registry, (*fresh)->cluster_limits);
   if (!done) {
     log_.say(LogLevel::error, "not reloaded", {{"why", done.error().describe()}});
     co_return;
@@ -266,7 +257,7 @@ Task<std::optional<domain::Shortage>> Daemon::find_shortage() {
   }
   const auto per_day = snapshot_->checkout.settings.cost_micros_per_day;
   if (!per_day) co_return std::nullopt;
-  const auto today = co_await fleet_->spent_today();
+  const auto today = co_await node_->fleet().spent_today();
   if (!today || today->cost_micros < *per_day) co_return std::nullopt;
   co_return domain::Shortage{.kind = Kind::cost_per_day, .amount = today->cost_micros, .bound = *per_day};
 }
@@ -300,12 +291,12 @@ Task<> Daemon::watch_project() {
       co_await look_at_files();
     }
     const std::optional<domain::Shortage> shortage = co_await find_shortage();
-    const auto& before = engine_->shortage();
+    const auto& before = engine().shortage();
     if (shortage.has_value() != before.has_value() || (shortage && shortage->kind != before->kind)) {
       log_.say(shortage ? LogLevel::warning : LogLevel::info, shortage ? "no run is begun" : "runs are begun again",
                {{"why", shortage ? cli::shortage_text(*shortage) : std::string()}});
     }
-    if (shortage != before) engine_->set_shortage(shortage);
+    if (shortage != before) engine().set_shortage(shortage);
     const auto since = reactor_.now().time_since_epoch();
     co_await sleep_until(TimePoint(since - since % kLook + kLook));
   }
@@ -317,8 +308,8 @@ std::vector<std::string> Daemon::environment_of(const domain::WorkOrder& order) 
 
 Task<Result<std::vector<engine::LimitView>>> Daemon::list_host_limits() {
   co_return co_await offload(files_, [snapshot = snapshot_] {
-    return cli::blocking_host_limits(limit::Homes(snapshot->limit_directories), snapshot->checkout.settings,
-                                     snapshot.get());
+    return fleet::blocking_host_limits(limit::Homes(snapshot->limit_directories), snapshot->checkout.settings,
+                                       snapshot.get());
   });
 }
 

@@ -3,17 +3,14 @@
 #pragma once
 
 #include "app/daemon_files.hpp"
-#include "driver/driver_router.hpp"
-#include "fleet/local_fleet.hpp"
+#include "fleet/node.hpp"
 #include "fleet/read_project.hpp"
 #include "http/api.hpp"
 #include "http/server.hpp"
-#include "limit/host_permits.hpp"
-#include "project/attempt_planner.hpp"
 #include "stint/asio.hpp"
 #include "stint/mutex.hpp"
+#include "stint/notification.hpp"
 #include "stint/offload.hpp"
-#include "wire/run_codec.hpp"
 
 #include <boost/asio/signal_set.hpp>
 
@@ -50,10 +47,12 @@ class Daemon {
   Result<> listen(const Listen& where, std::vector<std::string> hosts);
   /// After both, until it has drained: by a signal, or by whoever asks.
   Task<Result<>> serve();
+  /// Returns when the store knows the node, its agents and limits: from then on runs are accepted.
+  Task<> ready() { co_await ready_.wait(0); }
 
   [[nodiscard]] const std::string& url() const { return url_; }
-  engine::Engine& engine() { return *engine_; }
-  fleet::Fleet& fleet() { return *fleet_; }
+  engine::Engine& engine() { return node_->engine(); }
+  fleet::Fleet& fleet() { return node_->fleet(); }
 
  private:
   Task<> flush_subscribers();
@@ -77,17 +76,13 @@ class Daemon {
   Mutex reloading_{"reload"};                          // by a signal, or because files have changed
   std::shared_ptr<const project::Snapshot> snapshot_;  // shared with runs that were begun under it
   asio::signal_set signals_;
-  wire::RunCodec run_codec_;
   RunTokens run_tokens_;
   std::unique_ptr<store::Store> store_;
-  std::unique_ptr<limit::HostPermits> permits_;
-  std::unique_ptr<project::AttemptPlanner> planner_;
-  std::unique_ptr<driver::DriverRouter> driver_;
-  std::unique_ptr<engine::Engine> engine_;
-  std::unique_ptr<fleet::LocalFleet> fleet_;
+  std::unique_ptr<fleet::Node> node_;
   std::unique_ptr<http::Api> api_;
   std::unique_ptr<http::Server> server_;
   std::string url_, token_;
+  Notification ready_;
   bool checkout_gone_ = false;
 };
 

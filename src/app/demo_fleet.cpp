@@ -102,6 +102,7 @@ class Show {
 
  private:
   Task<> submit() {
+    co_await daemon_.ready();
     constexpr std::array kThings = {"permits", "queues", "leases", "fences", "budgets", "drains", "tapes"};
     for (std::uint32_t i = 0; i < runs_; ++i) {
       engine::Submission submission;

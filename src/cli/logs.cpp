@@ -18,7 +18,7 @@ namespace {
 Task<Result<>> tell_wait(FleetAccess& access, const engine::RunView& view) {
   if (view.run.state != domain::RunState::queued && view.run.state != domain::RunState::parked) co_return Result<>();
   STINT_CO_TRY(const engine::WhyView why, co_await access.fleet.why(view.run.id));
-  STINT_CO_TRY(const bool carried, co_await is_carried(access));
+  STINT_CO_TRY(const bool carried, co_await access.connection.is_carried());
   for (const std::string& line : why_lines(why, access.system.wall_now(), carried)) {
     print_error("stint: {}: {}\n", printable(view.run.id), line);
   }

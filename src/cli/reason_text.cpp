@@ -17,13 +17,13 @@ using domain::WaitReason;
 
 constexpr std::size_t kHoldersShown = 3;
 
-/// "gpu: 2 of 2 held, by train (pid 4711, 5m); 1 ahead in line".
+/// "gpu: 2 of 2 held by train (pid 4711, 5m); 1 ahead in line".
 std::string limit_text(const WaitReason& reason, WallTime now) {
   std::string text = printable(reason.limit) + ": ";
   text += reason.capacity ? fmt::format("{} of {} held", reason.held, *reason.capacity)
                           : fmt::format("{} held", reason.held);
   for (std::size_t i = 0; i < std::min(reason.holders.size(), kHoldersShown); ++i) {
-    text += (i == 0 ? ", by " : "; ") + holder_text(reason.holders[i], now);
+    text += (i == 0 ? " by " : ", ") + holder_text(reason.holders[i], now);
   }
   if (reason.holders.size() > kHoldersShown) {
     text += fmt::format(" and {} more", reason.holders.size() - kHoldersShown);
@@ -89,7 +89,7 @@ std::string holder_text(const domain::LimitEntry& holder, WallTime now) {
   if (holder.pid) {
     return fmt::format("{} (pid {}, {})", holder.label.empty() ? "-" : printable(holder.label), *holder.pid, age);
   }
-  if (!holder.run.empty()) return fmt::format("{} of {}, for {}", printable(holder.run), printable(holder.agent), age);
+  if (!holder.run.empty()) return fmt::format("{} of {} ({})", printable(holder.run), printable(holder.agent), age);
   return "another tool, by flock";
 }
 

@@ -48,10 +48,9 @@ TEST(ReasonText, a_limit_names_its_holders_and_the_line) {
                     {.run = "def"}};
   reason.weight = 2;
   reason.ahead = 1;
-  EXPECT_EQ(
-      text(reason),
-      "no permit is free: gpu: 2 of 2 held, by abc of review, for 1m; train (pid 7, 5m); another tool, by flock and "
-      "1 more; it needs 2; 1 ahead in line");
+  EXPECT_EQ(text(reason),
+            "no permit is free: gpu: 2 of 2 held by abc of review (1m), train (pid 7, 5m), another tool, by flock and "
+            "1 more; it needs 2; 1 ahead in line");
   reason.holders.clear();
   reason.weight = 1;
   reason.ahead = 0;

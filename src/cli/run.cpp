@@ -9,18 +9,14 @@
 #include "cli/reason_text.hpp"
 #include "cli/run_display.hpp"
 #include "cli/run_submission.hpp"
-#include "domain/run_id.hpp"
-#include "driver/driver_router.hpp"
 #include "fleet/daemon_location.hpp"
 #include "fleet/follow.hpp"
-#include "fleet/local_fleet.hpp"
+#include "fleet/one_run.hpp"
+#include "fleet/parent_run.hpp"
 #include "fleet/remote_fleet.hpp"
 #include "fleet/store_location.hpp"
-#include "limit/host_permits.hpp"
 #include "os/process.hpp"
-#include "os/resources.hpp"
 #include "os/terminal.hpp"
-#include "project/attempt_planner.hpp"
 #include "stint/asio.hpp"
 #include "store/memory_store.hpp"
 #include "wire/run_codec.hpp"
@@ -41,7 +37,6 @@ using domain::RunState;
 constexpr Duration kRefresh = 250ms;  // of the line at the bottom
 constexpr Duration kLookEvery = 1s;   // what was used up is not told
 constexpr std::uint32_t kEventsPage = 200;
-constexpr Duration kPruneEvery = 1h;  // without a daemon; over all processes
 
 /// Follows one run to its end: shows what happens to it, and ends it on a signal.
 class Follower {
@@ -54,12 +49,12 @@ class Follower {
         display_(out_, environment, options.quiet || options.json),
         signals_(reactor) {}
 
-  /// `carrier`: the engine of this process that carries it; null: another process does. Fails if that one does not
-  /// answer any more, or was left to end it; or if the run was ended here and the store can't record it.
-  Task<Result<>> follow(fleet::Fleet& fleet, std::string id, engine::Engine* carrier) {
+  /// `own`: this process carries it; null: another one does. Fails if the other one does not answer any more, or was
+  /// left to end it; or if the run was ended here and the store can't record it.
+  Task<Result<>> follow(fleet::Fleet& fleet, std::string id, fleet::OneRun* own) {
     fleet_ = &fleet;
     id_ = std::move(id);
-    carrier_ = carrier;
+    own_ = own;
     Result<> done = fail(Errc::cancelled, "left to the daemon, which is ending it");
     auto body = [&](Scope& scope) -> Task<> {
       scope.spawn(hear_signals(scope));
@@ -110,11 +105,11 @@ class Follower {
         const Result<> looked = co_await look();
         if (looked) outage_.end();
         // What this process carries it stays with: its engine bears a store that is away for longer.
-        if (!looked && !outage_.bear(looked.error()) && carrier_ == nullptr) co_return looked;
+        if (!looked && !outage_.bear(looked.error()) && own_ == nullptr) co_return looked;
         if (looked && engine::is_at_rest(view_.run)) co_return looked;
-        if (carrier_ != nullptr && carrier_->cannot_begin()) {
+        if (own_ != nullptr && own_->cannot_begin()) {
           (void)co_await fleet_->cancel(id_);
-          co_return fail(*carrier_->cannot_begin());
+          co_return fail(*own_->cannot_begin());
         }
         look_at = reactor_.now() + kLookEvery;
       }
@@ -178,31 +173,35 @@ class Follower {
 
   /// Why it does not begin.
   Task<> tell_wait() {
-    std::string why;
-    if (carrier_ != nullptr) {
-      for (const auto& [agent, each] : carrier_->waits()) why = reason_text(each, system_.wall_now());
-    }
-    if (why.empty()) {
-      const auto reasons = co_await fleet_->why(id_);
-      if (!reasons) co_return;
-      for (const domain::WaitReason& each : reasons->reasons) {
-        using domain::WaitCause;
-        const bool own = carrier_ != nullptr && each.cause == WaitCause::workers;  // its one worker is on its way
-        if (own || each.cause == WaitCause::place || each.cause == WaitCause::delay) continue;
-        why = reason_text(each, system_.wall_now());
-        if (each.cause == WaitCause::paused) break;
-      }
-    }
-    if (why.empty() || why == told_wait_) co_return;
+    std::optional<domain::WaitReason> reason = own_ != nullptr ? own_->waits_for() : std::nullopt;
+    if (!reason) reason = co_await find_wait();
+    if (!reason) co_return;
+    const std::string why = reason_text(*reason, system_.wall_now());
+    if (why == told_wait_) co_return;
     told_wait_ = why;
     if (options_.json) {
-      print_line(wire::waiting_line(id_, why));
+      print_line(wire::waiting_line(id_, *reason, why));
     } else {
       display_.show_wait(why);
     }
     if (!options_.no_wait) co_return;
     refused_ = true;
     (void)co_await fleet_->cancel(id_);
+  }
+
+  /// The reason that the store gives, but for those that pass by themselves.
+  Task<std::optional<domain::WaitReason>> find_wait() {
+    using domain::WaitCause;
+    std::optional<domain::WaitReason> found;
+    const auto why = co_await fleet_->why(id_);
+    if (!why) co_return found;
+    for (const domain::WaitReason& each : why->reasons) {
+      const bool own = own_ != nullptr && each.cause == WaitCause::workers;  // its one worker is on its way
+      if (own || each.cause == WaitCause::place || each.cause == WaitCause::delay) continue;
+      found = each;
+      if (each.cause == WaitCause::paused) break;
+    }
+    co_return found;
   }
 
   void print_line(const std::string& line) { out_.put(line + "\n"); }
@@ -213,11 +212,11 @@ class Follower {
       const bool again = std::exchange(last_signal_, signal) != 0;
       if (again) hurried_.notify();
       if (!again) {
-        const bool here = carrier_ != nullptr;
+        const bool here = own_ != nullptr;
         if (display_.live()) display_.say(here ? "ending it; once more to hurry" : "ending it; once more to leave");
         scope.spawn(cancel(scope));
-      } else if (carrier_ != nullptr) {
-        carrier_->stop_here(id_, pool::Carried::Stop::cancelled, "cancelled by the keyboard");
+      } else if (own_ != nullptr) {
+        own_->stop("cancelled by the keyboard");
       } else {
         scope.cancel();
       }
@@ -226,9 +225,7 @@ class Follower {
 
   Task<> cancel(Scope& scope) {
     const auto receipt = co_await fleet_->cancel(id_);
-    if (receipt || carrier_ == nullptr) co_return;
-    const pool::Carried* const carried = carrier_->worker().find(id_);
-    if (carried != nullptr && !carried->is_work_over()) co_return;
+    if (receipt || own_ == nullptr || !own_->is_work_over()) co_return;
     unrecorded_ = receipt.error();  // nothing of it is alive: the store is not waited for
     scope.cancel();
   }
@@ -242,7 +239,7 @@ class Follower {
   EndSignals signals_;
   wire::RunCodec run_codec_;
   fleet::Fleet* fleet_ = nullptr;
-  engine::Engine* carrier_ = nullptr;
+  fleet::OneRun* own_ = nullptr;
   std::string id_;
   engine::RunView view_;
   bool refused_ = false;
@@ -257,123 +254,11 @@ class Follower {
   std::string told_wait_;
 };
 
-/// Carries one run, and nothing else, with an engine of this process.
-class OwnRun {
- public:
-  OwnRun(Reactor& reactor, const domain::System& system, std::shared_ptr<const project::Snapshot> snapshot,
-         store::Store& store, bool lasting_lease, driver::SecretMask mask, const std::string& program,
-         Follower& follower)
-      : reactor_(reactor),
-        system_(system),
-        snapshot_(std::move(snapshot)),
-        store_(store),
-        lasting_lease_(lasting_lease),
-        permits_(reactor, system, [this] { return snapshot_; }),
-        planner_([this] { return snapshot_; }, {.environment = {}, .program = program}),
-        driver_(reactor,
-                {.mask = std::move(mask), .on_output = [&follower](const std::string& text) { follower.hear(text); }}),
-        follower_(follower) {
-    follower.on_full([this](bool full) { driver_.hold(full); });
-  }
-  ~OwnRun() { follower_.on_full({}); }
-  OwnRun(const OwnRun&) = delete;
-  OwnRun& operator=(const OwnRun&) = delete;
-
-  /// Fails if it could not be submitted.
-  Task<Result<>> carry(engine::Submission submission) {
-    const std::string id = domain::new_run_id(system_);
-    const std::string agent = submission.agent.empty() ? std::string(domain::kPromptAgent) : submission.agent;
-    const project::AgentSpec* const spec = project::find_spec(snapshot_->registry, agent);
-    make_engine(spec == nullptr ? agent : project::name_in_store(*spec, submission.driver, submission.model), id);
-    STINT_CO_CHECK(co_await engine_->enlist());
-    submission.id = id;
-    // Whoever has to take it up may serve another checkout; on another host there may be no such folder.
-    if (lasting_lease_) submission.directory = snapshot_->checkout.project.root.string();
-    submission.kept = true;  // a daemon that took it would wait for the permits of the run that we are a part of
-    submission.parent = co_await running_parent(*fleet_);
-    const auto submitted = co_await submit(std::move(submission));
-    if (!submitted) {
-      (void)co_await store_.leave(*engine_->owner());
-      co_return submitted;
-    }
-    Result<> followed;
-    auto body = [&](Scope& scope) -> Task<> {
-      scope.spawn(serve());
-      followed = co_await follower_.follow(*fleet_, id, engine_.get());
-      engine_->drain(Duration::zero());
-    };
-    (void)co_await with_scope(std::ref(body));
-    co_return followed;
-  }
-
- private:
-  Task<Result<>> submit(engine::Submission submission) {
-    STINT_CO_CHECK(co_await size_limits());
-    std::vector<engine::Submission> submissions;
-    submissions.push_back(std::move(submission));
-    STINT_CO_TRY(auto submitted, co_await fleet_->submit(std::move(submissions)));
-    if (!submitted.front()) co_return fail(std::move(submitted.front()).error());
-    co_return Result<>();
-  }
-  void make_engine(const std::string& agent, const std::string& id) {
-    engine::EngineOptions options;
-    options.label = fmt::format("{}:{}{}", os::host_name(), ::getpid(), store::kOneRunLabel);
-    options.pool.workers = 1;
-    options.only = id;
-    options.only_agent = agent;
-    options.survivors_every = Duration::zero();
-    options.retention = snapshot_->checkout.settings.retention;
-    options.prune_every = kPruneEvery;
-    if (lasting_lease_) options.lease = Duration::max();
-    engine_ = std::make_unique<engine::Engine>(engine::Engine::Parts{reactor_, store_, driver_, permits_, run_codec_,
-                                                                     system_, nullptr, &driver_.survivors(), &planner_},
-                                               std::move(options), snapshot_->registry);
-    fleet::LocalFleet::Parts parts{reactor_,
-                                   store_,
-                                   run_codec_,
-                                   system_,
-                                   [this]() -> const project::AgentRegistry& { return snapshot_->registry; },
-                                   engine_.get(),
-                                   &driver_.survivors()};
-    fleet_ = std::make_unique<fleet::LocalFleet>(std::move(parts), fleet::LocalFleet::Options());
-  }
-  /// Beside other processes only those without a size: a daemon has decided on the others.
-  Task<Result<>> size_limits() {
-    std::map<std::string, std::uint32_t> capacities = snapshot_->cluster_limits;
-    STINT_CO_TRY(const auto workers, co_await store_.nodes());
-    if (workers.size() <= 1)
-      co_return co_await store_.configure(std::move(capacities), project::names_in_store(*snapshot_));
-    STINT_CO_TRY(const auto known, co_await store_.limits());
-    for (const store::LimitState& limit : known) {
-      if (limit.capacity) capacities.erase(limit.name);
-    }
-    co_return co_await store_.configure(std::move(capacities), {});
-  }
-
-  Task<> serve() {
-    const auto ended = co_await engine_->run();
-    if (!ended) follower_.say(ended.error().describe());
-  }
-
-  Reactor& reactor_;
-  const domain::System& system_;
-  std::shared_ptr<const project::Snapshot> snapshot_;
-  store::Store& store_;
-  const bool lasting_lease_;
-  wire::RunCodec run_codec_;
-  limit::HostPermits permits_;
-  project::AttemptPlanner planner_;
-  driver::DriverRouter driver_;
-  Follower& follower_;
-  std::unique_ptr<engine::Engine> engine_;
-  std::unique_ptr<fleet::LocalFleet> fleet_;
-};
-
 /// A daemon carries it.
 Task<Result<>> follow_daemon(Reactor& reactor, const domain::System& system, const Environment& environment,
                              const fleet::DaemonLocation& daemon, engine::Submission submission, Follower& follower) {
   fleet::RemoteFleet fleet(reactor, daemon, system, fleet::find_again_in(environment), say_outage);
-  submission.parent = co_await running_parent(fleet);
+  submission.parent = co_await fleet::running_parent(fleet);
   submission.parent_waits = !submission.parent.empty();
   std::vector<engine::Submission> submissions;
   submissions.push_back(std::move(submission));
@@ -394,10 +279,20 @@ Task<Result<>> carry_here(Reactor& reactor, const domain::System& system,
     store = std::make_unique<store::MemoryStore>(system);
   }
   os::become_subreaper();
-  const bool lasting_lease = place && !place->path.empty();
-  OwnRun own(reactor, system, std::move(snapshot), *store, lasting_lease, std::move(mask), submission.program,
-             follower);
-  co_return co_await own.carry(std::move(submission));
+  fleet::OneRun::Options options;
+  options.lasting_lease = place && !place->path.empty();
+  options.mask = std::move(mask);
+  options.program = submission.program;
+  options.on_output = [&follower](const std::string& text) { follower.hear(text); };
+  options.on_failure = [&follower](const Error& error) { follower.say(error.describe()); };
+  fleet::OneRun own({reactor, system, *store, std::move(snapshot)}, std::move(options));
+  follower.on_full([&own](bool full) { own.hold(full); });
+  const auto follow = [&](fleet::Fleet& fleet, std::string id) -> Task<Result<>> {
+    co_return co_await follower.follow(fleet, std::move(id), &own);
+  };
+  Result<> done = co_await own.carry(std::move(submission), std::ref(follow));
+  follower.on_full({});
+  co_return done;
 }
 
 /// Records what this command line names for the process that takes the run up if this one is lost: it starts no program

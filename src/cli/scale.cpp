@@ -59,7 +59,8 @@ Task<Result<>> wait_for_end(FleetAccess& access, bool json) {
 
 Task<Result<int>> drain(FleetAccess& access, engine::DrainRequest how, bool wait, bool json) {
   STINT_CO_CHECK(co_await access.fleet.drain(how));
-  if (!json) print_out("{} drains: nothing new is begun. What runs may finish; then it ends.\n", access.where);
+  if (!json)
+    print_out("{} drains: nothing new is begun. What runs may finish; then it ends.\n", access.connection.where());
   flush_out();
   if (wait) STINT_CO_CHECK(co_await wait_for_end(access, json));
   if (wait && !json) print_out("Drained.\n");

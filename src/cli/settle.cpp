@@ -21,7 +21,7 @@ Task<Result<int>> retry(FleetAccess& access, const std::string& id, bool json) {
   STINT_CO_TRY(const RunView before, co_await find_run(access.fleet, id));
   STINT_CO_TRY(const engine::Submitted submitted, co_await access.fleet.retry(before.run.id));
   print_out("{}\n", json ? wire::to_json(submitted, RunState::queued) : printable(submitted.id));
-  STINT_CO_TRY(const bool carried, co_await is_carried(access));
+  STINT_CO_TRY(const bool carried, co_await access.connection.is_carried());
   if (!carried) print_error("stint: it waits in the store: {}\n", kNoDaemonHere);
   co_return kExitDone;
 }
@@ -82,7 +82,7 @@ Task<Result<int>> let_go_on(FleetAccess& access, const std::string& id, bool jso
     print_out("{}: goes on{}\n", printable(before.run.id),
               with_it.empty() ? std::string() : "; " + printable(with_it) + " is not paused any more");
   }
-  STINT_CO_TRY(const bool carried, co_await is_carried(access));
+  STINT_CO_TRY(const bool carried, co_await access.connection.is_carried());
   if (!carried) print_error("stint: it waits in the store: {}\n", kNoDaemonHere);
   co_return kExitDone;
 }

@@ -147,7 +147,7 @@ Task<Result<int>> show(FleetAccess& access, const std::string& id, bool json) {
   sheet.put(view);
   if (view.run.state == domain::RunState::queued || view.run.state == domain::RunState::parked) {
     STINT_CO_TRY(const engine::WhyView why, co_await access.fleet.why(view.run.id));
-    STINT_CO_TRY(const bool carried, co_await is_carried(access));
+    STINT_CO_TRY(const bool carried, co_await access.connection.is_carried());
     std::vector<std::string> lines;
     for (const std::string& each : why_lines(why, sheet.now(), carried)) lines.push_back("  waits: " + each);
     sheet.put(lines);
@@ -165,7 +165,7 @@ Task<Result<int>> tell_why(FleetAccess& access, const std::string& id, bool json
     print_out("{}\n", wire::to_json(why));
     co_return kExitDone;
   }
-  STINT_CO_TRY(const bool carried, co_await is_carried(access));
+  STINT_CO_TRY(const bool carried, co_await access.connection.is_carried());
   print_out("{} {}\n", printable(view.run.id), state_text(view.run));
   for (const std::string& line : why_lines(why, access.system.wall_now(), carried)) print_out("  {}\n", line);
   co_return kExitDone;

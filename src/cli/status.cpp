@@ -29,7 +29,7 @@ Task<Result<int>> show_status(FleetAccess& access, bool json) {
     print_out("{}\n", (columns > 0 ? line.clipped(columns, true) : line).str(access.environment.colour));
   };
   const WallTime now = access.system.wall_now();
-  for (const Line& line : summary_lines(status, access.where, access.daemon)) print(line);
+  for (const Line& line : summary_lines(status, access.connection.where(), access.connection.is_daemon())) print(line);
   for (const Line& line : limit_lines(limits, now, limits.size())) print(line);
   if (const std::string text = advice(status); !text.empty()) print(Line("  " + text, Style::yellow));
   if (!running.empty()) {

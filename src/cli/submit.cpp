@@ -10,6 +10,7 @@
 #include "cli/printable.hpp"
 #include "cli/submit_each.hpp"
 #include "domain/trace.hpp"
+#include "fleet/parent_run.hpp"
 #include "fleet/read_project.hpp"
 #include "os/process.hpp"
 #include "os/terminal.hpp"
@@ -137,19 +138,19 @@ Task<> print_problems_of(const std::string& agent, const Environment& environmen
 }
 
 Task<Result<int>> submit(FleetAccess& access, const SubmitOptions& options, engine::Submission submission) {
-  STINT_CO_TRY(const bool carried, co_await is_carried(access));
+  STINT_CO_TRY(const bool carried, co_await access.connection.is_carried());
   if (options.wait && !carried) {
     print_error(
         "stint: not submitted: `--wait` needs a running daemon (`stint serve`), and none takes runs here. `stint run` "
         "carries its run itself\n");
     co_return kExitRefused;
   }
-  if (!access.elsewhere.empty()) {
+  if (!access.connection.elsewhere().empty()) {
     print_error("stint: the daemon of {} carries it, there: by that checkout's files, in its folder\n",
-                printable(access.elsewhere));
+                printable(access.connection.elsewhere()));
   }
-  if (access.elsewhere.empty()) co_await print_problems_of(submission.agent, access.environment);
-  submission.parent = co_await running_parent(access.fleet);
+  if (access.connection.elsewhere().empty()) co_await print_problems_of(submission.agent, access.environment);
+  submission.parent = co_await fleet::running_parent(access.fleet);
   submission.parent_waits = options.wait && !submission.parent.empty();
   int exit = kExitDone;
   if (options.each.empty()) {

@@ -52,8 +52,8 @@ class Screen {
 
 Task<Result<TopFrame>> look(FleetAccess& access) {
   TopFrame frame;
-  frame.where = access.where;
-  frame.daemon = access.daemon;
+  frame.where = access.connection.where();
+  frame.daemon = access.connection.is_daemon();
   STINT_CO_TRY(frame.status, co_await access.fleet.status());
   STINT_CO_TRY(frame.limits, co_await access.fleet.limits());
   store::Filter running;

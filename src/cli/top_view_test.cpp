@@ -153,7 +153,7 @@ TEST(StatusText, limits_are_shown_if_somebody_cares) {
   limits[2].paused = true;
   limits[2].paused_until = kNow + 5min;
   EXPECT_EQ(text_of(limit_lines(limits, kNow, 9)),
-            "  limit    gpu  2 of 2 held, 1 waiting: a (pid 3, 5s), b?[2J of review, for 2m, another tool, by flock "
+            "  limit    gpu  2 of 2 held, 1 waiting: a (pid 3, 5s), b?[2J of review (2m), another tool, by flock "
             "and 1 more\n"
             "  limit    agent:x  0 held  paused for 5m more\n");
   EXPECT_EQ(limit_lines(limits, kNow, 1).size(), 2U);

@@ -1,11 +1,16 @@
 #include "wire/run_line.hpp"
 
+#include "wire/reason.hpp"
 #include "wire/values.hpp"
+
+#include <utility>
 
 namespace stint::wire {
 
-std::string waiting_line(std::string_view run, std::string_view why) {
-  return json::serialize(json::object{{"event", "waiting"}, {"run", text_value(run)}, {"why", text_value(why)}});
+std::string waiting_line(std::string_view run, const domain::WaitReason& reason, std::string_view why) {
+  json::object object{{"event", "waiting"}, {"run", text_value(run)}, {"why", text_value(why)}};
+  for (auto& field : reason_value(reason)) object[field.key()] = std::move(field.value());
+  return json::serialize(object);
 }
 
 std::string text_line(std::string_view run, std::string_view text) {

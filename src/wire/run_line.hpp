@@ -8,7 +8,8 @@
 
 namespace stint::wire {
 
-[[nodiscard]] std::string waiting_line(std::string_view run, std::string_view why);
+/// With the reason as fields, and as the text `why` for people.
+[[nodiscard]] std::string waiting_line(std::string_view run, const domain::WaitReason& reason, std::string_view why);
 [[nodiscard]] std::string text_line(std::string_view run, std::string_view text);
 [[nodiscard]] std::string event_line(const store::Event& event, std::uint32_t attempt);
 /// The last line.

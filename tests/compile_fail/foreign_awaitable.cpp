@@ -1,7 +1,7 @@
 // A task refuses to await what it could not cancel, and says what to do.
 //
-// MISTAKE 1: (?s)not one of the library's.*'other::Operation' does not satisfy 'Awaitable'
-// MISTAKE 2: (?s)not one of the library's.*'std::suspend_always' does not satisfy 'Awaitable'
+// MISTAKE 1: (?s)unknown awaitable.*'other::Operation' does not satisfy 'Awaitable'
+// MISTAKE 2: (?s)unknown awaitable.*'std::suspend_always' does not satisfy 'Awaitable'
 #include "stint/task.hpp"
 
 namespace other {

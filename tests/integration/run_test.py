@@ -122,9 +122,9 @@ class Command(Case):
         third = self.start("two", "--json")
         self.assertEqual(json.loads(third.stdout.readline())["event"], "enqueued")
         event = json.loads(third.stdout.readline())
-        self.assertEqual((event["event"], event["why"].split(":")[:2]), ("waiting", ["agent", "two"]))
-        for holder in holders:
-            self.assertIn(f"(pid {holder.pid})", event["why"])
+        self.assertEqual((event["event"], event["reason"], event["limit"], event["held"], event["ahead"]), ("waiting", "limit", "agent:two", 2, 0))
+        self.assertEqual({holder["pid"] for holder in event["holders"]}, {holder.pid for holder in holders})
+        self.assertIn("agent:two: 2 of 2 held by two (pid", event["why"])
         holders[0].send_signal(signal.SIGINT)
         while (event := json.loads(third.stdout.readline()))["event"] == "waiting":
             pass  # the reason may change once more

@@ -47,8 +47,8 @@ def export_of(count, seed=1):
         if kind < 0.7:
             run.update(state="succeeded", attempt=1, fence=1, started_ms=at + 5, finished_ms=at + 9, result='{"ok":true}', output_bytes=12,
                        head="one\ntwo\nthr\n")
-            run["events"] += [{"cause": "claimed", "at_ms": at + 5, "fence": 1, "worker": 3, "state": "running"},
-                              {"cause": "succeeded", "at_ms": at + 9, "fence": 1, "worker": 3, "state": "succeeded"}]
+            run["events"] += [{"cause": "claimed", "at_ms": at + 5, "fence": 1, "node": 3, "state": "running"},
+                              {"cause": "succeeded", "at_ms": at + 9, "fence": 1, "node": 3, "state": "succeeded"}]
         elif kind < 0.8:
             session = f"s{number % 100}"
             run.update(state="queued", session=session)
@@ -196,8 +196,8 @@ class Store(unittest.TestCase):
     def test_what_runs_keeps_an_export_from_being_made(self):
         self.stint("import", self.write("given", export_of(20)))
         with sqlite3.connect(self.database) as database:
-            database.execute("INSERT INTO worker (label) VALUES ('somebody')")
-            database.execute("UPDATE run SET state = 'running', worker_id = 1 WHERE run_id = (SELECT min(run_id) FROM run WHERE state = 'queued' AND hold IS NULL)")
+            database.execute("INSERT INTO node (label) VALUES ('other')")
+            database.execute("UPDATE run SET state = 'running', node_id = 1 WHERE run_id = (SELECT min(run_id) FROM run WHERE state = 'queued' AND hold IS NULL)")
         leases = pathlib.Path(f"{self.database}.nodes")
         with open(leases / "1.lock", "w", encoding="utf-8") as lock:
             subprocess.run(["flock", "-x", str(lock.fileno())], pass_fds=[lock.fileno()], check=True)

@@ -1,8 +1,8 @@
-#include "cli/host_views.hpp"
+#include "fleet/host_views.hpp"
 
 #include "limit/listing.hpp"
 
-namespace stint::cli {
+namespace stint::fleet {
 namespace {
 
 engine::LimitView view_of(const limit::Listing& listing) {
@@ -42,4 +42,4 @@ std::vector<engine::LimitView> blocking_host_limits(const limit::Homes& homes, c
   return views;
 }
 
-}  // namespace stint::cli
+}  // namespace stint::fleet

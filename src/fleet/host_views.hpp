@@ -1,4 +1,4 @@
-/// The limits of this host as a fleet tells of them.
+/// The limits of this host as views of a fleet.
 #pragma once
 
 #include "fleet/fleet.hpp"
@@ -7,7 +7,7 @@
 
 #include <vector>
 
-namespace stint::cli {
+namespace stint::fleet {
 
 /// Every limit that has files, is configured, or is taken by an agent of the snapshot, with holders and line. Looks at
 /// a few files.
@@ -15,4 +15,4 @@ namespace stint::cli {
                                                                   const agent::Settings& settings,
                                                                   const project::Snapshot* snapshot = nullptr);
 
-}  // namespace stint::cli
+}  // namespace stint::fleet

@@ -1,0 +1,25 @@
+#include "fleet/node.hpp"
+
+#include "stint/asio.hpp"
+
+#include <utility>
+
+namespace stint::fleet {
+
+Node::Node(const Parts& parts, Options options)
+    : permits_(parts.reactor, parts.system, parts.snapshot),
+      planner_(parts.snapshot, std::move(options.planner)),
+      driver_(parts.reactor, std::move(options.driver)),
+      engine_({parts.reactor, parts.store, driver_, permits_, run_codec_, parts.system, parts.log, &driver_.survivors(),
+               &planner_},
+              std::move(options.engine), parts.snapshot()->registry),
+      fleet_({.executor = parts.reactor,
+              .store = parts.store,
+              .run_codec = run_codec_,
+              .system = parts.system,
+              .registry = [this]() -> const project::AgentRegistry& { return engine_.registry(); },
+              .engine = &engine_,
+              .survivors = &driver_.survivors()},
+             std::move(options.fleet)) {}
+
+}  // namespace stint::fleet

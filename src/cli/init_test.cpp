@@ -37,7 +37,7 @@ TEST(Init, what_it_writes_has_no_problem) {
 
 TEST(Init, the_settings_offer_the_drivers_that_there_are) {
   const TestFolder folder;
-  blocking_write_templates(folder.path(), false);
+  ASSERT_FALSE(blocking_write_templates(folder.path(), false).empty());
   const std::string text = agent::blocking_read_file(folder / "stint.toml", 10'000).value();
   const std::size_t at = text.find("# driver = ");
   ASSERT_NE(at, std::string::npos);

@@ -45,7 +45,7 @@ class Fleet(Repository):
                           {"cause": "lost", "at_ms": 1_790_000_001_000, "fence": 1, "node": 3, "state": "in_doubt"}]} | fields
         lines = [{"stint_export": 1},
                  {"agent": {"name": "review", "limits": [{"name": "agent:review", "weight": 1}], "queued_max": 200, "attempts_max": 3,
-                            "lost_max": 3, "backoff_base_ms": 500, "backoff_cap_ms": 8000}},
+                            "lost_max": 3}},
                  {"run": run}, {"end": {"agents": 1, "limits": 0, "runs": 1, "events": len(run["events"])}}]
         self.stint("store", "import", "-", stdin="".join(json.dumps(line) + "\n" for line in lines))
         return run["id"]

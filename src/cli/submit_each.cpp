@@ -10,6 +10,7 @@
 #include "stint/combinators.hpp"
 #include "stint/map_bounded.hpp"
 #include "stint/offload.hpp"
+#include "stint/retry_core.hpp"
 #include "wire/fleet.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +29,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kBatch = 200;
 constexpr std::size_t kBlock = 64 << 10;
-constexpr Duration kComeAgain = 2s, kComeAgainMax = 30s;
+constexpr BackoffRange kComeAgain{.base = 1s, .cap = 30s};
 constexpr std::size_t kCancelledAtOnce = 16;
 constexpr Duration kBudgetLook = 1s;
 constexpr int kReadMaxMs = 200;
@@ -149,7 +150,7 @@ class EachSubmitter {
       }
     }
     // Those for which there is no room come again, before any that stand behind them.
-    for (Duration pause = kComeAgain; !batch.empty();) {
+    for (std::uint32_t refusals = 1; !batch.empty(); ++refusals) {
       // What was accepted has to be known, if the budget ends meanwhile.
       auto offered = offer(std::move(batch));
       STINT_CO_TRY(std::vector<Submission> left,
@@ -163,8 +164,8 @@ class EachSubmitter {
       if (!std::exchange(told_full_, true)) {
         print_error("stint: {}; waiting for room\n", printable(full_->describe()));
       }
-      co_await sleep_for(full_->retry_after().value_or(pause));
-      pause = std::min(pause * 2, kComeAgainMax);
+      const Duration wait = backoff(kComeAgain, refusals, access_.system.random());
+      co_await sleep_for(full_->retry_after().value_or(wait));
     }
     co_return Result<>();
   }

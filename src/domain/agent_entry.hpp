@@ -1,9 +1,6 @@
 /// What a store has to know of an agent: the limits that it counts for the agent's runs, and the bounds of its queue.
 #pragma once
 
-#include "stint/time.hpp"
-
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,8 +21,6 @@ struct AgentEntry {
   std::uint32_t queued_max = 200;
   std::uint32_t attempts_max = 3;
   std::uint32_t lost_max = 3;
-  Duration backoff_base = std::chrono::milliseconds(500);
-  Duration backoff_cap = std::chrono::seconds(8);
 
   friend bool operator==(const AgentEntry&, const AgentEntry&) = default;
 };

@@ -10,7 +10,7 @@
 
 namespace stint::domain {
 
-enum class SpanKind : std::uint8_t { queue, limit, session, back_off, quota, person, model_call, tool, ending };
+enum class SpanKind : std::uint8_t { queue, limit, session, backoff, quota, person, model_call, tool, ending };
 [[nodiscard]] std::string_view to_string(SpanKind kind) noexcept;
 
 /// Told when it is over.

@@ -7,7 +7,7 @@
 // 3. Every claim becomes an assignment, or is given back.
 // 4. A claim in vain is not repeated at once: the agent rests, unless the store tells of something new.
 #include "engine/engine.hpp"
-#include "pool/back_off.hpp"
+#include "pool/store_backoff.hpp"
 #include "queue/ready_core.hpp"
 #include "stint/combinators.hpp"
 
@@ -17,7 +17,7 @@
 namespace stint::engine {
 namespace {
 
-using pool::BackOff;
+using pool::StoreBackoff;
 
 constexpr Duration kPermitsKept = std::chrono::seconds(2);  // while no worker is free; then others may have them
 constexpr Duration kRestFirst = std::chrono::milliseconds(50), kRestAfterNews = std::chrono::milliseconds(250);
@@ -264,7 +264,7 @@ Task<std::vector<store::Claim>> Engine::ask_claim(store::NodeNumber owner, const
   auto claims = co_await parts_.store.claim(owner, agent, most, options_.only);
   if (claims) co_return std::move(*claims);
   if (claims.error().retry() != Retry::unknown) co_return {};
-  BackOff back_off;
+  StoreBackoff backoff;
   // Behind a fence, what we own and do not carry may have been begun: then it is for others to find.
   while (owner_ == owner) {
     // What we carry when we ask may have ended when the answer comes: it must not be taken for new.
@@ -279,8 +279,8 @@ Task<std::vector<store::Claim>> Engine::ask_claim(store::NodeNumber owner, const
       });
       co_return std::move(*owned);
     }
-    if (!BackOff::may_ask_again(owned.error())) break;
-    if (!co_await back_off.wait(store_health_)) break;
+    if (!StoreBackoff::may_ask_again(owned.error())) break;
+    if (!co_await backoff.wait(store_health_)) break;
   }
   co_return {};
 }
@@ -294,6 +294,7 @@ bool Engine::assign(store::NodeNumber owner, store::Claim& claim, std::unique_pt
   auto assignment = std::make_unique<pool::Assignment>();
   assignment->account = variant == spec.variants.end() ? spec.account : variant->second.account;
   assignment->budget = spec.budget;
+  assignment->backoff = spec.backoff;
   assignment->on_crash = spec.on_crash;
   assignment->permits = std::move(permits);
   claim.agent = std::string(agent_of(claim.agent));  // people, drivers and permits know no variants

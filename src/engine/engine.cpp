@@ -1,7 +1,7 @@
 #include "engine/engine.hpp"
 
 #include "engine/rescue.hpp"
-#include "pool/back_off.hpp"
+#include "pool/store_backoff.hpp"
 #include "stint/combinators.hpp"
 
 #include <algorithm>
@@ -34,8 +34,8 @@ Task<Result<>> define_all(store::Store& store, std::shared_ptr<const AgentRegist
 
 }  // namespace
 
-using pool::BackOff;
 using pool::Carried;
+using pool::StoreBackoff;
 
 std::string_view to_string(Phase phase) noexcept {
   switch (phase) {
@@ -53,7 +53,7 @@ Engine::Engine(Parts parts, EngineOptions options, AgentRegistry registry)
       log_(parts.log != nullptr ? *parts.log : no_log_),
       options_(std::move(options)),
       registry_(std::make_shared<const AgentRegistry>(std::move(registry))),
-      store_health_(parts_.executor, log_),
+      store_health_(parts_.executor, log_, parts_.system.random),
       settler_(parts_.store, store_health_, log_),
       worker_({parts_.store, parts_.driver, parts_.planner, parts_.run_codec, parts_.system, settler_, store_health_,
                changes_, call_limits_, log_}),
@@ -228,7 +228,7 @@ Task<> Engine::fence(std::string why) {
   for (const auto& [key, carried] : worker_.carried()) carried->stop(Carried::Stop::fenced, why);
   keep_a_worker();
   while (!worker_.carried().empty()) co_await worker_.moved().wait(worker_.moved().count());
-  BackOff back_off;
+  StoreBackoff backoff;
   while (phase_ == Phase::serving) {
     const TimePoint asked_at = parts_.executor.now();
     const auto owner = co_await parts_.store.enrol(options_.label);
@@ -239,7 +239,7 @@ Task<> Engine::fence(std::string why) {
       leased_until_ = end_of(asked_at, options_.lease);
       break;
     }
-    if (!co_await back_off.wait(store_health_)) break;
+    if (!co_await backoff.wait(store_health_)) break;
   }
   fencing_ = false;
   stirred_.notify();

@@ -4,7 +4,7 @@
 #include "agent/text.hpp"
 #include "domain/bounds.hpp"
 #include "engine/rescue.hpp"
-#include "pool/back_off.hpp"
+#include "pool/store_backoff.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -200,7 +200,7 @@ Result<> LocalFleet::can_be_recorded(const std::string& id) const {
 
 /// The store can't be told that the run is cancelled, but what this process carries of it can be ended.
 Task<Error> LocalFleet::cancel_here(const std::string& id, Error refusal) {
-  if (parts_.engine == nullptr || !pool::BackOff::may_ask_again(refusal)) co_return refusal;
+  if (parts_.engine == nullptr || !pool::StoreBackoff::may_ask_again(refusal)) co_return refusal;
   parts_.engine->store_health().heard(pool::StoreHealth::Call::write, Result<>(fail(refusal)));
   std::vector<std::string> tree = {id};
   for (std::size_t i = 0; i < tree.size(); ++i) {

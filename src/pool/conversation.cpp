@@ -1,6 +1,6 @@
 #include "pool/conversation.hpp"
 
-#include "pool/back_off.hpp"
+#include "pool/store_backoff.hpp"
 
 #include <utility>
 
@@ -12,11 +12,11 @@ constexpr std::uint32_t kNotesPage = 500;
 }  // namespace
 
 Task<Result<>> ConversationRecord::recall(const store::Claim& claim, domain::OnCrash on_crash, Carried& carried) {
-  BackOff back_off;
+  StoreBackoff backoff;
   while (true) {
     Result<> recalled = co_await recall_once(claim, on_crash, carried);
-    if (recalled || !BackOff::may_ask_again(recalled.error()) || carried.is_stopped()) co_return recalled;
-    if (!co_await back_off.wait(health_)) co_return recalled;
+    if (recalled || !StoreBackoff::may_ask_again(recalled.error()) || carried.is_stopped()) co_return recalled;
+    if (!co_await backoff.wait(health_)) co_return recalled;
   }
 }
 
@@ -76,12 +76,12 @@ Task<bool> ConversationRecord::keep(const Carried& carried, std::string_view con
 Task<bool> ConversationRecord::keep_note(const Carried& carried, std::string_view cause, std::string_view conversation,
                                          bool (Carried::*gives_up)() const noexcept) {
   const std::string data = run_codec_.write_note(conversation);
-  BackOff back_off;
+  StoreBackoff backoff;
   while (!(carried.*gives_up)()) {
     const auto kept = co_await store_.note(carried.owner, carried.run, carried.fence, std::string(cause), data);
     if (kept) co_return *kept;
-    if (!BackOff::may_ask_again(kept.error()) && !BackOff::is_before_a_beat(kept.error())) break;
-    if (!co_await back_off.wait(health_)) break;
+    if (!StoreBackoff::may_ask_again(kept.error()) && !StoreBackoff::is_before_a_beat(kept.error())) break;
+    if (!co_await backoff.wait(health_)) break;
   }
   co_return false;
 }

@@ -109,7 +109,7 @@ class PoolWorld : public testing::Test {
                          [this] { return sim_.random()(); }};
   PoolStore store_{system_};
   domain::NoLog no_log_;
-  StoreHealth health_{sim_, no_log_};
+  StoreHealth health_{sim_, no_log_, [] { return ~std::uint64_t{0}; }};
   PlainRunCodec run_codec_;
   store::NodeNumber node_ = 0;
   RootScope scope_{sim_};

@@ -1,6 +1,6 @@
 #include "pool/recorder.hpp"
 
-#include "pool/back_off.hpp"
+#include "pool/store_backoff.hpp"
 #include "stint/combinators.hpp"
 
 #include <algorithm>
@@ -137,7 +137,7 @@ Task<bool> Recorder::write_some() {
                                   " bytes of its output are missing here: " + "the store took nothing for too long")};
   }
   const Result<bool> counts = co_await write(note, text);
-  if (!counts && BackOff::may_ask_again(counts.error())) {
+  if (!counts && StoreBackoff::may_ask_again(counts.error())) {
     if (told == 0) drop(std::move(note), text);
     co_return false;
   }
@@ -152,7 +152,7 @@ Task<bool> Recorder::write_some() {
 
 /// Asks again, as long as it may. Fails for good if the store refuses it for good, or the owner was fenced.
 Task<Result<bool>> Recorder::write(const std::optional<Note>& note, const std::string& text) {
-  BackOff back_off;
+  StoreBackoff backoff;
   while (true) {
     Result<bool> counts = false;
     if (!note) {
@@ -162,8 +162,8 @@ Task<Result<bool>> Recorder::write(const std::optional<Note>& note, const std::s
     } else {
       counts = co_await store_.note(owner_, run_, fence_, note->cause, note->data);
     }
-    const bool again = !counts && BackOff::may_ask_again(counts.error());
-    const bool before_a_beat = !counts && BackOff::is_before_a_beat(counts.error()) && !is_fenced_();
+    const bool again = !counts && StoreBackoff::may_ask_again(counts.error());
+    const bool before_a_beat = !counts && StoreBackoff::is_before_a_beat(counts.error()) && !is_fenced_();
     if (counts || again) health_.heard(StoreHealth::Call::write, counts);
     if (!again && !before_a_beat) {
       refused_since_.reset();
@@ -171,7 +171,7 @@ Task<Result<bool>> Recorder::write(const std::optional<Note>& note, const std::s
     }
     if (!refused_since_) refused_since_ = health_.now();
     if (health_.gave_up() || is_refused_too_long(health_.now())) co_return counts;
-    (void)co_await race(back_off.wait(health_), hurried_.wait(hurried_.count()));
+    (void)co_await race(backoff.wait(health_), hurried_.wait(hurried_.count()));
   }
 }
 

@@ -52,7 +52,7 @@ class RecorderTest : public testing::Test {
   Simulator sim_;
   SlowStore store_{system_};
   domain::NoLog no_log_;
-  StoreHealth health_{sim_, no_log_};
+  StoreHealth health_{sim_, no_log_, [] { return ~std::uint64_t{0}; }};
   PlainRunCodec run_codec_;
   events::Changes changes_;
   Recorder recorder_{store_, health_, run_codec_, changes_, 1, store::Claim{}, [] { return false; }};

@@ -1,6 +1,6 @@
 #include "pool/settler.hpp"
 
-#include "pool/back_off.hpp"
+#include "pool/store_backoff.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -88,21 +88,21 @@ Task<> Settler::run() {
 /// Who waits can't go away meanwhile: an attempt is never stopped from here on but with everything.
 Task<> Settler::settle_batch(std::vector<Entry*> batch) {
   const store::NodeNumber owner = batch.front()->owner;
-  BackOff back_off;
+  StoreBackoff backoff;
   while (true) {
     std::vector<store::Settlement> settlements;
     settlements.reserve(batch.size());
     for (const Entry* const entry : batch) settlements.push_back(entry->settlement);
     auto states = co_await store_.settle(owner, std::move(settlements));
     // A single text that can't be kept says nothing about the store; that it refuses also what has none does.
-    const bool is_final = !states && !BackOff::may_ask_again(states.error());
+    const bool is_final = !states && !StoreBackoff::may_ask_again(states.error());
     if (!is_final || batch.front()->refused) health_.heard(StoreHealth::Call::write, states);
     if (states) {
       for (std::size_t i = 0; i < batch.size(); ++i) batch[i]->state = (*states)[i];
       break;
     }
     if (is_final && (fenced_.contains(owner) || health_.gave_up())) break;
-    if (is_final && !BackOff::is_before_a_beat(states.error())) {
+    if (is_final && !StoreBackoff::is_before_a_beat(states.error())) {
       if (batch.size() > 1) {
         // One that the store refuses must not take the others with it.
         for (Entry* const entry : batch) co_await settle_batch({entry});
@@ -112,7 +112,7 @@ Task<> Settler::settle_batch(std::vector<Entry*> batch) {
       ask_later(*batch.front(), (co_await current_token()).executor().now());
       co_return;
     }
-    const bool again = co_await back_off.wait(health_);
+    const bool again = co_await backoff.wait(health_);
     if (!again) break;
   }
   for (Entry* const entry : batch) entry->done.notify();
@@ -129,8 +129,7 @@ void Settler::replace(Entry& entry, const Error& refusal) {
 }
 
 void Settler::ask_later(Entry& entry, TimePoint now) {
-  entry.pause = entry.pause == Duration::zero() ? BackOff::kFirst : std::min(2 * entry.pause, BackOff::kMost);
-  entry.not_before = now + entry.pause;
+  entry.not_before = now + health_.backoff(++entry.refusals);
   waiting_.push_back(&entry);
 }
 

@@ -47,7 +47,7 @@ class Settler {
     Notification done;
     bool refused = false;    // for good, and replaced, if it had texts
     TimePoint not_before{};  // one that is refused does not hold up the others
-    Duration pause{};
+    std::uint32_t refusals = 0;
   };
   Task<> settle_batch(std::vector<Entry*> batch);
   void replace(Entry& entry, const Error& refusal);

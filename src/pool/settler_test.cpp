@@ -71,7 +71,7 @@ class SettlerTest : public testing::Test {
   Simulator sim_;
   PickyStore store_{system_};
   domain::NoLog no_log_;
-  StoreHealth health_{sim_, no_log_};
+  StoreHealth health_{sim_, no_log_, [] { return ~std::uint64_t{0}; }};
   Settler settler_{store_, health_, no_log_};
   RootScope scope_{sim_};
   std::map<store::RunNumber, std::optional<RunState>> states_;

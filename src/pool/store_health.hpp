@@ -8,12 +8,15 @@
 #include "stint/error.hpp"
 #include "stint/executor.hpp"
 #include "stint/notification.hpp"
+#include "stint/retry_core.hpp"
 #include "stint/task.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 
 namespace stint::pool {
 
@@ -24,8 +27,11 @@ class StoreHealth {
   /// A failure says nothing about now any more when nobody has tried for so long: then somebody has to.
   static constexpr Duration kRecent = std::chrono::seconds(30);
   static constexpr Duration kSayEvery = std::chrono::minutes(1);
+  static constexpr BackoffRange kBackoff{.base = std::chrono::milliseconds(50), .cap = std::chrono::seconds(2)};
 
-  StoreHealth(const Executor& executor, domain::Log& log) : executor_(executor), log_(log) {}
+  /// `random`: of the jitter between repeated calls.
+  StoreHealth(const Executor& executor, domain::Log& log, std::function<std::uint64_t()> random)
+      : executor_(executor), log_(log), random_(std::move(random)) {}
 
   template <class T>
   void heard(Call call, const Result<T>& answer) {
@@ -43,6 +49,8 @@ class StoreHealth {
   [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
   /// Before a call is repeated: so long, or until give_up().
   Task<> wait(Duration pause);
+  /// How long to wait after so many failures in a row, from 1.
+  [[nodiscard]] Duration backoff(std::uint32_t failures) const { return stint::backoff(kBackoff, failures, random_()); }
   [[nodiscard]] TimePoint now() const { return executor_.now(); }
 
  private:
@@ -56,6 +64,7 @@ class StoreHealth {
 
   const Executor& executor_;
   domain::Log& log_;
+  const std::function<std::uint64_t()> random_;
   std::array<State, 3> states_;
   TimePoint quiet_until_{};
   bool said_ = false;  // that it can't be used

@@ -1,6 +1,6 @@
 #include "pool/store_health.hpp"
 
-#include "pool/back_off.hpp"
+#include "pool/store_backoff.hpp"
 #include "stint/scope.hpp"
 #include "stint/testing.hpp"
 
@@ -27,7 +27,7 @@ class StoreHealthTest : public testing::Test, protected domain::Log {
 
   Simulator sim_{1};
   std::vector<std::string> said_;
-  StoreHealth health_{sim_, *this};
+  StoreHealth health_{sim_, *this, [] { return ~std::uint64_t{0}; }};
 };
 
 TEST_F(StoreHealthTest, says_once_that_it_can_not_be_used_and_once_that_it_can) {
@@ -68,10 +68,10 @@ TEST_F(StoreHealthTest, who_waits_to_ask_again_is_let_go_when_the_process_leaves
   RootScope scope(sim_);
   int asked = 0;
   auto ask = [&]() -> Task<> {
-    BackOff back_off;
+    StoreBackoff backoff;
     do {
       ++asked;
-    } while (co_await back_off.wait(health_));
+    } while (co_await backoff.wait(health_));
   };
   scope.spawn(ask());
   sim_.advance(10s);

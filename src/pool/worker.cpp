@@ -1,10 +1,10 @@
 #include "pool/worker.hpp"
 
 #include "pool/attempt_context.hpp"
-#include "pool/back_off.hpp"
 #include "pool/family.hpp"
 #include "pool/recorder.hpp"
 #include "pool/settlement.hpp"
+#include "pool/store_backoff.hpp"
 #include "stint/combinators.hpp"
 
 #include <algorithm>
@@ -235,6 +235,10 @@ Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, do
   store::Settlement settlement = settlement_of({carried.run, carried.fence}, verdict, report.outcome.usage);
   if (report.begun) {  // else what earlier attempts left stands
     settlement.result = parts_.run_codec.write(memo_of(std::move(carried.before), verdict, report));
+  }
+  if (verdict.settle == Settle::retry) {
+    const Duration wait = backoff(assignment.backoff, carried.attempt, parts_.system.random());
+    settlement.retry_after = std::max(settlement.retry_after, wait);
   }
   if (verdict.pauses_account) settlement.park_on = assignment.account;
   std::optional<RunState> state;

@@ -29,6 +29,7 @@ struct Assignment {
   store::Claim claim;
   std::string account;        ///< the limit that is paused with a rate limit; empty: none
   domain::BudgetSpec budget;  ///< of the agent, with all defaults
+  BackoffRange backoff;       ///< between attempts
   domain::OnCrash on_crash = domain::OnCrash::doubt;
   std::unique_ptr<domain::HeldPermits> permits;  ///< null: none needed
   std::unique_ptr<Carried> carried;

@@ -5,6 +5,7 @@
 #include "domain/agent_entry.hpp"
 #include "domain/price.hpp"
 #include "stint/error.hpp"
+#include "stint/retry_core.hpp"
 
 #include <map>
 #include <optional>
@@ -29,6 +30,7 @@ struct AgentSpec {
   std::map<std::string, AccountVariant, std::less<>> variants;      ///< by their names in the store
   PriceList prices;                                                 ///< of models, as the settings have them
   domain::BudgetSpec budget;                                        ///< with the settings' defaults
+  BackoffRange backoff;                                             ///< between attempts
   domain::OnCrash on_crash = domain::OnCrash::doubt;
   std::optional<Error> refused;                               ///< why it must not run
   std::map<std::string, Error, std::less<>> refused_drivers;  ///< that must not do its work here, and why

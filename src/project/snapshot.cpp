@@ -74,8 +74,8 @@ class AgentReader {
     spec.entry.name = agent.name;
     spec.entry.queued_max = settings.pool.queue;
     spec.entry.attempts_max = kAttemptsMax;
-    if (agent.retry.base) spec.entry.backoff_base = *agent.retry.base;
-    if (agent.retry.cap) spec.entry.backoff_cap = *agent.retry.cap;
+    if (agent.retry.base) spec.backoff.base = *agent.retry.base;
+    if (agent.retry.cap) spec.backoff.cap = *agent.retry.cap;
     spec.account = account_of(agent, driver, settings);
     spec.budget = agent.budget.or_else(settings.budget);
     for (const auto& [name, model] : settings.models) {

@@ -9,10 +9,7 @@ using domain::RunState;
 using domain::Settle;
 
 void ClockTest::prepare() {
-  define("a", [](AgentEntry& agent) {
-    agent.limits = {{"account:x", 1}, {"gpu", 1}};
-    agent.backoff_base = agent.backoff_cap = Duration::zero();
-  });
+  define("a", [](AgentEntry& agent) { agent.limits = {{"account:x", 1}, {"gpu", 1}}; });
   node_ = enrol();
   tick();  // a process that has looked at its store knows when the clock jumps
 }

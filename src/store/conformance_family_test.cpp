@@ -40,7 +40,7 @@ TEST_P(StoreTest, what_each_uses_is_added_to_every_budget_that_it_draws_on) {
 }
 
 TEST_P(StoreTest, what_the_head_used_before_it_had_children_counts) {
-  define("a", [](AgentEntry& agent) { agent.backoff_cap = Duration::zero(); });
+  define("a");
   const NodeNumber node = enrol();
   const std::string head = submit("a");
   settle(node, claim_named(node, head), Settle::hand_back, using_up(40));

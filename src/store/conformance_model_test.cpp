@@ -48,7 +48,6 @@ class Side {
       agents[i].name = "a" + std::to_string(i);
       agents[i].queued_max = 12;
       agents[i].attempts_max = 3;
-      agents[i].backoff_base = agents[i].backoff_cap = Duration::zero();
     }
     agents[1].limits = {{"gpu", 1}, {"account", 1}};
     agents[2].limits = {{"gpu", 2}};

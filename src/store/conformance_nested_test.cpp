@@ -75,7 +75,7 @@ TEST_P(StoreTest, a_run_whose_keeper_left_or_died_is_like_any_other) {
 }
 
 TEST_P(StoreTest, a_run_stays_kept_all_its_life) {
-  define("a", [](AgentEntry& agent) { agent.backoff_base = agent.backoff_cap = Duration::zero(); });
+  define("a");
   const NodeNumber keeper = enrol(), other = enrol();
   const std::string id = submit("a", kept_for(keeper));
   const auto carry = [&](Settle how) {

@@ -28,7 +28,7 @@ Lines lines(const std::vector<Spent>& all) {
 }
 
 TEST_P(StoreTest, what_attempts_use_adds_up_in_their_run) {
-  define("a", [](AgentEntry& agent) { agent.backoff_cap = Duration::zero(); });
+  define("a");
   const std::string id = submit("a"), other = submit("a");
   const NodeNumber node = enrol();
   settle(node, claim_one(node, "a"), Settle::hand_back, using_up(100, 7));

@@ -3,7 +3,6 @@
 #include "store/moments.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace stint::store {
 namespace {
@@ -11,14 +10,6 @@ namespace {
 using domain::Hold;
 using domain::RunState;
 using domain::Settle;
-
-/// Full jitter.
-Duration backoff(const AgentEntry& agent, std::uint32_t attempt, std::uint64_t random) {
-  const double most = std::min(static_cast<double>(agent.backoff_cap.count()),
-                               std::ldexp(static_cast<double>(agent.backoff_base.count()),
-                                          static_cast<int>(std::min<std::uint32_t>(attempt, 20))));
-  return Duration(static_cast<Duration::rep>(most * (static_cast<double>(random >> 11U) * 0x1p-53)));
-}
 
 }  // namespace
 
@@ -42,7 +33,7 @@ Result<RunState> Ledger::settle_row(RunRow& row, Settlement&& settlement) {
       settlement.park_for ? std::optional(later(at, *settlement.park_for)) : std::nullopt;
   WallTime again = at;
   if (settle == Settle::retry) {
-    again = later(at, std::max(settlement.retry_after, backoff(agent->entry, run.attempt, system_.random())));
+    again = later(at, settlement.retry_after);
   }
   domain::SettleFacts facts;
   facts.settle = settle;

@@ -3,6 +3,7 @@
 /// rest when it is destroyed.
 #pragma once
 
+#include "stint/retry_core.hpp"
 #include "stint/semaphore.hpp"
 #include "stint/since_boot.hpp"
 #include "store/postgres_connection.hpp"
@@ -15,14 +16,14 @@ struct PostgresOptions {
   Duration lease = std::chrono::seconds(15);     ///< of a node, from its last beat
   Duration patience = std::chrono::seconds(10);  ///< for one statement
   Duration migration = std::chrono::minutes(5);  ///< for all that open() does
-  std::function<std::uint64_t()> random;         ///< for the back-off of a fleet that lost its server; none: no jitter
+  std::function<std::uint64_t()> random;  ///< for the back-off of a fleet that lost its server; none: the longest
   std::function<Duration()> since_boot = stint::since_boot;  ///< by which it knows that its own leases are over
   std::function<Duration()> elapsed = stint::since_boot;     ///< by which it knows that the database's clock has jumped
 };
 
 class PostgresClient {
  public:
-  static constexpr Duration kBackoffBase = std::chrono::milliseconds(50), kBackoffCap = std::chrono::seconds(2);
+  static constexpr BackoffRange kBackoff{.base = std::chrono::milliseconds(50), .cap = std::chrono::seconds(2)};
   static constexpr int kRepeatsMax = 3;
 
   /// When a statement may be repeated by itself.
@@ -43,7 +44,6 @@ class PostgresClient {
   Task<Result<PostgresRows>> attempt(std::string_view sql, Parameters& parameters, Repeat repeat, const Guard& guard,
                                      bool& begun);
   Task<Result<>> connect();
-  Duration backoff(int failures) const;
 
   Reactor& reactor_;
   const std::string url_;

@@ -31,7 +31,6 @@ class Fleet {
       entry.name = name;
       entry.limits = std::move(limits);
       entry.attempts_max = 100;
-      entry.backoff_base = entry.backoff_cap = Duration::zero();
       return entry;
     };
     STINT_CO_CHECK(

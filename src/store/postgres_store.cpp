@@ -86,7 +86,6 @@ Task<Result<>> PostgresStore::define(std::vector<AgentEntry> agents) {
     Parameters parameters;
     parameters.text(agent.name).texts(limits).numbers(weights).number(std::int64_t{agent.queued_max});
     parameters.number(std::int64_t{agent.attempts_max}).number(std::int64_t{agent.lost_max});
-    parameters.number(to_ms(agent.backoff_base)).number(to_ms(agent.backoff_cap));
     STINT_CO_CHECK(co_await writing_.run(query::define, std::move(parameters), PostgresClient::Repeat::always));
   }
   co_return Result<>();
@@ -378,7 +377,7 @@ Task<Result<>> PostgresStore::listen() {
       if (fresh) listening_ = std::move(*fresh);
       const auto heard =
           fresh ? co_await listening_->run(query::listen, {}) : Result<PostgresRows>(fail(fresh.error()));
-      if (!heard) co_await sleep_for(PostgresClient::kBackoffCap);
+      if (!heard) co_await sleep_for(PostgresClient::kBackoff.cap);
       if (!heard) continue;
       notification_.notify();  // what came before we listened
     }

@@ -34,12 +34,10 @@ Task<Result<std::vector<AgentEntry>>> PostgresStore::agents() {
                         .limits = {},
                         .queued_max = number(1),
                         .attempts_max = number(2),
-                        .lost_max = number(3),
-                        .backoff_base = milliseconds(rows.number(row, 4)),
-                        .backoff_cap = milliseconds(rows.number(row, 5))});
+                        .lost_max = number(3)});
     }
-    if (rows.is_null(row, 6)) continue;
-    agents.back().limits.push_back({rows.text(row, 6), static_cast<std::uint32_t>(rows.number(row, 7))});
+    if (rows.is_null(row, 4)) continue;
+    agents.back().limits.push_back({rows.text(row, 4), static_cast<std::uint32_t>(rows.number(row, 5))});
   }
   co_return agents;
 }

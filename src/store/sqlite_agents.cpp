@@ -25,14 +25,12 @@ AgentRow read_agent(const Query& query) {
   agent.entry.queued_max = static_cast<std::uint32_t>(query.number(3));
   agent.entry.attempts_max = static_cast<std::uint32_t>(query.number(4));
   agent.entry.lost_max = static_cast<std::uint32_t>(query.number(5));
-  agent.entry.backoff_base = milliseconds(query.number(6));
-  agent.entry.backoff_cap = milliseconds(query.number(7));
   Standstill& still = agent.standstill;
-  still.total = milliseconds(query.number(8));
-  still.paused = query.number(9) != 0;
-  still.until = query.time(10);
-  still.since = query.time(11).value_or(WallTime());
-  still.since_awake = AwakeTime(milliseconds(query.number(12)));
+  still.total = milliseconds(query.number(6));
+  still.paused = query.number(7) != 0;
+  still.until = query.time(8);
+  still.since = query.time(9).value_or(WallTime());
+  still.since_awake = AwakeTime(milliseconds(query.number(10)));
   return agent;
 }
 
@@ -110,7 +108,6 @@ Result<> SqliteRows::put(AgentRow& agent) {
   Query query(database_, query::put_agent);
   query.bind(1, agent.entry.name).bind(2, agent.set).bind(3, std::int64_t{agent.entry.queued_max});
   query.bind(4, std::int64_t{agent.entry.attempts_max}).bind(5, std::int64_t{agent.entry.lost_max});
-  query.bind(6, to_ms(agent.entry.backoff_base)).bind(7, to_ms(agent.entry.backoff_cap));
   if (query.next()) agent.number = query.number(0);
   return query.run();
 }

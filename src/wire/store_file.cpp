@@ -189,8 +189,6 @@ Result<StoreFileLine> parse_agent(const json::object& object) {
   agent.queued_max = members.small("queued_max", agent.queued_max);
   agent.attempts_max = members.small("attempts_max", agent.attempts_max);
   agent.lost_max = members.small("lost_max", agent.lost_max);
-  agent.backoff_base = members.duration("backoff_base_ms").value_or(agent.backoff_base);
-  agent.backoff_cap = members.duration("backoff_cap_ms").value_or(agent.backoff_cap);
   for (const json::value& value : members.list("limits")) {
     if (!value.is_object()) return fail(Errc::invalid, "a limit of the agent is no object");
     Members limit(value.get_object());
@@ -317,9 +315,7 @@ std::string to_json(const AgentEntry& agent) {
                       {"limits", std::move(limits)},
                       {"queued_max", agent.queued_max},
                       {"attempts_max", agent.attempts_max},
-                      {"lost_max", agent.lost_max},
-                      {"backoff_base_ms", store::to_ms(agent.backoff_base)},
-                      {"backoff_cap_ms", store::to_ms(agent.backoff_cap)}};
+                      {"lost_max", agent.lost_max}};
   return json::serialize(json::object{{"agent", std::move(object)}});
 }
 

@@ -91,7 +91,7 @@ TEST(StoreFile, agents_limits_and_counts_come_back) {
   agent.name = "review";
   agent.limits = {{"gpu", 2}, {"model:opus", 1}};
   agent.queued_max = 5;
-  agent.backoff_cap = 3s;
+  agent.lost_max = 7;
   EXPECT_EQ(std::get<AgentEntry>(parse_store_line(to_json(agent)).value()), agent);
 
   LimitState limit;

@@ -81,8 +81,6 @@ Task<> define(Store& store) {
     agents[i].queued_max = 1'000'000;
     agents[i].attempts_max = 1000;
     agents[i].lost_max = 1000;
-    agents[i].backoff_base = 1ms;
-    agents[i].backoff_cap = 20ms;
   }
   agents[0].limits = {{"one", 1}};
   agents[1].limits = {{"two", 1}};

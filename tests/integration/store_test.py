@@ -35,8 +35,7 @@ def export_of(count, seed=1):
     chance, heads, events = random.Random(seed), set(), 0
     yield {"stint_export": 1}
     for name in ("land", "plan", "review"):
-        yield {"agent": {"name": name, "limits": [{"name": "gpu", "weight": 1}], "queued_max": 200, "attempts_max": 3, "lost_max": 3,
-                         "backoff_base_ms": 500, "backoff_cap_ms": 8000}}
+        yield {"agent": {"name": name, "limits": [{"name": "gpu", "weight": 1}], "queued_max": 200, "attempts_max": 3, "lost_max": 3}}
     yield {"limit": {"name": "gpu", "capacity": 4}}
     for number in range(count):
         at, kind = DAY + number, chance.random()

@@ -53,7 +53,7 @@ CREATE FUNCTION owns(r run, p_node bigint, p_fence bigint) RETURNS boolean LANGU
 
 -- One agent of define(): its limits are given as two lists. One definer at a time: `shared` depends on all agents.
 CREATE FUNCTION define(p_name text, p_limits text[], p_weights bigint[], p_queued_max bigint, p_attempts_max bigint,
-  p_lost_max bigint, p_backoff_base_ms bigint, p_backoff_cap_ms bigint) RETURNS void
+  p_lost_max bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 DECLARE v_set int; v_before int; v_limits int[]; v_agent int; BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('stint.define', 0));
@@ -68,11 +68,10 @@ DECLARE v_set int; v_before int; v_limits int[]; v_agent int; BEGIN
     INSERT INTO limit_set_member (set_id, limit_id, weight)
       SELECT v_set, g.limit_id, l.weight FROM unnest(p_limits, p_weights) l (name, weight) JOIN named_limit g USING (name);
   END IF;
-  INSERT INTO agent AS a (name, set_id, queued_max, attempts_max, lost_max, backoff_base_ms, backoff_cap_ms)
-    VALUES (p_name, v_set, p_queued_max, p_attempts_max, p_lost_max, p_backoff_base_ms, p_backoff_cap_ms)
+  INSERT INTO agent AS a (name, set_id, queued_max, attempts_max, lost_max)
+    VALUES (p_name, v_set, p_queued_max, p_attempts_max, p_lost_max)
     ON CONFLICT (name) DO UPDATE SET set_id = excluded.set_id, queued_max = excluded.queued_max,
-      attempts_max = excluded.attempts_max, lost_max = excluded.lost_max,
-      backoff_base_ms = excluded.backoff_base_ms, backoff_cap_ms = excluded.backoff_cap_ms
+      attempts_max = excluded.attempts_max, lost_max = excluded.lost_max
     RETURNING a.agent_id INTO v_agent;
   INSERT INTO standstill (agent_id) VALUES (v_agent) ON CONFLICT DO NOTHING;
   IF v_set IS NOT DISTINCT FROM v_before THEN RETURN; END IF;

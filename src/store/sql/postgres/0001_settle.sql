@@ -80,8 +80,7 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; v_used bigint[]; v_
   -- OFFSET: the runs are looked up one by one. Else a plan may compare all that the node owns with all that it settles.
   WITH due AS MATERIALIZED (
     SELECT DISTINCT ON (r.run_id) r.*, i.at, i.settle, i.error, i.result, i.park_on, later(t, i.park_ms) AS until, later(w, i.park_ms) AS wall_until,
-           CASE i.settle WHEN 'retry' THEN later(t, greatest(i.retry_ms,
-             ceil(random() * least(a.backoff_cap_ms, a.backoff_base_ms * 2.0 ^ least(r.attempt, 20)))::bigint)) ELSE t END AS again,
+           CASE i.settle WHEN 'retry' THEN later(t, i.retry_ms) ELSE t END AS again,
            i.tokens, i.cost, a.attempts_max, a.lost_max
     FROM unnest(p_runs, p_fences, p_settles, p_errors, p_results, p_retry_ms, p_park_on, p_park_ms, p_tokens, p_cost_micros)
       WITH ORDINALITY AS i (run_id, fence, settle, error, result, retry_ms, park_on, park_ms, tokens, cost, at)

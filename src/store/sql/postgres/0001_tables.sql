@@ -38,8 +38,7 @@ CREATE INDEX limit_set_member_by_limit ON limit_set_member (limit_id, set_id, we
 
 CREATE TABLE agent (
   agent_id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "C" UNIQUE NOT NULL,
-  set_id int NOT NULL REFERENCES limit_set, queued_max bigint NOT NULL, attempts_max bigint NOT NULL, lost_max bigint NOT NULL,
-  backoff_base_ms bigint NOT NULL, backoff_cap_ms bigint NOT NULL);
+  set_id int NOT NULL REFERENCES limit_set, queued_max bigint NOT NULL, attempts_max bigint NOT NULL, lost_max bigint NOT NULL);
 CREATE INDEX agent_by_set ON agent (set_id);
 -- How long budgets of an agent's ready runs have stood still because a limit of it was paused: until `since`, and from then on
 -- until `until`, if a limit is paused. A row of its own, which is locked after the limits.

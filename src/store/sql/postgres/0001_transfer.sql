@@ -49,9 +49,9 @@ DECLARE v_now bigint := to_ms(clock()); v_forgotten bigint; BEGIN
   RETURN v_forgotten; END $$;
 
 CREATE FUNCTION agents() RETURNS TABLE (name text, queued_max bigint, attempts_max bigint, lost_max bigint,
-  backoff_base_ms bigint, backoff_cap_ms bigint, "limit" text, weight bigint)
+  "limit" text, weight bigint)
 LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
-  SELECT a.name, a.queued_max, a.attempts_max, a.lost_max, a.backoff_base_ms, a.backoff_cap_ms, g.name, m.weight
+  SELECT a.name, a.queued_max, a.attempts_max, a.lost_max, g.name, m.weight
   FROM agent a LEFT JOIN limit_set_member m USING (set_id) LEFT JOIN named_limit g USING (limit_id) ORDER BY a.name, g.name $$;
 
 -- Runs with their events and outputs; those that are here already stay as they are. The arrays of one kind are as long as

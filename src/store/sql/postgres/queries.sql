@@ -25,7 +25,7 @@ SELECT stint_v1.vouch_for_clock($1), set_config('synchronous_commit', 'off', tru
 SELECT stint_v1.make_up_for_jump($1, $2)
 
 -- name: define
-SELECT stint_v1.define($1, $2, $3, $4, $5, $6, $7, $8)
+SELECT stint_v1.define($1, $2, $3, $4, $5, $6)
 -- name: resize
 SELECT stint_v1.resize($1, $2), stint_v1.announce()
 -- name: configure

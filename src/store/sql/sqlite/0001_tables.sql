@@ -28,7 +28,7 @@ CREATE INDEX limit_set_member_by_limit ON limit_set_member (limit_id, set_id, we
 
 CREATE TABLE agent (
   agent_id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, set_id INT NOT NULL, queued_max INT NOT NULL,
-  attempts_max INT NOT NULL, lost_max INT NOT NULL, backoff_base INT NOT NULL, backoff_cap INT NOT NULL,
+  attempts_max INT NOT NULL, lost_max INT NOT NULL,
   -- How long budgets of its ready runs have stood still because a limit was paused; and since when one is, until when.
   stood_total INT NOT NULL DEFAULT 0, stood_paused INT NOT NULL DEFAULT 0, stood_until INT, stood_since INT NOT NULL DEFAULT 0,
   stood_awake INT NOT NULL DEFAULT 0) STRICT;

@@ -43,18 +43,18 @@ PRAGMA user_version =
 PRAGMA application_id =
 
 -- name: agent_by_name
-SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap,
+SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max,
   stood_total, stood_paused, stood_until, stood_since, stood_awake FROM agent WHERE name = ?1;
 -- name: agent_by_number
-SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap,
+SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max,
   stood_total, stood_paused, stood_until, stood_since, stood_awake FROM agent WHERE agent_id = ?1;
 -- name: agents
-SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap,
+SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max,
   stood_total, stood_paused, stood_until, stood_since, stood_awake FROM agent ORDER BY name;
 -- name: put_agent
-INSERT INTO agent (name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+INSERT INTO agent (name, set_id, queued_max, attempts_max, lost_max) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT (name) DO UPDATE SET set_id = excluded.set_id, queued_max = excluded.queued_max, attempts_max = excluded.attempts_max,
-  lost_max = excluded.lost_max, backoff_base = excluded.backoff_base, backoff_cap = excluded.backoff_cap
+  lost_max = excluded.lost_max
 RETURNING agent_id;
 
 -- name: put_standstill

@@ -1,4 +1,4 @@
-/// Back-off towards a store that does not answer: requests that must arrive are repeated, with a growing pause. A final
+/// Repeats requests that must reach the store, with a back-off, until the store answers or the process leaves. A final
 /// refusal is rephrased so that any store accepts it.
 #pragma once
 
@@ -7,16 +7,13 @@
 #include "stint/task.hpp"
 #include "stint/time.hpp"
 
-#include <algorithm>
+#include <cstdint>
 #include <string>
-#include <utility>
 
 namespace stint::pool {
 
-class BackOff {
+class StoreBackoff {
  public:
-  static constexpr Duration kFirst = std::chrono::milliseconds(50), kMost = std::chrono::seconds(2);
-
   /// Not if the request itself is wrong.
   [[nodiscard]] static bool may_ask_again(const Error& error) noexcept {
     return error == Errc::unavailable || error == Errc::timed_out || error == Errc::full ||
@@ -27,12 +24,12 @@ class BackOff {
   [[nodiscard]] static bool is_before_a_beat(const Error& error) noexcept { return error == Errc::closed; }
   /// True: ask again. False: the process leaves, and nothing is asked again.
   Task<bool> wait(StoreHealth& health) {
-    co_await health.wait(std::exchange(pause_, std::min(2 * pause_, kMost)));
+    co_await health.wait(health.backoff(++failures_));
     co_return !health.gave_up();
   }
 
  private:
-  Duration pause_ = kFirst;
+  std::uint32_t failures_ = 0;
 };
 
 /// Of a refusal, for the row that the refused text was meant for: printable ASCII, and short.

@@ -82,7 +82,7 @@ class Doctor(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(done.stdout, r"(?m)^warn  git\.repository .*not in a git repository")
         self.assertRegex(done.stdout, r"(?m)^ +→ git init$")
-        self.assertRegex(done.stdout, r"\d+ ok, \d+ to look at, 0 failed\n$")
+        self.assertRegex(done.stdout, r"\d+ ok, \d+ warnings, 0 failed\n$")
 
     def test_a_key_is_never_shown(self):
         for arguments in ((), ("--json",)):

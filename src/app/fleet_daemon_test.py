@@ -89,7 +89,7 @@ class Daemon(WithDaemon):
         for part in ("serving  http://127.0.0.1:", "1 of 10 workers busy, 10 %", "1 running", run, "shrinks by itself"):
             self.assertIn(part, text)
         self.assertEqual(self.ask("scale", "3")["target_size"], 3)
-        self.assertIn("from 1 to 5 by itself", self.stint("scale", "--min", "1", "--max", "5"))
+        self.assertIn("autoscales from 1 to 5", self.stint("scale", "--min", "1", "--max", "5"))
         self.stint("scale", status=2)
         self.stint("scale", "--min", "5", "--max", "2", status=2)
         self.stint("scale", "many", status=2)
@@ -192,7 +192,7 @@ class Daemon(WithDaemon):
         os.write(terminal, b"\033[B\033[Ac")
         until(f"Cancel {run}? y/n")
         os.write(terminal, b"n")
-        until("Nothing was done.")
+        until("nothing was done.")
         os.write(terminal, b"cy")
         until(f"{run}: cancelled")
         self.assertEqual(self.ask("show", run)["state"], "cancelled")
@@ -233,7 +233,7 @@ class Daemon(WithDaemon):
 
     def test_a_word_that_no_process_can_be_started_with_is_refused(self):
         said = self.stint("submit", "echo", "--each", "-", status=1, stdin=json.dumps({"what": "x" * 140_000}) + "\n")
-        self.assertIn("the argument 'what' makes a word of 140000 bytes in the command, which can have 131071", said)
+        self.assertIn("the argument 'what' makes a word of 140000 bytes in the command; the kernel allows 131071", said)
 
 
 class Refuser:
@@ -346,7 +346,7 @@ class Refusals(Repository):
         self.assertIn("no daemon", self.stint("status", STINT_URL=""))
         self.assertIn("no daemon", self.stint("top", STINT_URL=""))
         for words in (("drain",), ("scale", "3")):
-            self.assertRegex(self.stint(*words, status=1, STINT_URL=""), "no daemon runs here. `stint serve` starts one")
+            self.assertRegex(self.stint(*words, status=1, STINT_URL=""), "no daemon runs here: `stint serve` starts one")
 
     def test_only_the_token_beside_it_is_sent(self):
         beside = self.folder / ".git/stint"

@@ -189,7 +189,7 @@ class Fleet(Repository):
         titles = [run["title"] for run in reversed(self.ask("ls")["runs"])]
         self.assertEqual(titles, ["Review one", "Review 5", "Review a=b c", "Review last"])
         again = self.call("submit", "review", "--each", "-", "--key", "night", stdin=lines)
-        self.assertIn("0 runs submitted, 4 were there already", again.stderr)
+        self.assertIn("0 runs submitted, 4 existed already", again.stderr)
 
     def test_each_of_a_file_without_an_agent_is_a_prompt(self):
         path = self.base / "submissions"
@@ -235,7 +235,7 @@ class Fleet(Repository):
         self.assertEqual(len(self.ask("ls", "--state", "cancelled", "--state", "queued", "--all")["runs"]), 451)
         self.assertEqual([run["id"] for run in self.ask("ls", "--session", "s")["runs"]], [prompt])
         self.assertEqual([run["id"] for run in self.ask("ls", "--agent", "prompt")["runs"]], [prompt])
-        self.assertIn("No runs like that", self.stint("ls", "--state", "failed"))
+        self.assertIn("No runs match", self.stint("ls", "--state", "failed"))
         self.assertEqual(len(self.stint("ls", "--all").splitlines()), 452)
         self.stint("ls", "--state", "nonsense", status=2)
 
@@ -250,7 +250,7 @@ class Fleet(Repository):
 
     def test_why_says_each_reason(self):
         first, second = self.submit("review", "1", "--session", "s"), self.submit("review", "2", "--session", "s")
-        self.assertIn(f"an earlier run of its session is unfinished: {first} is queued", self.stint("why", second))
+        self.assertIn(f"an earlier run of its session has not ended: {first} is queued", self.stint("why", second))
         self.assertEqual([(each["behind"], each["behind_state"]) for each in self.ask("why", second)["reasons"] if each["reason"] == "session"], [(first, "queued")])
         late = self.submit("review", "3", "--delay", "2h")
         self.assertIn("begin later, for 1h59m more", self.stint("why", late))

@@ -145,7 +145,7 @@ class Following(WithDaemon):
                 self.assertIn(status, (0, 6), follower.said.text)
                 self.assertEqual(self.ended(follower, status), self.stint("logs", run))
                 if by == signal.SIGKILL:  # a drain lets the run end first
-                    self.assertIn("it answers again", follower.said.text)
+                    self.assertIn("connected again", follower.said.text)
 
     def test_a_daemon_that_comes_back_elsewhere_is_found(self):
         gate = self.gate()
@@ -182,7 +182,7 @@ class Following(WithDaemon):
             self.assertLess(time.monotonic() - asked, 2)
         finally:
             self.daemon.send_signal(signal.SIGCONT)
-        self.wait_until(lambda: "it answers again" in follower.said.text, "it is not heard again")
+        self.wait_until(lambda: "connected again" in follower.said.text, "it does not reconnect")
         # Its lease was over meanwhile, and the work was ended: what becomes of the run is another story.
         self.call("cancel", run)
         self.assertEqual(self.ended(follower, self.call("logs", "-f", run).returncode), self.stint("logs", run))

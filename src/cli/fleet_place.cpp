@@ -31,13 +31,13 @@ namespace {
 constexpr std::uint32_t kNamesMax = 50;  // of runs, for completion
 constexpr Duration kNamesTime = std::chrono::seconds(2);
 
-/// What stands between a command and the fleet. Declared before the scope in which it is used, so that it outlives it.
-class Road {
+/// Owns what a command needs to reach the fleet. Declared before the scope that uses it, so that it outlives it.
+class FleetConnection {
  public:
-  Road(Reactor& reactor, const domain::System& system, Environment environment)
+  FleetConnection(Reactor& reactor, const domain::System& system, Environment environment)
       : reactor_(reactor), system_(system), environment_(std::move(environment)), survivors_(reactor) {}
 
-  /// Before the reactor runs.
+  /// Call before the reactor runs.
   Result<> blocking_prepare(const FleetNeeds& needs) {
     STINT_TRY(daemon_, fleet::blocking_find_daemon(environment_));
     if (daemon_) return {};
@@ -54,14 +54,14 @@ class Road {
   Task<Result<>> open() {
     if (daemon_) {
       fleet_ = std::make_unique<fleet::RemoteFleet>(reactor_, *daemon_, system_, fleet::find_again_in(environment_),
-                                                    say_outage);
+                                                    print_outage);
       co_return Result<>();
     }
     if (missing_) {
       store_ = std::make_unique<store::MemoryStore>(system_);
     } else {
       STINT_CO_TRY(store_, co_await fleet::open_store(reactor_, place_, system_));
-      // So that nothing is called running whose process is gone.
+      // Settles runs whose process is gone, so that they are not shown as running.
       STINT_CO_TRY(const store::Ticked ticked, co_await store_->tick());
       if (ticked.lost > 0) co_await engine::kill_survivors(*store_, survivors_);
     }
@@ -83,9 +83,9 @@ class Road {
     co_return Result<>();
   }
 
-  /// Where no daemon does it, a command that writes forgets what is old: at most so much, and at most once in so long
-  /// over all commands. What goes wrong is the next one's to mend.
-  Task<> forget_old() {
+  /// Without a daemon, a command that writes prunes old runs: at most kAtOnce, and at most once per kEvery over all
+  /// commands. An error is ignored: the next command tries again.
+  Task<> prune_old() {
     constexpr Duration kEvery = std::chrono::hours(1);
     constexpr std::uint32_t kAtOnce = 500;
     if (daemon_ || missing_ || !writes_) co_return;
@@ -118,7 +118,7 @@ class Road {
   bool missing_ = false, writes_ = false;
   limit::HostPlace host_;
   std::shared_ptr<const project::Snapshot>
-      snapshot_;  // shared as a snapshot is: an engine would have runs that keep it
+      snapshot_;  // shared by type only: with an engine, runs would be the second owner
   const project::AgentRegistry none_;
   wire::RunCodec run_codec_;
   driver::HostSurvivors survivors_;
@@ -126,8 +126,8 @@ class Road {
   std::unique_ptr<fleet::Fleet> fleet_;
 };
 
-Task<> hear_signals(EndSignals& signals, int& heard, Scope& work) {
-  heard = co_await signals.next();
+Task<> handle_signals(EndSignals& signals, int& received, Scope& work) {
+  received = co_await signals.next();
   work.cancel(Reason::user, "a signal");
 }
 
@@ -135,14 +135,14 @@ Task<> hear_signals(EndSignals& signals, int& heard, Scope& work) {
 
 int run_on_fleet(const domain::System& system, const FleetNeeds& needs, const FleetBody& body) {
   Reactor reactor;
-  Road road(reactor, system, blocking_read_environment());
-  if (const auto prepared = road.blocking_prepare(needs); !prepared) return complain(prepared.error());
+  FleetConnection connection(reactor, system, blocking_read_environment());
+  if (const auto prepared = connection.blocking_prepare(needs); !prepared) return complain(prepared.error());
   int exit = kExitFailed, signal = 0;
   const auto act = [&]() -> Task<Result<int>> {
-    STINT_CO_CHECK(co_await road.open());
-    FleetAccess access = road.access();
+    STINT_CO_CHECK(co_await connection.open());
+    FleetAccess access = connection.access();
     Result<int> done = co_await body(access);
-    co_await road.forget_old();
+    co_await connection.prune_old();
     co_return done;
   };
   const auto carry = [&]() -> Task<> {
@@ -154,7 +154,7 @@ int run_on_fleet(const domain::System& system, const FleetNeeds& needs, const Fl
     EndSignals signals(reactor);
     RootScope helpers(reactor);
     RootScope work(reactor);
-    helpers.spawn(hear_signals(signals, signal, work));
+    helpers.spawn(handle_signals(signals, signal, work));
     work.spawn(carry());
     (void)reactor.run(work);  // `exit` and `signal` say how it ended
     helpers.cancel(Reason::shutdown);
@@ -187,13 +187,13 @@ Task<std::string> running_parent(fleet::Fleet& fleet) {
 std::vector<Candidate> blocking_run_names(const domain::System& system) {
   std::vector<Candidate> names;
   Reactor reactor;
-  Road road(reactor, system, blocking_read_environment());
-  if (!road.blocking_prepare({})) return names;
+  FleetConnection connection(reactor, system, blocking_read_environment());
+  if (!connection.blocking_prepare({})) return names;
   const auto collect = [&]() -> Task<Result<>> {
-    STINT_CO_CHECK(co_await road.open());
+    STINT_CO_CHECK(co_await connection.open());
     store::Filter filter;
     filter.most = kNamesMax;
-    STINT_CO_TRY(const std::vector<engine::RunView> runs, co_await road.access().fleet.list(std::move(filter)));
+    STINT_CO_TRY(const std::vector<engine::RunView> runs, co_await connection.access().fleet.list(std::move(filter)));
     for (const engine::RunView& view : runs) {
       names.push_back(
           {view.run.id, fmt::format("{} {} {}", view.run.agent, to_string(view.run.state), view.input.title)});
@@ -204,7 +204,7 @@ std::vector<Candidate> blocking_run_names(const domain::System& system) {
   options.deadline = Deadline::after(reactor.now(), kNamesTime);
   RootScope work(reactor, options);
   work.spawn(collect());
-  (void)reactor.run(work);  // what was found in time is offered; a completion shows no errors
+  (void)reactor.run(work);  // offers what was found in time; a completion shows no errors
   return names;
 }
 

@@ -1,6 +1,6 @@
-/// How a command reaches the fleet: by a daemon, if one is there, else by opening the store itself.
+/// How a command reaches the fleet: through a daemon if one runs, else by opening the store itself.
 ///
-/// A daemon is named by `STINT_URL`, or by the file that each leaves beside the store of its repository while it lives.
+/// A daemon is found by `STINT_URL`, or by the file that each daemon keeps beside the store of its repository.
 #pragma once
 
 #include "cli/complete.hpp"
@@ -20,39 +20,38 @@ class Reactor;
 
 namespace stint::cli {
 
-/// What a command has to do with.
+/// What a command works with.
 struct FleetAccess {
   fleet::Fleet& fleet;
   Reactor& reactor;
-  const Executor& clock;  ///< the same
+  const Executor& clock;  ///< the same reactor
   const Environment& environment;
   const domain::System& system;
-  bool daemon = false;            ///< another process answers, and carries runs
-  std::string where;              ///< its address, or the store, for people
-  std::string elsewhere{};        ///< the checkout that it serves, if that is another than ours
-  store::Store* store = nullptr;  ///< without a daemon
+  bool daemon = false;            ///< a daemon answers, and carries runs
+  std::string where;              ///< the daemon's address, or the store, for people
+  std::string elsewhere{};        ///< the checkout that the daemon serves, if it is not ours
+  store::Store* store = nullptr;  ///< null with a daemon
 };
 
 struct FleetNeeds {
-  bool agents = false;       ///< the project's agents, where there is no daemon that knows them
-  bool makes_store = false;  ///< a store that is not there yet is made; else it counts as empty
+  bool agents = false;       ///< reads the project's agents, if no daemon does
+  bool makes_store = false;  ///< creates a missing store; else a missing store counts as empty
 };
-/// Gives the exit status.
+/// Returns the exit status.
 using FleetBody = std::function<Task<Result<int>>(FleetAccess&)>;
 
-/// Runs `body` until it ends or a signal ends it, says what went wrong, and gives the exit status.
+/// Runs `body` until it returns or a signal cancels it, prints its error, and returns the exit status.
 int run_on_fleet(const domain::System& system, const FleetNeeds& needs, const FleetBody& body);
 
-/// The id of the run that is meant by an id or the beginning of one. `invalid`: none, or several.
+/// The run with this id or unique prefix of one. `invalid`: none, or several.
 Task<Result<engine::RunView>> find_run(fleet::Fleet& fleet, std::string id);
-/// Whether any process takes runs now that others submit. `stint run` carries its own alone.
+/// Whether any node takes runs that other processes submit. `stint run` carries only its own.
 Task<Result<bool>> is_carried(const FleetAccess& access);
-/// The run of this fleet in whose process this command was called; empty: none that runs now. A child of it ends with
-/// it.
+/// The running run whose process called this command; empty: none. Cancelling that run cancels its children.
 Task<std::string> running_parent(fleet::Fleet& fleet);
 inline constexpr char kNoDaemonHere[] = "no daemon runs here: `stint serve` starts one";
 
-/// The newest runs, for completion. Never fails: none if anything is wrong.
+/// The newest runs, for completion. Never fails: empty on any error.
 [[nodiscard]] std::vector<Candidate> blocking_run_names(const domain::System& system);
 
 }  // namespace stint::cli

@@ -124,10 +124,10 @@ local/
 )";
 
 constexpr std::array kTemplates{
-    InitTemplate{".stint/agents/dispatch.md", "says which task comes next, and the agent for it", kDispatch},
+    InitTemplate{".stint/agents/dispatch.md", "chooses the next task, and the agent for it", kDispatch},
     InitTemplate{".stint/agents/implement.md", "does one task and commits it", kImplement},
-    InitTemplate{".stint/agents/review.md", "reads it with fresh eyes", kReview},
-    InitTemplate{".stint/system.md", "what every agent is told first", kSystem},
+    InitTemplate{".stint/agents/review.md", "reviews it independently", kReview},
+    InitTemplate{".stint/system.md", "instructions for every agent", kSystem},
     InitTemplate{"stint.toml", "limits, budgets and other settings", kSettings},
     InitTemplate{"brief.md", "what you want done: edit this one first", kBrief},
     InitTemplate{".stint/.gitignore", "keeps notes of one machine out of git", kIgnore},

@@ -103,7 +103,7 @@ TEST_F(AwaitedChild, that_needs_what_a_run_further_up_holds_is_refused_at_any_de
   std::string parent = top;
   for (int depth = 0; depth < 4; ++depth) {
     parent = begin_below(parent, "b");
-    EXPECT_NE(check(parent, "a").find("with the runs above it holds 1 of 1 of agent:a"), std::string::npos) << depth;
+    EXPECT_NE(check(parent, "a").find("with its ancestors holds 1 of 1 of agent:a"), std::string::npos) << depth;
   }
 }
 
@@ -145,11 +145,11 @@ TEST(CheckAwaited, counts_what_the_runs_above_hold_in_a_store) {
   LimitView limit;
   limit.name = "gpu";
   limit.capacity = 4;
-  const auto refused = [&](std::int64_t held, std::uint64_t units, const std::vector<RunAbove>& above) {
+  const auto refused = [&](std::int64_t held, std::uint64_t units, const std::vector<Ancestor>& above) {
     limit.held = held;
     return !check_awaited("a", {{"gpu", units}}, above, {limit});
   };
-  const RunAbove two{"two", {{"gpu", 2}}, false}, none{"none", {{"cpu", 9}}, false},
+  const Ancestor two{"two", {{"gpu", 2}}, false}, none{"none", {{"cpu", 9}}, false},
       shared{"shared", {{"gpu", 2}}, true};
   EXPECT_FALSE(refused(2, 2, {two}));
   EXPECT_TRUE(refused(2, 3, {two}));

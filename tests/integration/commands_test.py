@@ -163,7 +163,7 @@ class Parent(Case):
         daemon = self.serve()
         run = daemon.wait(daemon.submit("top"), 30)
         said = daemon.get(f"/v1/runs/{run['id']}/output")["head"]
-        self.assertIn("with the runs above it holds 1 of 1 of agent:top", said)
+        self.assertIn("with its ancestors holds 1 of 1 of agent:top", said)
         self.assertIn("status 1", said)
         self.assertEqual(len(daemon.states()), 3, "no fourth run was submitted")
 
@@ -534,7 +534,7 @@ class Reach(Case):
         none = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))  # noqa: E731
         done = subprocess.run([STINT, "with", "gpu=5000", "--", "true"], cwd=self.project, env=self.b.env, capture_output=True, text=True, timeout=30, preexec_fn=none)
         self.assertEqual(done.returncode, 125, done.stderr)
-        self.assertIn("5000 slots need as many file descriptors, and this process may have 1024. Raise `ulimit -Hn`", done.stderr)
+        self.assertIn("5000 slots need one file descriptor each, and this process may have 1024. Raise `ulimit -Hn`", done.stderr)
 
     @unittest.skipIf(os.geteuid() != 0, "a second user needs root")
     def test_a_child_that_may_not_be_signalled_is_named_by_why(self):

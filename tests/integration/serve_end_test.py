@@ -166,7 +166,7 @@ class Drain(daemon_support.Case):
         os.remove(f"{self.project}/.stint/agents/quick.md")
         d = self.serve()
         self.assertIn({"reason": "agent"}, d.get(f"/v1/runs/{run}/why")["reasons"])
-        self.assertIn("this daemon has no file of its agent", self.stint("why", run))
+        self.assertIn("this daemon has no file for its agent", self.stint("why", run))
         self.agent("quick", "command: [echo, back]\n")
         d.process.send_signal(signal.SIGHUP)
         self.assertEqual(d.wait(run)["result"], "back")

@@ -194,7 +194,7 @@ class FullDisk(daemon_support.Case):
         self.assertLess(time.monotonic() - began, 30)
         self.assertEqual(self.marked(), [])
         self.assertRegex("".join(d.errors), "not_recorded=1")
-        self.assertRegex("".join(d.errors), "stint: how 1 of its runs ended could not be stored: .*full")
+        self.assertRegex("".join(d.errors), "stint: the outcome of 1 run could not be stored: .*full")
         os.remove(self.ballast)
         d = self.serve()
         wait_for(lambda: d.run(run)["state"] == "running" and d.run(run).get("lost") == 1, 10, "it to be taken up again")

@@ -279,7 +279,7 @@ int DemoFleetCommand::run(const domain::System& system) {
   cli::print_out("\n{} succeeded, {} cancelled; at most {} of {} writers at once.\n", show.count(RunState::succeeded),
                  show.count(RunState::cancelled), show.most_writers(), kWriters);
   cli::print_out(
-      "The provider served {} requests and {} tokens; {} clients disconnected early, {} tokens were not delivered.\n",
+      "The provider served {} requests and {} tokens; {} disconnected early, {} tokens were not delivered.\n",
       stats.requests, stats.tokens, stats.closed_early, stats.tokens_after_gone);
   return show.most_writers() > kWriters || stats.tokens_after_gone > 0 ? cli::kExitFailed : cli::kExitDone;
 }

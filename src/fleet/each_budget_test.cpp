@@ -13,7 +13,7 @@ engine::RunView run(const std::string& id, std::int64_t settled, std::int64_t un
   return view;
 }
 
-TEST(EachBudget, all_draw_on_it_and_nobody_counts_twice) {
+TEST(EachBudget, all_runs_draw_on_it_and_none_counts_twice) {
   EachBudget budget({.tokens = 100});
   EXPECT_EQ(budget.used_up(), "");
   budget.see(run("a", 0, 40));

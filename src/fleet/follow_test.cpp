@@ -47,7 +47,7 @@ TEST(Outage, is_tolerated_for_a_while_and_reported_once) {
   Outage outage(clock, [&](const std::string& text) { said.push_back(text); });
   const Error away(Errc::unavailable, "it does not answer");
   outage.end();
-  EXPECT_TRUE(said.empty()) << "there was none";
+  EXPECT_TRUE(said.empty()) << "no outage began";
   EXPECT_TRUE(outage.tolerate(away));
   clock.advance(Outage::kToleratedMax - std::chrono::seconds(1));
   EXPECT_TRUE(outage.tolerate(Error(Errc::timed_out, "late")));

@@ -141,7 +141,7 @@ class Daemon(WithDaemon):
         lost.communicate()
         run = self.ask("ls")["runs"][0]["id"]
         self.wait_until(lambda: self.ask("show", run)["state"] == "succeeded", "the daemon takes it up")
-        self.assertIn(f"{self.folder}\nother\n", self.stint("logs", run), "where it was begun")
+        self.assertIn(f"{self.folder}\nother\n", self.stint("logs", run), "in the folder where it began")
         self.folder = main
         self.serve(folder=self.base / "other")
         self.folder = self.base / "other"

@@ -97,7 +97,7 @@ class Following(WithDaemon):
         run = self.running("tell", "quiet", "2", "0", f"gate={gate}", "at=1")
         subscribers = [self.follow("logs", "-f", run) for _ in range(3)]
         for subscriber in subscribers:
-            self.wait_until(lambda: subscriber.out.text == "quiet 1\n", "it is not told")
+            self.wait_until(lambda: subscriber.out.text == "quiet 1\n", "its output does not arrive")
         self.wait_until(lambda: self.metrics()["stint_http_streams"] == "3", "there are no streams")
         before = self.requests()
         time.sleep(3)
@@ -136,7 +136,7 @@ class Following(WithDaemon):
             run = self.running("tell", "again", "6", "0", f"gate={gate}")
             subscribers = [self.follow("logs", "-f", run), self.follow("logs", "-f", run, "--raw")]
             for subscriber in subscribers:
-                self.wait_until(lambda: "again 2\n" in subscriber.out.text, "it is not told")
+                self.wait_until(lambda: "again 2\n" in subscriber.out.text, "its output does not arrive")
             self.restart(by, gate, subscribers)
             # A person settles a run in doubt; in either case the subscriber ends as the run does, with all its output.
             for subscriber in subscribers:
@@ -150,14 +150,14 @@ class Following(WithDaemon):
         gate = self.gate()
         run = self.running("tell", "again", "6", "0", f"gate={gate}")
         subscriber = self.follow("logs", "-f", run)
-        self.wait_until(lambda: "again 2\n" in subscriber.out.text, "it is not told")
+        self.wait_until(lambda: "again 2\n" in subscriber.out.text, "its output does not arrive")
         self.restart(signal.SIGKILL, gate, [subscriber], "127.0.0.1:0")
         self.assertEqual(self.ended(subscriber, 0), self.stint("logs", run))
 
     def test_run_outlives_a_restart_too(self):
         gate = self.gate()
         subscriber = self.follow("run", "tell", "again", "6", "0", f"gate={gate}", "--json")
-        self.wait_until(lambda: "again 2" in subscriber.out.text, "it is not told")
+        self.wait_until(lambda: "again 2" in subscriber.out.text, "its output does not arrive")
         self.restart(signal.SIGKILL, gate, [])
         lines = [json.loads(line) for line in self.ended(subscriber, 0).splitlines()]
         run = lines[-1]["run"]
@@ -169,7 +169,7 @@ class Following(WithDaemon):
         run = self.running("tell", "slow", "2", "20")
         subscriber, impatient = self.follow("logs", "-f", run), self.follow("logs", "-f", run)
         for each in (subscriber, impatient):
-            self.wait_until(lambda: each.out.text == "slow 1\n", "it is not told")
+            self.wait_until(lambda: each.out.text == "slow 1\n", "its output does not arrive")
         self.daemon.send_signal(signal.SIGSTOP)
         try:
             began = time.monotonic()
@@ -188,7 +188,7 @@ class Following(WithDaemon):
 
     def test_the_second_ctrl_c_leaves_a_daemon_that_does_not_answer(self):
         subscriber = self.follow("run", "tell", "long", "1", "60")
-        self.wait_until(lambda: subscriber.out.text == "long 1\n", "it is not told")
+        self.wait_until(lambda: subscriber.out.text == "long 1\n", "its output does not arrive")
         self.daemon.send_signal(signal.SIGSTOP)
         try:
             subscriber.send_signal(signal.SIGINT)

@@ -198,7 +198,7 @@ class Clients(WithProvider):
         begun = time.monotonic()
         self.assertEqual(self.ask("hello")[0], 200)
         self.assertLess(time.monotonic() - begun, 2 * SLOW)
-        self.assertLess(self.provider.stats()["tokens"], 50000, "what nobody reads is not generated")
+        self.assertLess(self.provider.stats()["tokens"], 50000, "tokens that are not read are not generated")
         client.settimeout(30 * SLOW)
         got = 0
         tail = b""

@@ -74,7 +74,7 @@ void blocking_add_resized(const agent::Project& project, const Environment& envi
     if (known == settings.all.end()) {
       settings.all.push_back(std::move(resized));
     } else {
-      resized.origin.where += ", and " + describe(known->origin) + " says " + known->text;
+      resized.origin.where += "; " + describe(known->origin) + " sets " + known->text;
       *known = std::move(resized);
     }
   }

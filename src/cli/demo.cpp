@@ -153,7 +153,7 @@ class Show {
       std::string out;
       for (std::size_t i = 0; i < list.size() && i < kNamesMax; ++i) out += (i == 0 ? "" : ", ") + list[i].who;
       if (list.size() > kNamesMax) out += fmt::format(" and {} more", list.size() - kNamesMax);
-      return out.empty() ? "nobody" : out;
+      return out.empty() ? "none" : out;
     };
     const auto took = std::chrono::duration<double, std::milli>(reactor_.now() - cancelled_at_).count();
     print_out("\n{}: cancelled and joined in {:.1f} ms.\n", signal_ == SIGINT ? "Ctrl-C" : "Stopped by a signal", took);

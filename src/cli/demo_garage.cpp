@@ -245,7 +245,7 @@ Task<> Garage::resize(std::uint32_t capacity) {
   tell(DemoEventKind::resized);
 }
 
-// ---- What is told and shown
+// ---- Events and views
 // ------------------------------------------------------------------------------------------
 
 void Garage::tell(DemoEventKind kind, const std::string& who, const Guest& guest, Duration took) {

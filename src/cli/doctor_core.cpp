@@ -271,15 +271,15 @@ void judge_home(const HomeFacts& home, Checks& out) {
   }
   judge_space(home, out);
   if (!probe.problem.empty()) return;
-  const std::string heard = home.category + ".notification";
+  const std::string notification = home.category + ".notification";
   if (probe.notices) {
-    out.push_back(check(heard, ok, "inotify works there (tried): waiters are woken at once"));
+    out.push_back(check(notification, ok, "inotify works there (tried): waiters are woken at once"));
   } else if (probe.no_more_instances) {
-    out.push_back(check(heard, warn, "this user has no inotify instance left: waiters poll, and are woken late",
+    out.push_back(check(notification, warn, "this user has no inotify instance left: waiters poll, and are woken late",
                         "raise it: sysctl fs.inotify.max_user_instances=1024"));
   } else {
-    out.push_back(
-        check(heard, warn, "inotify does not work there (tried): waiters poll, and are woken late", move_it(home)));
+    out.push_back(check(notification, warn, "inotify does not work there (tried): waiters poll, and are woken late",
+                        move_it(home)));
   }
 }
 

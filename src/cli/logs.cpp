@@ -14,7 +14,7 @@
 namespace stint::cli {
 namespace {
 
-/// Prints why a run that was asked to be followed prints nothing yet.
+/// Prints why a followed run has not begun.
 Task<Result<>> print_wait(FleetAccess& access, const engine::RunView& view) {
   if (view.run.state != domain::RunState::queued && view.run.state != domain::RunState::parked) co_return Result<>();
   STINT_CO_TRY(const engine::WhyView why, co_await access.fleet.why(view.run.id));

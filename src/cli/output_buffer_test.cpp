@@ -58,10 +58,10 @@ TEST_F(OutputBufferTest, writes_at_once_what_the_reader_takes) {
 
 TEST_F(OutputBufferTest, keeps_the_rest_in_order_and_signals_back_pressure) {
   OutputBuffer buffer(writer_.get());
-  std::vector<bool> told;
-  buffer.on_full([&](bool full) { told.push_back(full); });
+  std::vector<bool> signalled;
+  buffer.on_full([&](bool full) { signalled.push_back(full); });
   std::string said, seen;
-  while (told.empty()) {
+  while (signalled.empty()) {
     const std::string line = std::to_string(said.size()) + "\n";
     said += line;
     buffer.put(line);
@@ -76,7 +76,7 @@ TEST_F(OutputBufferTest, keeps_the_rest_in_order_and_signals_back_pressure) {
   drain(buffer, take());
   while (seen.size() < said.size()) seen += read_some();
   EXPECT_TRUE(seen == said);
-  EXPECT_EQ(told, (std::vector<bool>{true, false}));
+  EXPECT_EQ(signalled, (std::vector<bool>{true, false}));
 }
 
 TEST_F(OutputBufferTest, does_not_wait_for_a_reader_that_is_gone) {

@@ -67,7 +67,8 @@ Task<Result<int>> resume(FleetAccess& access, const std::string& name, bool json
     if (!found) {
       STINT_CO_TRY(const std::optional<engine::RunView> view, co_await access.fleet.find(name));
       if (!view) {
-        complain(Error(Errc::invalid, "there is no agent, no limit and no run '" + name + "'"));
+        complain(Error(Errc::invalid, "there is no agent, limit or run '" + name +
+                                          "'. `stint agents`, `stint limits` and `stint ls` list them"));
         co_return kExitUsage;
       }
       co_return co_await answer_run(access, view->run.id, json);

@@ -39,7 +39,7 @@ Task<Result<int>> scale(FleetAccess& access, engine::ScaleRequest wanted, bool j
 
 /// Returns when the daemon no longer answers, or reports that it has stopped.
 Task<Result<>> wait_for_end(FleetAccess& access, bool json) {
-  std::uint64_t told = 0;
+  std::uint64_t shown = 0;
   while (true) {
     const auto status = co_await access.fleet.status();
     if (!status) {
@@ -49,9 +49,9 @@ Task<Result<>> wait_for_end(FleetAccess& access, bool json) {
     if (status->phase == engine::Phase::stopped) co_return Result<>();
     const auto counted = status->stats.runs.find(domain::RunState::running);
     const std::uint64_t running = counted == status->stats.runs.end() ? 0 : counted->second;
-    if (!json && running != told) {
-      told = running;
-      print_error("stint: waiting for {}\n", some(told, "run"));
+    if (!json && running != shown) {
+      shown = running;
+      print_error("stint: waiting for {}\n", some(shown, "run"));
     }
     co_await sleep_for(kLookEvery);
   }

@@ -20,6 +20,6 @@ inline constexpr int kExitBySignal = 128;
 inline constexpr char kExitStatuses[] =
     "Exit status: 0 done · 1 failed · 2 usage · 3 refused · 4 budget or deadline · 5 cancelled · 6 in doubt, or "
     "waiting "
-    "for a\nperson · 128+n by signal.";
+    "for a\nperson · 128+n by signal n.";
 
 }  // namespace stint::cli

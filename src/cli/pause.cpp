@@ -88,7 +88,7 @@ Task<Result<int>> resume(FleetAccess& access, const std::string& name, bool json
 }  // namespace
 
 PauseCommand::PauseCommand(CLI::App& app)
-    : command_(app, "pause", "Begin no new runs: of an agent, of a limit, or any") {
+    : command_(app, "pause", "Pause an agent, a limit, or all agents: no new runs begin") {
   command_.footer("Runs under way go on. An account is a limit, too: stint pause account:anthropic --for 1h.");
   command_.option("NAME", name_, "Pause this agent or limit; default: all agents").value("");
   command_.option("--for", length_, "End the pause after this time; default: until `stint resume`").value("DURATION");

@@ -32,8 +32,7 @@ constexpr Duration kComeAgain = 2s, kComeAgainMax = 30s;
 constexpr std::size_t kCancelledAtOnce = 16;
 constexpr Duration kBudgetLook = 1s;
 constexpr int kReadMaxMs = 200;
-constexpr std::size_t kQueuedLook =
-    64;  // runs in a row that have not begun: stop reading there, those behind them have not begun either
+constexpr std::size_t kQueuedLook = 64;  // after so many runs in a row that have not begun, the rest has not either
 
 /// A file or standard input, in pieces.
 class Source {

@@ -123,8 +123,8 @@ class WithRun {
     start.lease = times.lease;
     start.grace = times.grace;
     start.copy = true;
-    listen_for(SIGTSTP);  // only now: while waiting, a stopped process just loses its turn; from here on the warden
-                          // must be told
+    // Only from here on: the warden must know of a stop. A process that is stopped while it waits just loses its turn.
+    listen_for(SIGTSTP);
     auto ward = driver::Ward::start(wardens_, start);
     if (!ward) co_return fail_with(kFailed, ward.error());
     ward_ = ward->get();
@@ -217,7 +217,7 @@ WithCommand::WithCommand(CLI::App& app)
       command_.option("--timeout", options_.timeout, "Wait at most this long for a permit: 30s, 5m").value("DURATION");
   command_.flag("--no-wait", options_.no_wait, "Fail at once if no permit is free").excludes(timeout);
   command_.option("--label", options_.label, "Show this name as the holder; default: the command").value("TEXT");
-  command_.option("--grace", options_.grace, "Wait this long between SIGTERM and SIGKILL")
+  command_.option("--grace", options_.grace, "Wait this long between the first signal and SIGKILL")
       .value("DURATION")
       .shows_default();
   command_.option("--lease", options_.lease, "End the command if stint is frozen for this long")

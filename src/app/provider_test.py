@@ -201,7 +201,7 @@ class Docs(WithProvider):
 
 
 class Command(unittest.TestCase):
-    def test_says_where_it_listens_and_ends_cleanly(self):
+    def test_prints_its_address_and_ends_cleanly(self):
         for by in (signal.SIGINT, signal.SIGTERM):
             provider = Provider()
             url = provider.listening["url"]
@@ -242,7 +242,7 @@ class Command(unittest.TestCase):
                 lines = [json.loads(line) for line in file]
             self.assertEqual([(line["number"], line["prompt"], line["end"]) for line in lines], [(1, "some tea?", "done"), (2, "anything", "done")])
 
-    def test_what_cannot_be_is_refused_with_the_reason(self):
+    def test_refuses_invalid_options_with_the_reason(self):
         with tempfile.TemporaryDirectory() as folder:
             bad = os.path.join(folder, "bad.toml")
             with open(bad, "w", encoding="utf-8") as file:

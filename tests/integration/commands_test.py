@@ -163,7 +163,7 @@ class Parent(Case):
         daemon = self.serve()
         run = daemon.wait(daemon.submit("top"), 30)
         said = daemon.get(f"/v1/runs/{run['id']}/output")["head"]
-        self.assertIn("with the runs above it holds 1 of 1 of agent:top", said)
+        self.assertIn("with its ancestors holds 1 of 1 of agent:top", said)
         self.assertIn("status 1", said)
         self.assertEqual(len(daemon.states()), 3, "no fourth run was submitted")
 
@@ -310,7 +310,7 @@ class Places(Case):
 
     def test_doctor_opens_the_store(self):
         self.assertEqual(self.checks()["store.open"]["status"], "ok")
-        self.assertIn("not there yet", self.checks()["store.open"]["summary"])
+        self.assertIn("does not exist yet", self.checks()["store.open"]["summary"])
         self.agent("good", "command: [echo, done]\n")
         self.stint("run", "good")
         self.assertIn("1 run", self.checks()["store.open"]["summary"])
@@ -465,10 +465,10 @@ class Limits(Case):
         wait_for(lambda: daemon.run(runs[0])["state"] == "running", 10, "the first")
         wait_for(lambda: "next in line" in self.stint("why", runs[1]).stdout, 10, "the second to stand in line")
         said = [self.stint("why", run).stdout for run in runs[1:]]
-        self.assertEqual([re.search(r"it is number (\d+)", text)[1] for text in said], ["1", "2", "3"])
-        self.assertNotIn("comes after", said[0])
+        self.assertEqual([re.search(r"number (\d+)", text)[1] for text in said], ["1", "2", "3"])
+        self.assertNotIn("behind other runs", said[0])
         for text in said[1:]:
-            self.assertIn("it comes after the runs of its agent that are before it", text)
+            self.assertIn("behind other runs of its agent in the queue", text)
         for run in runs:
             daemon.ask("POST", f"/v1/runs/{run}/cancel")
         daemon.end()
@@ -482,7 +482,7 @@ class Limits(Case):
         queued = wait_for(lambda: (lambda runs: len(runs) == 2 and runs)(by_state("queued")), 10, "two to wait")
 
         def places():
-            return sorted(place for run in queued for place in re.findall(r"it is number (\d+)", self.stint("why", run).stdout))
+            return sorted(place for run in queued for place in re.findall(r"number (\d+)", self.stint("why", run).stdout))
 
         wait_for(lambda: len(places()) == 2, 10, "both to stand in line")
         self.assertEqual(places(), ["1", "2"])
@@ -534,7 +534,7 @@ class Reach(Case):
         none = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))  # noqa: E731
         done = subprocess.run([STINT, "with", "gpu=5000", "--", "true"], cwd=self.project, env=self.b.env, capture_output=True, text=True, timeout=30, preexec_fn=none)
         self.assertEqual(done.returncode, 125, done.stderr)
-        self.assertIn("5000 slots need as many file descriptors, and this process may have 1024. Raise `ulimit -Hn`", done.stderr)
+        self.assertIn("5000 slots need one file descriptor each, and this process may have 1024. Raise `ulimit -Hn`", done.stderr)
 
     @unittest.skipIf(os.geteuid() != 0, "a second user needs root")
     def test_a_child_that_may_not_be_signalled_is_named_by_why(self):

@@ -148,7 +148,7 @@ class Drain(daemon_support.Case):
             wait_for(lambda: any("reloaded" in line for line in d.errors), 5, "it to read them again")
             self.assertEqual(d.ask("POST", "/v1/runs", {"agent": "held"})[0], 404)
             self.assertNotIn("held", [agent["name"] for agent in d.get("/v1/agents")["agents"]])
-            self.assertRegex("".join(d.errors), "file is broken: kept as it was agent=quick")
+            self.assertRegex("".join(d.errors), "agent file has errors: keeping the agent as it was agent=quick")
         self.assertEqual(d.wait(d.submit("quick", args={"what": "still"}))["result"], "said still")
         for run in (first, second):
             self.assertEqual((d.wait(run)["state"], d.run(run)["result"]), ("succeeded", "done"))
@@ -166,7 +166,7 @@ class Drain(daemon_support.Case):
         os.remove(f"{self.project}/.stint/agents/quick.md")
         d = self.serve()
         self.assertIn({"reason": "agent"}, d.get(f"/v1/runs/{run}/why")["reasons"])
-        self.assertIn("this daemon has no file of its agent", self.stint("why", run))
+        self.assertIn("this daemon has no file for its agent", self.stint("why", run))
         self.agent("quick", "command: [echo, back]\n")
         d.process.send_signal(signal.SIGHUP)
         self.assertEqual(d.wait(run)["result"], "back")

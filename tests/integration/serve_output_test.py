@@ -73,7 +73,7 @@ class Logs(daemon_support.Case):
         said = subprocess.run([daemon_support.STINT, "run", "-q", "flood"], cwd=self.project, env=self.b.env, capture_output=True, text=True, timeout=60)
         self.assertEqual(said.returncode, 0, said.stderr)
         whole = sum(len(str(i)) + 1 for i in range(1, 2_000_001)) + len("THE END\n")
-        missed = sum(int(count) for count in re.findall("([0-9]+) bytes of its output are left out", said.stderr))
+        missed = sum(int(count) for count in re.findall("([0-9]+) bytes of output left out", said.stderr))
         self.assertEqual(len(said.stdout) + missed, whole, said.stderr)
         self.assertTrue(said.stdout.endswith("2000000\nTHE END\n"))
 
@@ -196,7 +196,7 @@ class FullDisk(daemon_support.Case):
         self.keep_full(process)
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(40), 1)
-        self.assertIn("the store can't record it yet", process.stderr.read())
+        self.assertIn("the store can't record that yet", process.stderr.read())
         self.assertEqual(self.marked(), [])
 
     def test_while_an_agent_prints_the_daemon_leaves_when_it_is_told_to(self):
@@ -206,7 +206,7 @@ class FullDisk(daemon_support.Case):
         self.assertLess(time.monotonic() - began, 30)
         self.assertEqual(self.marked(), [])
         self.assertRegex("".join(d.errors), "not_recorded=1")
-        self.assertRegex("".join(d.errors), "stint: how 1 of its runs ended could not be stored: .*full")
+        self.assertRegex("".join(d.errors), "stint: the outcome of 1 run could not be stored: .*full")
         os.remove(self.ballast)
         d = self.serve()
         wait_for(lambda: d.run(run)["state"] == "running" and d.run(run).get("lost") == 1, 10, "it to be taken up again")

@@ -477,7 +477,7 @@ class Cost(daemon_support.Case):
         words = [daemon_support.STINT, "submit", "paid", "--each", "-", "--wait", "--one-budget"]
         done = subprocess.run([*words, "--cost", "0.15"], cwd=self.project, env=self.b.env, input=lines, capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 4, done.stderr)
-        self.assertIn("the cost of all is used up; what is left is cancelled", done.stderr)
+        self.assertIn("the cost budget of all runs is used up; cancelling the remaining runs", done.stderr)
         states = [run["state"] for run in d.get("/v1/runs?limit=100")["runs"]]
         self.assertEqual(len(states), 40)
         self.assertEqual(states.count("succeeded") + states.count("cancelled"), 40, states)

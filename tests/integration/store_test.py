@@ -130,10 +130,10 @@ class Store(unittest.TestCase):
         for command in ("stats", "check", "export"):
             self.assertIn("there is no store yet", self.stint(command, status=1))
         self.assertFalse(self.database.exists(), "to look makes nothing")
-        self.assertIn("made, schema", self.stint("migrate"))
+        self.assertIn("created, schema", self.stint("migrate"))
         self.assertIn("up to date", self.stint("migrate"))
-        self.assertIn("nothing is kept", self.stint("stats", status=1, STINT_STORE="memory"))
-        self.assertIn("without an address", self.stint("stats", status=1, STINT_STORE="postgres"))
+        self.assertIn("exists only inside the process", self.stint("stats", status=1, STINT_STORE="memory"))
+        self.assertIn("has no address", self.stint("stats", status=1, STINT_STORE="postgres"))
 
     def test_a_password_is_not_shown(self):
         self.assertNotIn("geheim", self.stint("stats", status=1, STINT_STORE="postgres://u:geheim@127.0.0.1:1/x"))
@@ -179,13 +179,13 @@ class Store(unittest.TestCase):
     def test_what_is_no_file_of_ours_makes_no_store_and_eats_no_memory(self):
         self.assertIn("can't be read", self.stint("import", self.base / "nothing", status=1))
         self.assertFalse(self.database.exists())
-        self.assertIn("this is no export", self.stint("import", "/dev/zero", status=1))
+        self.assertIn("this is not an export", self.stint("import", "/dev/zero", status=1))
 
     def test_an_export_is_never_written_over_another_or_half(self):
         self.stint("import", self.write("given", export_of(2000)))
         target = self.base / "there"
         target.write_text("mine")
-        self.assertIn("is it there already?", self.stint("export", target, status=1))
+        self.assertIn("it may exist already", self.stint("export", target, status=1))
         self.assertEqual(target.read_text(), "mine")
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = subprocess.run([STINT, "store", "export"], cwd=self.folder, env=self.environment, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)

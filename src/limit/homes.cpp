@@ -35,7 +35,8 @@ Result<HostLimit> Homes::find(const std::string& name, std::uint32_t capacity) c
   STINT_CHECK(check_name(name));
   const bool agent = name.starts_with("agent:");
   if (agent && agents.empty()) {
-    return fail(Errc::invalid, "'" + name + "' is the limit of an agent, and this is not inside a git repository");
+    return fail(Errc::invalid,
+                "'" + name + "' is the limit of an agent, but the current folder is not in a git repository");
   }
   STINT_CHECK(check_capacity(name, capacity));
   HostLimit limit;

@@ -48,11 +48,11 @@ std::string describe(const Slots::Holder& holder, std::uint32_t capacity) {
                                           : record.label + " (pid " + std::to_string(record.pid) + ")";
   if (os::is_anothers(record)) text += " of " + os::user_name(*record.user);
   if (holder.unjudged)
-    text += ", which was killed; only that user or root can tell whether its work is gone, and end it";
-  if (!os::can_see(record)) text += " of another container (if that is gone for good, empty the slot's file)";
-  if (holder.swept) text += ", which was killed; what it left behind is being ended";
+    text += ", which was killed; only that user or root can check for leftover processes and end them";
+  if (!os::can_see(record)) text += " in another container (if that container is gone for good, empty the slot's file)";
+  if (holder.swept) text += ", which was killed; its leftover processes are being ended";
   if (record.capacity != 0 && record.capacity != capacity)
-    text += ", which counts to " + std::to_string(record.capacity);
+    text += ", which uses the capacity " + std::to_string(record.capacity);
   return text;
 }
 
@@ -111,10 +111,10 @@ Task<Result<HostPermit>> HostLimits::acquire(std::vector<HostRequest> requests, 
   std::ranges::sort(requests, {}, file);
   const auto twice = std::ranges::adjacent_find(requests, {}, file);
   if (twice != requests.end()) {  // the second would wait for the first
-    co_return fail(Errc::invalid, "the limit '" + twice->limit.name + "' is asked for twice" +
+    co_return fail(Errc::invalid, "the limit '" + twice->limit.name + "' is listed twice" +
                                       (std::next(twice)->limit.name == twice->limit.name
-                                           ? std::string(". Name it once, with a weight")
-                                           : ": '" + std::next(twice)->limit.name + "' is the same"));
+                                           ? std::string(". List it once, with a weight")
+                                           : ": '" + std::next(twice)->limit.name + "' names the same limit"));
   }
   HostPermit all;
   for (const HostRequest& request : requests) {

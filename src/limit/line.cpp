@@ -47,8 +47,8 @@ Result<> Line::join(const os::SlotRecord& who) {
   const std::string record = padded(os::to_text(who, kRecord));
   compact();
   if (size() > kLineBytesHard) {
-    return fail(Errc::failed, "the line has " + std::to_string(size()) +
-                                  " bytes, so something else wrote into it. Empty its file when nobody waits");
+    return fail(Errc::failed, "the file of the wait line has " + std::to_string(size()) +
+                                  " bytes: another program wrote into it. Empty the file when no process waits");
   }
   for (int overtaken = 0; overtaken < kOvertakenMax; ++overtaken) {
     off_t position = std::max(kRecord, (size() + kRecord - 1) / kRecord * kRecord);
@@ -61,14 +61,15 @@ Result<> Line::join(const os::SlotRecord& who) {
       continue;
     }
     if (::pwrite(fd_.get(), record.data(), kRecord, position) != kRecord) {
-      Error error = os::system_error("cannot write a ticket into the line");
+      Error error = os::system_error("cannot write a ticket to the wait line");
       lock(position, kRecord, F_UNLCK);
       return fail(std::move(error));
     }
     position_ = position;
     return {};
   }
-  return fail(Error(Errc::unavailable, Retry::safe, "the line is locked by a process that does not run"));
+  return fail(Error(Errc::unavailable, Retry::safe,
+                    "a process that does not run holds the lock of the wait line. Resume or end it"));
 }
 
 void Line::leave() noexcept {

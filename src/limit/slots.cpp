@@ -34,12 +34,13 @@ void HostPermit::merge(HostPermit&& other) {
 Result<> HostPermit::assign(const std::string& run, const std::string& cgroup, const std::string& label) {
   for (const Held& slot : slots_) {
     std::optional<os::SlotRecord> record = os::read_slot_record(slot.fd.get());
-    if (!record) return fail(Errc::failed, slot.limit + ": the record of our slot is gone");
+    if (!record) return fail(Errc::failed, slot.limit + ": the record in this process's slot file is gone");
     record->run = run;
     record->cgroup = cgroup;
     record->label = label;
     if (!os::write_slot_record(slot.fd.get(), *record)) {
-      return fail(Errc::failed, slot.limit + ": cannot write the record of our slot; is the disk full?");
+      return fail(Errc::failed,
+                  slot.limit + ": cannot write the record in this process's slot file. Check whether the disk is full");
     }
   }
   run_ = run;
@@ -159,8 +160,8 @@ Result<> Slots::check_same_number(const os::SlotRecord& record) const {
   return fail(Errc::invalid, limit_.name + "=" + std::to_string(capacity_) + ", but " +
                                  (record.label.empty() ? "pid " + std::to_string(record.pid) : record.label) +
                                  " holds it as " + limit_.name + "=" + std::to_string(record.capacity) +
-                                 ". Use the same number, or `stint limits " + limit_.name + "=" +
-                                 std::to_string(capacity_) + "` for all");
+                                 ". Use the same capacity, or run `stint limits " + limit_.name + "=" +
+                                 std::to_string(capacity_) + "` to change it for all");
 }
 
 Result<> Slots::check_agreed(const Slot& slot, const std::vector<std::uint32_t>& locked) {
@@ -209,8 +210,8 @@ Result<Slots::Taken> Slots::take() {
     std::ranges::for_each(fresh, give_back);
     taken.all = inherited >= who_.weight;
     if (taken.all) return taken;
-    return fail(Errc::invalid, limit_.name + ": this run holds " + std::to_string(inherited) +
-                                   " already and can't wait for " + std::to_string(who_.weight) + " of it from inside");
+    return fail(Errc::invalid, limit_.name + ": this run already holds " + std::to_string(inherited) +
+                                   " of its units; a nested call cannot wait for " + std::to_string(who_.weight));
   }
   const std::uint32_t allowed = std::min(who_.weight, capacity_ > others ? capacity_ - others : 0);
   who_.capacity = capacity_;

@@ -19,10 +19,10 @@ namespace {
 /// What the kernel has no more of, for errors whose own text leaves that open.
 std::string_view what_is_missing(int error) noexcept {
   switch (error) {
-    case EMFILE: return ", no file descriptor is left to this process (`ulimit -n`)";
-    case ENFILE: return ", no file descriptor is left on this host";
-    case EAGAIN: return ", no further process may be started (`ulimit -u`, or the cgroup's pids.max)";
-    case ENOMEM: return ", no memory is left on this host";
+    case EMFILE: return ", this process has no file descriptor left (raise `ulimit -n`)";
+    case ENFILE: return ", this host has no file descriptor left (raise fs.file-max)";
+    case EAGAIN: return ", the process limit is reached (raise `ulimit -u` or the cgroup's pids.max)";
+    case ENOMEM: return ", this host has no memory left";
     default: return {};
   }
 }
@@ -60,7 +60,7 @@ bool is_regular(const Fd& fd) noexcept {
 }
 
 Error not_a_file(const std::string& path) {
-  return {Errc::denied, path + " is not a regular file. Remove it; Stint makes a new one"};
+  return {Errc::denied, path + " is not a regular file. Remove it: Stint creates a new one"};
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ Result<Fd> open_shared_file(const std::string& path, unsigned mode) {
       ::fchmod(fd.get(), mode);
       return fd;
     }
-    if (errno != EEXIST) return fail(system_error("cannot make " + path));
+    if (errno != EEXIST) return fail(system_error("cannot create " + path));
   }
   return fail(system_error("cannot open " + path));
 }

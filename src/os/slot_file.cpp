@@ -184,14 +184,14 @@ Result<LockState> probe_lock(const std::string& path) {
   };
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (!file && errno == ENOENT) return LockState::missing;
-  if (!file) return unknown(system_error("cannot tell whether " + path + " is locked"));
+  if (!file) return unknown(system_error("cannot check whether " + path + " is locked"));
   struct stat status{};
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return unknown({Errc::denied, "cannot tell whether " + path + " is locked: it is not a regular file. Remove it"});
+    return unknown({Errc::denied, "cannot check whether " + path + " is locked: it is not a regular file. Remove it"});
   }
   while (::flock(file.get(), LOCK_SH | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) return LockState::held;
-    if (errno != EINTR) return unknown(system_error("cannot tell whether " + path + " is locked"));
+    if (errno != EINTR) return unknown(system_error("cannot check whether " + path + " is locked"));
   }
   return LockState::free;
 }

@@ -139,8 +139,9 @@ Result<pid_t> spawn(const SpawnOptions& options) {
                                   pointers(options.argv).data(), pointers(options.environment).data());
   if (error == E2BIG) {
     const auto longest = std::ranges::max_element(options.argv, {}, &std::string::size);
-    return fail(Errc::invalid, "a process can't be started with so much text: '" + longest->substr(0, kShown) +
-                                   "…' is an argument of " + std::to_string(longest->size()) + " bytes");
+    return fail(Errc::invalid, "cannot start a process: its arguments are too long. The longest, '" +
+                                   longest->substr(0, kShown) + "…', has " + std::to_string(longest->size()) +
+                                   " bytes");
   }
   if (error != 0) return fail(system_error("cannot start " + options.program, error));
   return pid;

@@ -81,7 +81,7 @@ TEST_F(AuditTest, what_is_sound_has_no_findings) {
 }
 
 TEST_F(AuditTest, an_event_that_is_gone) {
-  EXPECT_EQ(after("DELETE FROM event WHERE run_id = 1 AND seq = 2"), "it has 2 events and counts 3\n");
+  EXPECT_EQ(after("DELETE FROM event WHERE run_id = 1 AND seq = 2"), "it has 2 events, but its seq is 3\n");
 }
 
 TEST_F(AuditTest, a_gap_in_the_events) {
@@ -90,19 +90,19 @@ TEST_F(AuditTest, a_gap_in_the_events) {
 
 TEST_F(AuditTest, a_state_that_no_event_led_to) {
   EXPECT_EQ(after("UPDATE run SET state = 'in_doubt' WHERE run_id = 4"),
-            "it is in_doubt, and its last event says queued\n");
+            "it is in_doubt, but its last event records  queued\n");
 }
 
 TEST_F(AuditTest, a_change_that_there_is_not) {
   EXPECT_EQ(after("UPDATE event SET cause = 'woken' WHERE run_id = 1 AND seq = 2"),
-            "event 2 is no change that there is: queued to running by 'woken'\n");
+            "event 2 is not an allowed transition:  queued to running by 'woken'\n");
 }
 
 TEST_F(AuditTest, a_session_that_is_not_kept) {
   EXPECT_EQ(after("UPDATE run SET hold = NULL WHERE run_id = 3"),
-            "it does not wait for its session, in which an earlier run is unfinished\n");
+            "it does not wait for its session, but an earlier run of it is unfinished\n");
   EXPECT_EQ(after("UPDATE run SET hold = 'session' WHERE run_id IN (2, 3)"),
-            "it waits for its session, of which it is the first\n");
+            "it waits for its session, but is the oldest unfinished run of it\n");
 }
 
 TEST_F(AuditTest, a_queue_that_is_counted_wrong) {

@@ -75,7 +75,7 @@ TEST_F(PostgresRefusal, a_server_without_a_free_connection_is_unavailable_and_sa
   const Error error = error_of_open("user=guest");
   EXPECT_EQ(error, Errc::unavailable);
   EXPECT_EQ(error.retry(), Retry::safe);
-  EXPECT_TRUE(error.what().contains("no connection left")) << error.describe();
+  EXPECT_TRUE(error.what().contains("no free connection")) << error.describe();
   EXPECT_TRUE(error.what().contains("53300")) << error.describe();
 }
 

@@ -1,4 +1,4 @@
-// Those members of PostgresStore that see to what is due, by a clock that does not jump.
+// Members of PostgresStore: perform what is due, by a clock without jumps.
 #include "store/column_codec.hpp"
 #include "store/postgres_store.hpp"
 #include "store_sql_postgres.hpp"
@@ -41,7 +41,7 @@ std::optional<std::int64_t> PostgresStore::expected_ms() const {
   return domain::to_unix_ms(sight_->store + std::chrono::floor<milliseconds>(options_.elapsed() - sight_->ours));
 }
 
-/// The answer is of a moment between question and answer: what may be due to that is no jump.
+/// The reading belongs to a moment between request and answer: a difference within that time is not a jump.
 Task<Result<WallTime>> PostgresStore::look_at_clock() {
   while (true) {
     const Duration asked_at = options_.elapsed();
@@ -53,19 +53,20 @@ Task<Result<WallTime>> PostgresStore::look_at_clock() {
                      .ours = asked_at + error,
                      .error = error,
                      .moved = rows.number(0, 2)};
-    const bool known = sight_ && sight_->moved == seen.moved;  // else another has made up for a jump: so it is right
+    const bool known =
+        sight_ && sight_->moved == seen.moved;  // otherwise another process has corrected a jump, so the clock is right
     const bool vouched = rows.flag(0, 3), stale = rows.flag(0, 4);
     const Duration jump = known ? (seen.store - sight_->store) - (seen.ours - sight_->ours) : Duration::zero();
     const bool jumped = std::chrono::abs(jump) > kJump + error + (sight_ ? sight_->error : Duration::zero());
-    if (!jumped || vouched) {  // in the second case it is our own clock that stood still
+    if (!jumped || vouched) {  // in the second case the own clock stood still
       sight_ = seen;
-      // A process that has just opened the store knows nothing of the time before.
+      // A process that has just opened the store has no earlier reading.
       if (stale && (known || vouched)) {
         STINT_CO_CHECK(co_await writing_.run(query::vouch_for_clock, Parameters().number(seen.moved)));
       }
       co_return wall;
     }
-    if (error > kJump) co_return wall;  // too vague to make up for it; until then expected_ms() stands in
+    if (error > kJump) co_return wall;  // too inexact for a correction; until then expected_ms() is used
     Parameters parameters;
     parameters.number(seen.moved).number(std::chrono::round<milliseconds>(jump).count());
     STINT_CO_CHECK(co_await writing_.run(query::make_up_for_jump, std::move(parameters)));

@@ -221,7 +221,7 @@ TEST(SqliteDisk, a_full_disk_is_told_in_words_and_not_in_sql) {
       const auto done = opened.submit(number);
       if (done) continue;
       const std::string said = done.error().describe();
-      EXPECT_NE(said.find("the disk is full. Make room on it"), std::string::npos) << said;
+      EXPECT_NE(said.find("the disk is full. Free some space"), std::string::npos) << said;
       for (const char* const word : {"INSERT", "UPDATE", "SELECT", "BEGIN", "COMMIT", "PRAGMA"}) {
         EXPECT_EQ(said.find(word), std::string::npos) << said;
       }

@@ -17,7 +17,7 @@ namespace query = sqlite::query;
 
 constexpr unsigned kFileMode = 0600;
 
-/// Under the write lock as well: the first process of a boot sets the anchor for all.
+/// Also under the write lock: the first process of a boot sets the anchor for all.
 Result<StoreClock> open_clock(Database& database, const domain::System& system) {
   std::optional<StoreClock::Anchor> kept;
   std::optional<StoreClock::Seen> seen;
@@ -45,16 +45,16 @@ Result<StoreClock> open_clock(Database& database, const domain::System& system) 
   return clock;
 }
 
-/// What runs say and were told is for their owner alone. SQLite would make the file for all to read; its log and index
-/// take the mode of the file. Only a file that is not there yet: to close another would drop SQLite's locks on it.
+/// Inputs and outputs of runs are private to their user. SQLite would create a world-readable file; its log and index
+/// take the mode of the file. Only for a new file: closing an existing one would drop SQLite's locks on it.
 void make_private(const std::string& path) {
   const os::Fd made(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kFileMode));
 }
 
 Error unusable(const std::string& path, const Error& error) {
   const std::string owner = os::foreign_owner(path);
-  return {error.code(), "the store can't be used: " + std::string(error.what()) +
-                            (owner.empty() ? ". Make its directory writable for you"
+  return {error.code(), "cannot use the store: " + std::string(error.what()) +
+                            (owner.empty() ? ". Make its directory writable for your user"
                                            : ". " + path + " belongs to " + owner +
                                                  ": use it as that user, or work in a "
                                                  "clone of your own")};
@@ -65,16 +65,16 @@ Error unusable(const std::string& path, const Error& error) {
 Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path, const domain::System& system,
                                                                 Duration patience) {
   std::error_code error;
-  // Where it lies: SQLite has its log there, and who comes by a link must find the same leases.
+  // The real path: SQLite keeps its log there, and a process that opens a link must find the same leases.
   if (const auto place = std::filesystem::weakly_canonical(path, error); !error) path = place.string();
   const std::string leases = path + ".nodes";
   std::filesystem::create_directories(leases, error);
-  if (error) return fail(unusable(path, Error(Errc::denied, "cannot make " + leases + ": " + error.message())));
-  auto opened_gate = os::open_shared_file(path + ".gate", kFileMode);
-  if (!opened_gate) return fail(unusable(path, std::move(opened_gate.error())));
-  os::Fd gate = *std::move(opened_gate);
+  if (error) return fail(unusable(path, Error(Errc::denied, "cannot create " + leases + ": " + error.message())));
+  auto opened_lock = os::open_shared_file(path + ".gate", kFileMode);
+  if (!opened_lock) return fail(unusable(path, std::move(opened_lock.error())));
+  os::Fd write_lock = *std::move(opened_lock);
   make_private(path);
-  STINT_CHECK(blocking_take(gate, patience));
+  STINT_CHECK(blocking_lock_writes(write_lock, patience));
   Schema schema;
   std::optional<StoreClock> clock;
   auto opened = [&]() -> Result<Database> {
@@ -83,7 +83,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path
     STINT_TRY(clock, open_clock(database, system));
     return database;
   }();
-  os::unlock_slot(gate.get());
+  os::unlock_slot(write_lock.get());
   STINT_TRY(Database database, std::move(opened));
   STINT_TRY(Database for_reading, Database::open(path, Database::Access::read, patience));
   STINT_CHECK(read_number(for_reading, query::version));
@@ -91,7 +91,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path
   std::unique_ptr<SqliteStore> store(new SqliteStore(path, std::move(changes), leases, *clock));
   store->schema_ = schema;
   store->writer_ = std::make_unique<SqliteWriter>(store->writing_.reactor(), std::move(database), store->files_, leases,
-                                                  std::move(gate), system, *clock, patience);
+                                                  std::move(write_lock), system, *clock, patience);
   store->reader_ = std::make_unique<Reader>(std::move(for_reading), leases, system, *clock);
   return store;
 }
@@ -172,7 +172,7 @@ Task<Result<>> SqliteStore::drain(NodeNumber node) {
 }
 
 Task<Result<>> SqliteStore::leave(NodeNumber node) {
-  return write_and_ring([node](Ledger& ledger) { return ledger.leave(node); });  // what it kept is for all
+  return write_and_ring([node](Ledger& ledger) { return ledger.leave(node); });  // runs that it kept become claimable
 }
 
 Task<Result<std::vector<NodeState>>> SqliteStore::nodes() {
@@ -203,7 +203,7 @@ Task<Result<std::vector<Ready>>> SqliteStore::ready(std::uint32_t most) {
   STINT_CO_TRY(const std::uint64_t now, look());
   if (now == nothing_ready_) co_return std::vector<Ready>();
   auto ready = co_await read([most](Reader& reader) { return reader.ledger.ready(most); });
-  if (ready && ready->empty()) nothing_ready_ = now;  // what is there may become startable by time alone
+  if (ready && ready->empty()) nothing_ready_ = now;  // a ready run may become startable by time alone
   co_return ready;
 }
 
@@ -257,7 +257,7 @@ Task<Result<std::optional<std::vector<FamilyUse>>>> SqliteStore::report(NodeNumb
   return write([node, run, fence, so_far](Ledger& ledger) { return ledger.report(node, run, fence, so_far); });
 }
 
-/// A deadline follows the wall clock: after a jump of that, the answer is another.
+/// A deadline follows the wall clock: after a jump of that, the cached answer is invalid.
 bool SqliteStore::is_nothing_due(std::uint64_t now) const {
   if (now != nothing_due_.at) return false;
   const StoreClock::Seen& then = nothing_due_.seen;
@@ -290,7 +290,7 @@ Task<Result<Ticked>> SqliteStore::tick() {
   co_return ticked;
 }
 
-/// The notification tells of commits of this process, a look of those of others.
+/// A notification reports commits of this process; a look reports those of others.
 Task<Result<std::uint64_t>> SqliteStore::wait(std::uint64_t seen, Duration most) {
   for (Duration left = most; left > Duration::zero();) {
     STINT_CO_TRY(const std::uint64_t now, look());
@@ -375,7 +375,7 @@ Task<Result<std::uint64_t>> SqliteStore::prune(Duration older_than, std::uint32_
   return write([older_than, most](Ledger& ledger) { return ledger.prune(older_than, most); });
 }
 
-/// Whether it is due is asked of the reader first: nothing is written by a process that has nothing to forget.
+/// Asks the reader first whether it is due: a process that has nothing to delete writes nothing.
 Task<Result<std::uint64_t>> SqliteStore::prune_if_due(Duration keep, Duration every, std::uint32_t most) {
   STINT_CO_TRY(const bool due, co_await read([every](Reader& reader) { return reader.ledger.is_prune_due(every); }));
   if (!due) co_return 0;
@@ -409,7 +409,7 @@ Task<Result<std::vector<std::string>>> SqliteStore::check() {
 }
 
 Task<Result<>> SqliteStore::drop_lease(NodeNumber node) {
-  nothing_due_ = {};  // what the lock of a node of ours tells is not looked at
+  nothing_due_ = {};  // the cached answer ignores locks of this process's nodes
   return write([this, node](Ledger&) -> Result<> {
     writer_->rows().drop_lease(node);
     return {};

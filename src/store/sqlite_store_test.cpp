@@ -461,8 +461,8 @@ TEST(SqliteFile, a_holder_that_does_not_run_is_an_error_and_no_hang) {
   Opened opened(path, 50ms);
   opened.define();
   {
-    const os::Fd gate = os::open_shared_file(path + ".gate", 0600).value();
-    ASSERT_TRUE(os::try_lock_slot(gate.get()));
+    const os::Fd write_lock = os::open_shared_file(path + ".gate", 0600).value();
+    ASSERT_TRUE(os::try_lock_slot(write_lock.get()));
     const auto refused = opened.submit(1);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error(), Errc::unavailable);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kLineEnding = ".line";
 
-/// Every limit has a line, from its first use on.
+/// Every limit has a line file from its first use on.
 void add_known(const std::string& directory, const std::string& prefix, bool shared, std::vector<HostLimit>& found) {
   DIR* const files = directory.empty() ? nullptr : ::opendir(directory.c_str());
   if (files == nullptr) return;
@@ -23,7 +23,7 @@ void add_known(const std::string& directory, const std::string& prefix, bool sha
     limit.name = named.empty() ? prefix + std::string(stem) : named;
     limit.directory = directory;
     limit.shared = shared;
-    limit.capacity = 0;  // unknown but for its capacity file
+    limit.capacity = 0;  // unknown, unless it has a capacity file
     found.push_back(std::move(limit));
   }
   ::closedir(files);

@@ -15,7 +15,7 @@ namespace stint::limit {
 namespace {
 
 constexpr std::string_view kSlotEnding = ".lock";
-constexpr std::size_t kNameShown = 40;  // of one that is refused
+constexpr std::size_t kNameShown = 40;  // shown bytes of a refused name
 
 std::unexpected<Error> unusable(const HostLimit& limit, const std::filesystem::path& path, const std::string& why) {
   const bool agent = limit.name.starts_with("agent:");
@@ -72,7 +72,7 @@ Result<> resize(const HostLimit& limit, std::uint32_t capacity) {
   STINT_CHECK(make_directory(limit));
   const std::string fresh = limit.capacity_path() + "." + std::to_string(::getpid());
   {
-    ::unlink(fresh.c_str());  // of an earlier process with our number, or put there by somebody
+    ::unlink(fresh.c_str());  // left by an earlier process with this pid, or placed by another program
     STINT_TRY(const os::Fd file, os::open_shared_file(fresh, limit.file_mode()));
     const std::string text = std::to_string(capacity) + "\n";
     if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
@@ -101,8 +101,7 @@ Result<bool> reset_capacity(const HostLimit& limit) {
 
 Result<> make_directory(const HostLimit& limit) {
   std::error_code error;
-  // An agent's limit lives in its checkout, two folders down. One that was deleted must not come back as an empty
-  // shell.
+  // An agent's limit is in its checkout, two folders down. A deleted checkout must not reappear as an empty folder.
   const std::filesystem::path checkout = std::filesystem::path(limit.directory).parent_path().parent_path();
   if (limit.name.starts_with("agent:") && !std::filesystem::is_directory(checkout, error)) {
     return fail(Errc::unavailable, "cannot use the limit '" + limit.name + "': " + checkout.string() +

@@ -1,10 +1,10 @@
-// Layout: records of kRecord bytes. Record 0 is the header; its first byte is the leader's lock. Records from 1 are
-// tickets.
+// Layout: records of kRecord bytes. Record 0 is the header; its first byte is the leader's lock. Records from 1 on
+// are tickets.
 // Invariants
-// 1. Lock, then write: a record that was ever visible was locked before. A locked blank record is a living ticket, too.
-// 2. A joiner keeps a position only if, with the lock held, the file does not reach beyond it. So positions never run
-//    backwards.
-// 3. Records vanish (compaction) only under a lock on all of them: nobody is in the line then.
+// 1. Lock, then write: a visible record was locked before. A locked blank record is a living ticket as well.
+// 2. A joiner keeps a position only if, with the lock held, the file does not extend beyond it. So positions never
+//    decrease.
+// 3. Compaction removes records only under a lock on all of them: the line is empty then.
 #include "limit/line.hpp"
 
 #include "os/process.hpp"
@@ -19,10 +19,10 @@ namespace {
 
 constexpr off_t kRecord = 160;
 constexpr off_t kLineBytesMax = 128 * kRecord;    // compaction is tried above this
-constexpr off_t kLineBytesHard = off_t{1} << 40;  // no line of ours comes near it; beyond it positions would overflow
-constexpr int kClaimTries = 64;                   // positions tried before the file's size is looked at again
-constexpr std::size_t kAheadMax = 10'000;         // counted no further: people do not care
-constexpr int kOvertakenMax = 64;                 // joins that others overtook, one after another
+constexpr off_t kLineBytesHard = off_t{1} << 40;  // no line of Stint comes near it; beyond it positions would overflow
+constexpr int kClaimTries = 64;                   // positions tried before the file size is read again
+constexpr std::size_t kAheadMax = 10'000;         // not counted further: only for display
+constexpr int kOvertakenMax = 64;                 // consecutive joins that other processes overtook
 
 std::string padded(std::string text) {
   text.resize(kRecord - 1, ' ');
@@ -57,7 +57,7 @@ Result<> Line::join(const os::SlotRecord& who) {
     if (position == last) break;  // the whole file is locked: it is being compacted
     if (size() > position) {      // overtaken between fstat and lock; invariant 2
       lock(position, kRecord, F_UNLCK);
-      notify();  // somebody may have taken this lock for a ticket
+      notify();  // another process may have seen this lock as a ticket
       continue;
     }
     if (::pwrite(fd_.get(), record.data(), kRecord, position) != kRecord) {
@@ -77,10 +77,10 @@ void Line::leave() noexcept {
   lock(position_, kRecord, F_UNLCK);
   position_ = 0;
   compact();
-  fd_.reset();  // which rings
+  fd_.reset();  // the close wakes the others
 }
 
-/// Invariant 3. Not for who is in the line: it would unlock its own ticket.
+/// Invariant 3. Not for a waiter in the line: it would unlock its own ticket.
 void Line::compact() noexcept {
   if (size() > kLineBytesMax && lock(kRecord, 0, F_WRLCK)) {
     (void)!::ftruncate(fd_.get(), kRecord);
@@ -126,7 +126,7 @@ bool Line::lock(off_t from, off_t bytes, short type) const noexcept {
 }
 
 bool Line::is_locked(off_t from, off_t bytes) const noexcept {
-  if (bytes == 0) return false;  // to the kernel, length 0 means up to the end
+  if (bytes == 0) return false;  // for the kernel, length 0 means to the end
   struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = from, .l_len = bytes, .l_pid = 0};
   return ::fcntl(fd_.get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
 }

@@ -24,7 +24,7 @@ class CrossChecks {
   void count(const RunRecord& record) {
     for (const FamilyUse& family : record.families) {
       Family& sum = families_[family.head];
-      sum.said = family.used;
+      sum.recorded = family.used;
       sum.seen.tokens += record.run.tokens;
       sum.seen.cost_micros += record.run.cost_micros;
     }
@@ -33,7 +33,7 @@ class CrossChecks {
   [[nodiscard]] std::vector<std::string> check_families() const {
     std::vector<std::string> findings;
     for (const auto& [head, sum] : families_) {
-      if (sum.said.tokens < sum.seen.tokens || sum.said.cost_micros < sum.seen.cost_micros) {
+      if (sum.recorded.tokens < sum.seen.tokens || sum.recorded.cost_micros < sum.seen.cost_micros) {
         findings.push_back("run " + head + ": the recorded use of its family is less than the sum over its runs");
       }
     }
@@ -56,7 +56,7 @@ class CrossChecks {
 
  private:
   struct Family {
-    Use said, seen;
+    Use recorded, seen;
   };
   std::map<std::string, Family> families_;
   std::set<std::string, std::less<>> agents_, sessions_;  // of unfinished runs

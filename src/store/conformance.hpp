@@ -61,12 +61,12 @@ class World {
   /// Time passes. Nodes that send no heartbeat meanwhile may die.
   void advance(Duration by) {
     clocks_.advance(by);
-    tell_time();
+    apply_clocks();
   }
   /// Sets the wall clock of the store: the database's, if it has one.
   void jump(Duration by) {
     clocks_.jump(by);
-    tell_time();
+    apply_clocks();
   }
   TestClocks& clocks() { return clocks_; }
   /// Whether the store is on the machine that sleeps.
@@ -83,7 +83,7 @@ class World {
 
  protected:
   /// Called after the clocks were moved.
-  virtual void tell_time() {}
+  virtual void apply_clocks() {}
 
  private:
   TestClocks clocks_;
@@ -149,7 +149,7 @@ class StoreTest : public testing::TestWithParam<WorldMaker> {
   std::vector<std::string> causes(std::string id);
   std::vector<std::string> reasons(std::string id);
   /// Brings the store to one run of every kind, none of them running.
-  void live();
+  void make_run_of_every_kind();
 
  protected:
   /// Starts over with a new world.

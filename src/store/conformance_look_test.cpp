@@ -246,7 +246,7 @@ TEST_P(StoreTest, queues_count_all_that_is_queued_and_know_their_bound) {
 }
 
 TEST_P(StoreTest, a_list_of_states_and_one_of_children_have_all_of_them) {
-  live();
+  make_run_of_every_kind();
   submit("a", [](NewRun& run) { run.session = "t"; });
   submit("b", [](NewRun& run) { run.session = "t"; });
   const NodeNumber node = enrol();

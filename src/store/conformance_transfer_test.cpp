@@ -57,7 +57,7 @@ std::vector<std::string> all(World& world) {
 }
 
 struct Moves {
-  Moved poured, added;
+  Moved copied, added;
 };
 /// By way of a store in memory: each of the two has a reactor of its own.
 Moves move(World& from, World& into) {
@@ -65,8 +65,8 @@ Moves move(World& from, World& into) {
   MemoryStore between(system);
   StoreSink first(between), second(into.store());
   Moves moves;
-  moves.poured = get_of(from, pour(from.store(), first));
-  EXPECT_EQ(get_of(into, pour(between, second)), moves.poured);
+  moves.copied = get_of(from, copy_store(from.store(), first));
+  EXPECT_EQ(get_of(into, copy_store(between, second)), moves.copied);
   moves.added = second.added();
   return moves;
 }
@@ -80,12 +80,12 @@ void define_in(World& world, const std::string& name) {
 }
 
 TEST_P(StoreTest, all_that_it_holds_comes_out_and_goes_in) {
-  live();
+  make_run_of_every_kind();
   const auto other = GetParam().make(), third = GetParam().make();
   const Moves moves = move(world(), *other);
-  EXPECT_EQ(moves.poured.runs, 14U);
-  EXPECT_EQ(moves.poured.agents, 3U);
-  EXPECT_EQ(moves.added, moves.poured);
+  EXPECT_EQ(moves.copied.runs, 14U);
+  EXPECT_EQ(moves.copied.agents, 3U);
+  EXPECT_EQ(moves.added, moves.copied);
   EXPECT_EQ(all(world()), all(*other));
   EXPECT_EQ(get(store().agents()), get_of(*other, other->store().agents()));
   const auto limits = get_of(*other, other->store().limits());
@@ -100,7 +100,7 @@ TEST_P(StoreTest, all_that_it_holds_comes_out_and_goes_in) {
 }
 
 TEST_P(StoreTest, what_came_is_carried_on_as_if_nothing_had_been) {
-  live();
+  make_run_of_every_kind();
   const auto other = GetParam().make();
   move(world(), *other);
   for (const char* const agent : {"a", "b", "c"}) {
@@ -113,7 +113,7 @@ TEST_P(StoreTest, what_came_is_carried_on_as_if_nothing_had_been) {
 }
 
 TEST_P(StoreTest, to_pour_twice_is_to_pour_once) {
-  live();
+  make_run_of_every_kind();
   const auto other = GetParam().make();
   move(world(), *other);
   const auto before = all(*other);
@@ -140,18 +140,18 @@ TEST_P(StoreTest, a_store_in_use_is_not_poured) {
   const domain::System system = world().clocks().system([] { return std::uint64_t{1}; });
   MemoryStore other(system);
   StoreSink sink(other);
-  EXPECT_EQ(error_of(pour(store(), sink)), Errc::conflict);
+  EXPECT_EQ(error_of(copy_store(store(), sink)), Errc::conflict);
   const auto third = GetParam().make();
   define_in(*third, "a");
   const auto refused = third->run(third->store().load(records(world())));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Errc::conflict) << "an owner is nowhere but there";
   world().kill(node);
-  EXPECT_EQ(get(pour(store(), sink)).runs, 1U) << "of a dead node it is taken back first";
+  EXPECT_EQ(get(copy_store(store(), sink)).runs, 1U) << "of a dead node it is taken back first";
 }
 
 TEST_P(StoreTest, what_contradicts_itself_is_refused) {
-  live();
+  make_run_of_every_kind();
   const auto other = GetParam().make();
   for (const char* const name : {"a", "b", "c"}) define_in(*other, name);
   const std::vector<RunRecord> sound = records(world());

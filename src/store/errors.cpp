@@ -4,7 +4,7 @@ namespace stint::store {
 
 Error no_such_run(const std::string& id) { return {Errc::invalid, "there is no run '" + id + "'"}; }
 Error no_such_agent(const std::string& name) { return {Errc::invalid, "there is no agent '" + name + "'"}; }
-Error waits_for_itself(const std::string& session, const std::string& above) {
+Error session_of_ancestor(const std::string& session, const std::string& above) {
   return {Errc::invalid, "session '" + session + "' is held by run '" + above +
                              "', which is above this one: each would wait for the other. Use another session"};
 }

@@ -1,8 +1,8 @@
 // Invariants
 // 1. Each change of a run raises its seq and writes one event: save() does both, and nothing else writes a run except
-// report(), which changes only the run's use.
+//    report(), which changes only the run's use.
 // 2. The oldest unfinished run of a session is its head, and no other run of it is ready: promote() follows every
-// end.
+//    end.
 // 3. Every change by an owner is checked against node, fence and state.
 // 4. Use that is added to a run is added to each of its families in the same step: count_use() does both.
 // 5. Times are the store's, except deadlines; only returned values are converted to wall time (ledger_time.cpp).

@@ -86,11 +86,11 @@ Result<Accepted> Ledger::enqueue(NewRun&& fresh) {
 /// A finished ancestor holds nothing and waits for no descendant: the search ends there. One that is parked, in doubt
 /// or queued again still holds its session, and may continue and wait.
 Result<> Ledger::check_session(const std::string& session, const RunRow& parent) {
-  if (session == parent.run.session) return fail(waits_for_itself(session, parent.run.id));
+  if (session == parent.run.session) return fail(session_of_ancestor(session, parent.run.id));
   for (RunNumber above = parent.parent; above != 0;) {  // terminates: a parent is older than its child
     STINT_TRY(const std::optional<RunRow> row, rows_.run(above));
     if (!row || domain::is_finished(row->run.state)) break;
-    if (session == row->run.session) return fail(waits_for_itself(session, row->run.id));
+    if (session == row->run.session) return fail(session_of_ancestor(session, row->run.id));
     above = row->parent;
   }
   return {};

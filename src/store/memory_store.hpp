@@ -63,7 +63,7 @@ class MemoryStore : public Store {
  private:
   /// For calls that may make a run ready.
   template <class T>
-  T ring(T result) {
+  T notify(T result) {
     notification_.notify();
     return result;
   }

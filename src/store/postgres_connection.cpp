@@ -1,6 +1,6 @@
 // Invariants
 // 1. While a statement is under way, its frame contains an UnderWay. If the frame is destroyed before the answer was
-// read completely, the connection is closed: a statement never reads the answer of another.
+//    read completely, the connection is closed: a statement never reads the answer of another.
 // 2. The reactor watches a copy of libpq's descriptor, renewed whenever libpq's may have changed.
 #include "store/postgres_connection.hpp"
 
@@ -425,7 +425,7 @@ void PostgresConnection::take_notifications() noexcept {
   }
 }
 
-Task<Result<>> PostgresConnection::hear() {
+Task<Result<>> PostgresConnection::wait_for_notification() {
   while (true) {
     if (!connection_ || pq().PQconsumeInput(connection_.get()) == 0) co_return fail(lost(Retry::safe));
     take_notifications();

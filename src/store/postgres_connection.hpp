@@ -99,7 +99,7 @@ class PostgresConnection {
   Task<Result<>> run_script(std::string sql);
 
   /// Waits for a notification that was not reported yet; after LISTEN. Cancellation leaves the connection usable.
-  Task<Result<>> hear();
+  Task<Result<>> wait_for_notification();
 
   /// False: the server has closed it, or a statement was cancelled halfway.
   [[nodiscard]] bool is_usable();
@@ -122,7 +122,7 @@ class PostgresConnection {
 
   Reactor& reactor_;
   std::unique_ptr<pg_conn, Finish> connection_;
-  bool notified_ = false;  // since hear() last reported it
+  bool notified_ = false;  // since wait_for_notification() last reported it
   std::optional<asio::posix::stream_descriptor>
       socket_;  // a copy of libpq's descriptor, which libpq may close at any time
 };

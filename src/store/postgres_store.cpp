@@ -384,7 +384,7 @@ Task<Result<>> PostgresStore::listen() {
       if (!heard) continue;
       notification_.notify();  // for changes before the LISTEN
     }
-    if (co_await listening_->hear()) notification_.notify();
+    if (co_await listening_->wait_for_notification()) notification_.notify();
   }
 }
 

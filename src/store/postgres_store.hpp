@@ -102,7 +102,7 @@ class PostgresStore final : public Store {
   };
   [[nodiscard]] bool trusts_leases(WallTime database_now);
   /// The last reading of the store's clock, with the own clock at that moment.
-  struct Sight {
+  struct ClockReading {
     WallTime store{};
     Duration ours{}, error{};  ///< the own clock at the reading, and the uncertainty of the reading
     std::int64_t moved = 0;
@@ -134,7 +134,7 @@ class PostgresStore final : public Store {
   Semaphore listeners_{"postgres listening", 1};
   Notification notification_;
   Clocks clocks_;
-  std::optional<Sight> sight_;
+  std::optional<ClockReading> clock_reading_;
   std::uint64_t feed_known_ = 0;  // transactions up to this one may already be in the feed
   std::map<NodeNumber, Duration>
       leases_;  // ends of the leases of nodes that enrolled or sent heartbeats here; since boot

@@ -37,8 +37,9 @@ Task<Result<Ticked>> PostgresStore::tick() {
 }
 
 std::optional<std::int64_t> PostgresStore::expected_ms() const {
-  if (!sight_) return std::nullopt;
-  return domain::to_unix_ms(sight_->store + std::chrono::floor<milliseconds>(options_.elapsed() - sight_->ours));
+  if (!clock_reading_) return std::nullopt;
+  return domain::to_unix_ms(clock_reading_->store +
+                            std::chrono::floor<milliseconds>(options_.elapsed() - clock_reading_->ours));
 }
 
 /// The reading belongs to a moment between request and answer: a difference within that time is not a jump.
@@ -49,17 +50,20 @@ Task<Result<WallTime>> PostgresStore::look_at_clock() {
                  co_await writing_.run(query::look_at_clock, {}, PostgresClient::Repeat::always));
     const Duration error = (options_.elapsed() - asked_at) / 2;
     const WallTime wall = rows.time(0, 0).value_or(WallTime());
-    const Sight seen{.store = wall + milliseconds(rows.number(0, 1)),
-                     .ours = asked_at + error,
-                     .error = error,
-                     .moved = rows.number(0, 2)};
+    const ClockReading seen{.store = wall + milliseconds(rows.number(0, 1)),
+                            .ours = asked_at + error,
+                            .error = error,
+                            .moved = rows.number(0, 2)};
     const bool known =
-        sight_ && sight_->moved == seen.moved;  // otherwise another process has corrected a jump, so the clock is right
+        clock_reading_ &&
+        clock_reading_->moved == seen.moved;  // otherwise another process has corrected a jump, so the clock is right
     const bool vouched = rows.flag(0, 3), stale = rows.flag(0, 4);
-    const Duration jump = known ? (seen.store - sight_->store) - (seen.ours - sight_->ours) : Duration::zero();
-    const bool jumped = std::chrono::abs(jump) > kJump + error + (sight_ ? sight_->error : Duration::zero());
+    const Duration jump =
+        known ? (seen.store - clock_reading_->store) - (seen.ours - clock_reading_->ours) : Duration::zero();
+    const bool jumped =
+        std::chrono::abs(jump) > kJump + error + (clock_reading_ ? clock_reading_->error : Duration::zero());
     if (!jumped || vouched) {  // in the second case the own clock stood still
-      sight_ = seen;
+      clock_reading_ = seen;
       // A process that has just opened the store has no earlier reading.
       if (stale && (known || vouched)) {
         STINT_CO_CHECK(co_await writing_.run(query::vouch_for_clock, Parameters().number(seen.moved)));

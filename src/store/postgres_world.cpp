@@ -104,7 +104,7 @@ PostgresWorld::PostgresWorld(bool pooled)
   std::string url = url_;
   if (pooled) url = url_through(Cluster::blocking_get().blocking_pooler()) + " port=" + std::to_string(kPoolerPort);
   admin_ = connect();
-  tell_time();
+  apply_clocks();
   store_ = run(open_when_up(reactor(), url, options())).value();
 }
 
@@ -114,7 +114,7 @@ PostgresWorld::~PostgresWorld() {
   Cluster::blocking_get().drop_database(database_);
 }
 
-void PostgresWorld::tell_time() { sql(query::set_clock, Parameters().number(domain::to_unix_ms(now()))); }
+void PostgresWorld::apply_clocks() { sql(query::set_clock, Parameters().number(domain::to_unix_ms(now()))); }
 
 PostgresOptions PostgresWorld::options() {
   PostgresOptions options;

@@ -38,7 +38,7 @@ class PostgresWorld final : public World {
   [[nodiscard]] bool is_local() const override { return false; }
 
  private:
-  void tell_time() override;
+  void apply_clocks() override;
 
   std::string database_, url_;
   Duration asleep_{};

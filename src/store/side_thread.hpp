@@ -25,7 +25,7 @@ class SideThread {
     void run() noexcept override { reached = true; }
     bool reached = false;
   };
-  void blocking_live();
+  void blocking_serve();
 
   End end_;
   std::mutex mutex_;

@@ -258,7 +258,7 @@ Result<> SqliteRows::renew(NodeNumber number, WallTime now) {
   if (!os::file_identity(lease_path(number))) {
     STINT_TRY(own->second, take_lease(number));
   }
-  os::say_written(own->second.get(), now);
+  os::set_written_at(own->second.get(), now);
   return {};
 }
 

@@ -128,7 +128,7 @@ class SqliteRows final : public Rows {
 
   Result<> write_spent();
   Result<> write_events(std::size_t from, std::size_t count);
-  void forget_kept();
+  void clear_cache();
   Result<os::Fd> take_lease(NodeNumber node) const;
   void give_up_leases(std::size_t from);
 

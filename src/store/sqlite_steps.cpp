@@ -67,7 +67,7 @@ Result<> SqliteRows::flush() {
 }
 
 void SqliteRows::begin_group() {
-  forget_kept();  // other processes may have written since
+  clear_cache();  // other processes may have written since
   enrolled_.clear();
   buried_.clear();
   begin_step();
@@ -79,7 +79,7 @@ void SqliteRows::begin_step() {
 }
 
 void SqliteRows::undo_step() {
-  forget_kept();
+  clear_cache();
   agent_names_.clear();  // the number of a rolled-back agent is reused
   give_up_leases(enrolled_before_);
   buried_.resize(buried_before_);
@@ -106,7 +106,7 @@ void SqliteRows::give_up_leases(std::size_t from) {
   enrolled_.resize(from);
 }
 
-void SqliteRows::forget_kept() {
+void SqliteRows::clear_cache() {
   events_.clear();
   spent_.clear();
   agents_.clear();

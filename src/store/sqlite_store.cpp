@@ -104,7 +104,7 @@ auto SqliteStore::write(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>>
 }
 
 template <class Step>
-auto SqliteStore::write_and_ring(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>> {
+auto SqliteStore::write_and_notify(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>> {
   auto result = co_await write(std::move(step));
   notification_.notify();
   co_return result;
@@ -126,13 +126,13 @@ Task<Result<>> SqliteStore::define(std::vector<AgentEntry> agents) {
 }
 
 Task<Result<>> SqliteStore::resize(std::string limit, std::optional<std::uint32_t> capacity) {
-  return write_and_ring(
+  return write_and_notify(
       [limit = std::move(limit), capacity](Ledger& ledger) { return ledger.resize(limit, capacity); });
 }
 
 Task<Result<>> SqliteStore::configure(std::map<std::string, std::uint32_t> capacities,
                                       std::vector<std::string> agents) {
-  return write_and_ring([capacities = std::move(capacities), agents = std::move(agents)](Ledger& ledger) {
+  return write_and_notify([capacities = std::move(capacities), agents = std::move(agents)](Ledger& ledger) {
     return ledger.configure(capacities, agents);
   });
 }
@@ -142,7 +142,7 @@ Task<Result<>> SqliteStore::pause(std::string limit, std::optional<Duration> len
 }
 
 Task<Result<std::uint64_t>> SqliteStore::resume(std::string limit) {
-  return write_and_ring([limit = std::move(limit)](Ledger& ledger) { return ledger.resume(limit); });
+  return write_and_notify([limit = std::move(limit)](Ledger& ledger) { return ledger.resume(limit); });
 }
 
 Task<Result<std::vector<LimitState>>> SqliteStore::limits(std::uint32_t listed) {
@@ -161,7 +161,7 @@ Result<std::uint64_t> SqliteStore::look() {
 Task<Result<Beat>> SqliteStore::beat(NodeNumber node) {
   STINT_CO_TRY(const std::uint64_t now, look());
   const bool known = now == beaten_.at && node == beaten_.node;
-  if (known && os::say_written(SqliteRows::lease_path(leases_, node), clock_.beat_time())) co_return beaten_.beat;
+  if (known && os::set_written_at(SqliteRows::lease_path(leases_, node), clock_.beat_time())) co_return beaten_.beat;
   auto beat = co_await write([node](Ledger& ledger) { return ledger.beat(node); });
   if (beat && beat->alive) beaten_ = {now, node, *beat};
   co_return beat;
@@ -172,7 +172,7 @@ Task<Result<>> SqliteStore::drain(NodeNumber node) {
 }
 
 Task<Result<>> SqliteStore::leave(NodeNumber node) {
-  return write_and_ring([node](Ledger& ledger) { return ledger.leave(node); });  // runs that it kept become claimable
+  return write_and_notify([node](Ledger& ledger) { return ledger.leave(node); });  // runs that it kept become claimable
 }
 
 Task<Result<std::vector<NodeState>>> SqliteStore::nodes() {
@@ -188,15 +188,15 @@ Task<Result<std::vector<Result<Accepted>>>> SqliteStore::enqueue(std::vector<New
 }
 
 Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> SqliteStore::cancel(std::string id) {
-  return write_and_ring([id = std::move(id)](Ledger& ledger) { return ledger.cancel(id); });
+  return write_and_notify([id = std::move(id)](Ledger& ledger) { return ledger.cancel(id); });
 }
 
 Task<Result<domain::RunState>> SqliteStore::resolve(std::string id, domain::Resolution how) {
-  return write_and_ring([id = std::move(id), how](Ledger& ledger) { return ledger.resolve(id, how); });
+  return write_and_notify([id = std::move(id), how](Ledger& ledger) { return ledger.resolve(id, how); });
 }
 
 Task<Result<>> SqliteStore::answer(std::string id) {
-  return write_and_ring([id = std::move(id)](Ledger& ledger) { return ledger.answer(id); });
+  return write_and_notify([id = std::move(id)](Ledger& ledger) { return ledger.answer(id); });
 }
 
 Task<Result<std::vector<Ready>>> SqliteStore::ready(std::uint32_t most) {
@@ -220,8 +220,8 @@ Task<Result<std::vector<Claim>>> SqliteStore::owned(NodeNumber node) {
 
 Task<Result<std::vector<std::optional<domain::RunState>>>> SqliteStore::settle(NodeNumber node,
                                                                                std::vector<Settlement> settlements) {
-  return write_and_ring([node, settlements = std::move(settlements)](
-                            Ledger& ledger) mutable -> Result<std::vector<std::optional<domain::RunState>>> {
+  return write_and_notify([node, settlements = std::move(settlements)](
+                              Ledger& ledger) mutable -> Result<std::vector<std::optional<domain::RunState>>> {
     std::vector<std::optional<domain::RunState>> states;
     for (Settlement& settlement : settlements) {
       STINT_TRY(const auto state, ledger.settle(node, std::move(settlement)));
@@ -249,7 +249,7 @@ Task<Result<bool>> SqliteStore::append_output(NodeNumber node, RunNumber run, st
 }
 
 Task<Result<bool>> SqliteStore::answered(NodeNumber node, RunNumber run, std::int64_t fence) {
-  return write_and_ring([node, run, fence](Ledger& ledger) { return ledger.answered(node, run, fence); });
+  return write_and_notify([node, run, fence](Ledger& ledger) { return ledger.answered(node, run, fence); });
 }
 
 Task<Result<std::optional<std::vector<FamilyUse>>>> SqliteStore::report(NodeNumber node, RunNumber run,
@@ -297,11 +297,11 @@ Task<Result<std::uint64_t>> SqliteStore::wait(std::uint64_t seen, Duration most)
     if (std::exchange(waited_, now) != now) notification_.notify();
     const Duration pause = std::min(left, look_every_);
     if (co_await notification_.wait(seen, pause) != seen) {
-      look_every_ = kLookEvery;
+      look_every_ = kLookEveryMin;
       break;
     }
     left -= pause;
-    look_every_ = std::min(2 * look_every_, kLookSeldom);
+    look_every_ = std::min(2 * look_every_, kLookEveryMax);
   }
   co_return notification_.count();
 }
@@ -394,7 +394,7 @@ Task<Result<std::vector<RunRecord>>> SqliteStore::dump(RunNumber after, std::uin
 }
 
 Task<Result<std::uint64_t>> SqliteStore::load(std::vector<RunRecord> records) {
-  return write_and_ring([records = std::move(records)](Ledger& ledger) -> Result<std::uint64_t> {
+  return write_and_notify([records = std::move(records)](Ledger& ledger) -> Result<std::uint64_t> {
     std::uint64_t added = 0;
     for (const RunRecord& record : records) {
       STINT_TRY(const bool fresh, ledger.load(record));

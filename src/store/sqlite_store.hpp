@@ -19,7 +19,7 @@ namespace stint::store {
 class SqliteStore final : public Store {
  public:
   /// Other processes send no notifications: the store polls, less often while nothing changes.
-  static constexpr Duration kLookEvery = std::chrono::milliseconds(20), kLookSeldom = std::chrono::seconds(1);
+  static constexpr Duration kLookEveryMin = std::chrono::milliseconds(20), kLookEveryMax = std::chrono::seconds(1);
   /// After a reboot, running budgets continue from the last tick that wrote: one at least this often.
   static constexpr Duration kDueMax = std::chrono::minutes(1);
 
@@ -101,7 +101,7 @@ class SqliteStore final : public Store {
   auto write(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>>;
   /// A step that may make a run ready.
   template <class Step>
-  auto write_and_ring(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>>;
+  auto write_and_notify(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>>;
   template <class Look>
   auto read(Look look) -> Task<std::invoke_result_t<Look&, Reader&>>;
 
@@ -125,7 +125,7 @@ class SqliteStore final : public Store {
   } nothing_due_;
   std::uint64_t nothing_ready_ = 0, waited_ = 0;
   Notification notification_;
-  Duration look_every_ = kLookEvery;
+  Duration look_every_ = kLookEveryMin;
   SideThread writing_, reading_;  // destroyed before the members that they use
 };
 

@@ -334,7 +334,7 @@ TEST_F(SqliteIdle, what_must_be_what_it_was_is_not_asked_for) {
 TEST_F(SqliteIdle, a_beat_that_asks_nobody_is_seen_by_others) {
   Opened there(path_);
   const std::string lease = path_ + ".nodes/" + std::to_string(node_) + ".lock";
-  os::say_written(lease, WallTime(1ms));
+  os::set_written_at(lease, WallTime(1ms));
   const std::uint64_t commits = here_.store().commits();
   ask();
   EXPECT_EQ(here_.store().commits(), commits);

@@ -3,8 +3,8 @@
 // 2. No step is answered before COMMIT has succeeded; if it fails, every step of the group gets its error.
 // 3. The write lock is held while a group is open; a group ends soon even under constant load.
 // 4. SQLite rolls back the whole transaction when a statement meets an I/O error, and may do so when disk or memory
-// is full. The group is then abandoned: a savepoint would begin a new transaction, so no further step runs, and every
-// step of the group gets the error.
+//    is full. The group is then abandoned: a savepoint would begin a new transaction, so no further step runs, and
+//    every step of the group gets the error.
 // 5. Leases of rolled-back nodes are released before the write lock: another process gets their numbers next.
 #include "store/sqlite_writer.hpp"
 

@@ -12,7 +12,7 @@ Error is_running(std::uint64_t runs) {
 
 }  // namespace
 
-Task<Result<Moved>> pour(Store& from, Sink& into) {
+Task<Result<Moved>> copy_store(Store& from, Sink& into) {
   STINT_CO_CHECK(co_await from.tick());  // runs of a dead node must not count as running
   STINT_CO_TRY(const Stats before, co_await from.stats());
   const auto running = before.runs.find(domain::RunState::running);

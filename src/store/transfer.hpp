@@ -28,7 +28,7 @@ struct Moved {
 };
 
 /// Copies a store at rest. Conflict: a run is running, or the store changed during the copy.
-Task<Result<Moved>> pour(Store& from, Sink& into);
+Task<Result<Moved>> copy_store(Store& from, Sink& into);
 
 /// Writes to another store. Agents, limits and runs that exist there stay as they are, so a failed transfer can be
 /// repeated as a whole.

@@ -1,4 +1,4 @@
-// Every store does what the model does: the same random steps on both, and after each the same runs.
+// Every store behaves like the model: the same random steps on both, and after each step the same runs.
 #include "store/audit.hpp"
 #include "store/conformance.hpp"
 #include "store/memory_store.hpp"
@@ -17,7 +17,7 @@ using domain::Settle;
 
 constexpr int kSteps = 250;
 
-/// What may be compared: no times, which are each store's own.
+/// The comparable part: without times, which each store has of its own.
 std::string describe(const store::Run& run) {
   std::string text = run.id + " " + std::string(to_string(run.state)) + " " + std::string(to_string(run.hold)) +
                      " stop " + std::string(to_string(run.stop));
@@ -37,7 +37,7 @@ std::string outcome(const Result<T>& result) {
   return result ? "ok" : std::string(to_string(result.error().code()));
 }
 
-/// One of the two that are compared: a store, and what it said so far.
+/// One of the two sides: a store and its answers so far.
 class Side {
  public:
   Side(World& world, Store& store) : world_(world), store_(store) {}
@@ -83,7 +83,7 @@ class Side {
     const auto [node, claim] = held_[which];
     settlement.run = claim.run;
     settlement.fence = claim.fence;
-    if (forget) held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(which));  // else it is said twice
+    if (forget) held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(which));  // otherwise it is settled twice
     const auto states = run(store_.settle(nodes_[node], {settlement}));
     if (!states) return outcome(states);
     return states->front() ? std::string(to_string(*states->front())) : "stale";
@@ -157,7 +157,7 @@ class Side {
   std::vector<std::pair<std::size_t, Claim>> held_;
 };
 
-/// The same steps on both sides.
+/// Applies the same steps to both sides.
 class Pair {
  public:
   Pair(World& world, Store& model, std::uint32_t seed)
@@ -255,7 +255,7 @@ class Pair {
     if (below(6) == 0) run.key = "k" + std::to_string(below(4));
     if (below(6) == 0 && !ids_.empty()) run.parent = ids_[below(ids_.size())];
     if (below(4) == 0 && real_.held() > 0) run.parent = real_.held_id(below(real_.held()));
-    if (!run.parent.empty()) {  // a child draws on what its parent draws on, and mostly on its parent's
+    if (!run.parent.empty()) {  // a child draws on what its parent draws on, and usually on its parent
       run.draws_on = draws_on_[run.parent];
       if (below(3) > 0) run.draws_on.push_back(run.parent);
     }
@@ -287,7 +287,7 @@ class Pair {
          [&](Side& side) { return side.settle(which, settlement, forget); });
   }
 
-  /// What a person does: to a run in doubt, or one that waits for an answer.
+  /// An action of a person on a run that is in doubt or waits for an answer.
   template <class Both>
   void person(const Both& both) {
     if (ids_.empty()) return;
@@ -337,11 +337,11 @@ class Pair {
   std::mt19937 random_;
   Side real_, model_;
   std::vector<std::string> ids_;
-  std::map<std::string, std::vector<std::string>> draws_on_;  // of those that were accepted
+  std::map<std::string, std::vector<std::string>> draws_on_;  // of accepted runs
   NewRun last_;
 };
 
-/// Gapless, and nothing that the table of transitions does not know.
+/// No gaps, and only transitions of the table.
 void check_events(World& world, const std::string& id) {
   const auto events = world.run(world.store().events(id, 0, 10'000));
   if (!events) return;  // it was refused
@@ -357,7 +357,7 @@ void check_events(World& world, const std::string& id) {
 }
 
 TEST_P(StoreTest, does_what_the_model_does) {
-  const char* const wanted = std::getenv("STINT_SEEDS");  // more of them, by hand
+  const char* const wanted = std::getenv("STINT_SEEDS");  // more seeds, by hand
   const int seeds = wanted != nullptr ? std::atoi(wanted) : GetParam().name == "memory" ? 1 : 3;
   for (int seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);

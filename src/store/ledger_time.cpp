@@ -145,7 +145,7 @@ Result<std::optional<Duration>> Ledger::next_due() {
   return next;
 }
 
-// ---- for callers --------------------------------------------------------------------------------------------------
+// ---- for callers ---------------------------------------------------------------------------------------------------
 
 Result<Run> Ledger::shown(RunRow row) {
   STINT_TRY(std::optional<Duration> left, budget_left(row));

@@ -320,7 +320,7 @@ std::string PostgresRows::bytes(int row, int column) const {
   return out;
 }
 
-// ---- connection ---------------------------------------------------------------------------------------------------
+// ---- connection ----------------------------------------------------------------------------------------------------
 
 class PostgresConnection::UnderWay {
  public:

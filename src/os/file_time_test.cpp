@@ -11,7 +11,7 @@
 namespace stint::os {
 namespace {
 
-TEST(FileTime, what_was_said_is_read_to_the_millisecond) {
+TEST(FileTime, is_set_and_read_to_the_millisecond) {
   const TestFolder folder;
   const std::string path = folder / "x";
   EXPECT_FALSE(written_at(path));

@@ -108,17 +108,17 @@ TEST_P(HostLimitsTest, a_deadline_means_not_started) {
 TEST_P(HostLimitsTest, the_listener_gets_the_reason_and_the_end_of_a_wait) {
   auto body = [&]() -> Task<> {
     auto first = co_await limits_.acquire({request("x")}, who("a"));
-    std::vector<std::string> heard;
+    std::vector<std::string> reports;
     HostLimits::Options options;
     options.deadline = Deadline::after(reactor_.now(), 20ms);
-    options.listener = [&](const WaitReason* why) { heard.push_back(why != nullptr ? why->describe() : "over"); };
+    options.listener = [&](const WaitReason* why) { reports.push_back(why != nullptr ? why->describe() : "over"); };
     (void)co_await limits_.acquire({request("x")}, who("b"), options);
-    EXPECT_EQ(heard.size(), 2U);
-    EXPECT_TRUE(heard.front().starts_with("x: next in line for 1 of 1; held by a"));
-    EXPECT_EQ(heard.back(), "over");
-    heard.clear();
+    EXPECT_EQ(reports.size(), 2U);
+    EXPECT_TRUE(reports.front().starts_with("x: next in line for 1 of 1; held by a"));
+    EXPECT_EQ(reports.back(), "over");
+    reports.clear();
     (void)co_await limits_.acquire({request("free")}, who("b"), options);
-    EXPECT_TRUE(heard.empty()) << "no call without a wait";
+    EXPECT_TRUE(reports.empty()) << "no call without a wait";
   };
   run(body());
 }

@@ -17,11 +17,11 @@ TEST(FileTime, is_set_and_read_to_the_millisecond) {
   EXPECT_FALSE(written_at(path));
   const Fd file = open_shared_file(path, 0600).value();
   for (const std::int64_t ms : {1'800'000'000'123L, 999L, 0L, -1L}) {
-    const WallTime said{std::chrono::milliseconds(ms)};
-    set_written_at(file.get(), said);
-    EXPECT_EQ(written_at(path), said);
-    set_written_at(path, said + std::chrono::milliseconds(1));
-    EXPECT_EQ(written_at(path), said + std::chrono::milliseconds(1));
+    const WallTime time{std::chrono::milliseconds(ms)};
+    set_written_at(file.get(), time);
+    EXPECT_EQ(written_at(path), time);
+    set_written_at(path, time + std::chrono::milliseconds(1));
+    EXPECT_EQ(written_at(path), time + std::chrono::milliseconds(1));
   }
 }
 

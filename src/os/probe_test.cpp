@@ -119,8 +119,7 @@ TEST_F(Probe, several_programs_run_at_once_with_answers_in_order) {
 }
 
 TEST_F(Probe, output_from_before_the_first_read_is_kept) {
-  const std::vector<Question> many(40,
-                                   {{"/bin/echo", "here"}, ""});  // the first end before the last are started
+  const std::vector<Question> many(40, {{"/bin/echo", "here"}, ""});  // the first end before the last are started
   for (const Answer& answer : blocking_ask(many, kLong)) EXPECT_EQ(answer.text, "here\n");
 }
 

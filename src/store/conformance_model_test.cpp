@@ -70,12 +70,12 @@ class Side {
   }
   std::string claim(std::size_t node, const std::string& agent, std::uint32_t most, const std::string& only = {}) {
     const auto claims = run(store_.claim(nodes_[node], agent, most, only));
-    std::string said = outcome(claims);
+    std::string summary = outcome(claims);
     for (const Claim& claim : claims.value_or(std::vector<Claim>())) {
-      said += " " + claim.id + ":" + std::to_string(claim.fence) + ":" + std::to_string(claim.attempt);
+      summary += " " + claim.id + ":" + std::to_string(claim.fence) + ":" + std::to_string(claim.attempt);
       held_.emplace_back(node, claim);
     }
-    return said;
+    return summary;
   }
   [[nodiscard]] std::size_t held() const { return held_.size(); }
   [[nodiscard]] std::string held_id(std::size_t which) const { return held_[which].second.id; }
@@ -103,10 +103,10 @@ class Side {
     const auto sums = run(store_.report(nodes_[node], claim.run, claim.fence, so_far));
     if (!sums) return outcome(sums);
     if (!*sums) return "stale";
-    std::set<std::string> said;
-    for (const FamilyUse& sum : **sums) said.insert(describe(sum));
+    std::set<std::string> summary;
+    for (const FamilyUse& sum : **sums) summary.insert(describe(sum));
     std::string all;
-    for (const std::string& one : said) all += one + "; ";
+    for (const std::string& one : summary) all += one + "; ";
     return all;
   }
   std::string cancel(const std::string& id) {
@@ -114,9 +114,9 @@ class Side {
     if (!reached) return outcome(reached);
     std::set<std::string> names;
     for (const auto& [name, state] : *reached) names.insert(name + std::string(to_string(state)));
-    std::string said;
-    for (const std::string& name : names) said += name + " ";
-    return said;
+    std::string summary;
+    for (const std::string& name : names) summary += name + " ";
+    return summary;
   }
   std::string tick() {
     for (const NodeNumber node : nodes_) EXPECT_TRUE(run(store_.beat(node))->alive);
@@ -167,11 +167,11 @@ class Pair {
   }
 
   void step(int number) {
-    std::string said_by_real, said_by_model, what;
+    std::string real_answer, model_answer, what;
     const auto both = [&](std::string name, const auto& act) {
       what = std::move(name);
-      said_by_real = act(real_);
-      said_by_model = act(model_);
+      real_answer = act(real_);
+      model_answer = act(model_);
     };
     switch (below(20)) {
       case 0:
@@ -181,7 +181,7 @@ class Pair {
         last_ = fresh();
         const auto keeper = below(6) == 0 ? std::optional(below(2)) : std::nullopt;
         both("submit " + last_.id, [&](Side& side) { return side.submit(last_, keeper); });
-        if (said_by_real.ends_with(" new")) draws_on_[last_.id] = last_.draws_on;
+        if (real_answer.ends_with(" new")) draws_on_[last_.id] = last_.draws_on;
         break;
       }
       case 4:
@@ -237,7 +237,7 @@ class Pair {
         both("cancel " + id, [&](Side& side) { return side.cancel(id); });
       }
     }
-    ASSERT_EQ(said_by_real, said_by_model) << "step " << number << ", " << what;
+    ASSERT_EQ(real_answer, model_answer) << "step " << number << ", " << what;
     ASSERT_EQ(real_.look(), model_.look()) << "step " << number << ", " << what;
   }
   [[nodiscard]] const std::vector<std::string>& ids() const { return ids_; }
@@ -308,14 +308,14 @@ class Pair {
     const std::uint32_t capacity = static_cast<std::uint32_t>(1 + below(4));
     switch (below(5)) {
       case 0: {
-        std::map<std::string, std::uint32_t> said;
-        if (below(3) > 0) said["gpu"] = capacity;
-        if (below(3) == 0) said["account"] = capacity;
+        std::map<std::string, std::uint32_t> configured;
+        if (below(3) > 0) configured["gpu"] = capacity;
+        if (below(3) == 0) configured["account"] = capacity;
         std::vector<std::string> agents;
         for (const char* const agent : {"a0", "a1", "a2"}) {
           if (below(4) > 0) agents.emplace_back(agent);
         }
-        both("configure", [&](Side& side) { return outcome(side.run(side.store().configure(said, agents))); });
+        both("configure", [&](Side& side) { return outcome(side.run(side.store().configure(configured, agents))); });
         break;
       }
       case 1:

@@ -378,10 +378,10 @@ Task<Result<>> PostgresStore::listen() {
     if (!listening_ || !listening_->is_usable()) {
       auto fresh = co_await PostgresConnection::open(reactor_, url_);
       if (fresh) listening_ = std::move(*fresh);
-      const auto heard =
+      const auto subscribed =
           fresh ? co_await listening_->run(query::listen, {}) : Result<PostgresRows>(fail(fresh.error()));
-      if (!heard) co_await sleep_for(PostgresClient::kBackoffCap);
-      if (!heard) continue;
+      if (!subscribed) co_await sleep_for(PostgresClient::kBackoffCap);
+      if (!subscribed) continue;
       notification_.notify();  // for changes before the LISTEN
     }
     if (co_await listening_->wait_for_notification()) notification_.notify();

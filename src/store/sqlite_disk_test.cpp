@@ -220,10 +220,10 @@ TEST(SqliteDisk, a_full_disk_is_reported_without_sql) {
     for (std::uint64_t number = 1; number < 50; ++number) {
       const auto done = opened.submit(number);
       if (done) continue;
-      const std::string said = done.error().describe();
-      EXPECT_NE(said.find("the disk is full. Free some space"), std::string::npos) << said;
+      const std::string message = done.error().describe();
+      EXPECT_NE(message.find("the disk is full. Free some space"), std::string::npos) << message;
       for (const char* const word : {"INSERT", "UPDATE", "SELECT", "BEGIN", "COMMIT", "PRAGMA"}) {
-        EXPECT_EQ(said.find(word), std::string::npos) << said;
+        EXPECT_EQ(message.find(word), std::string::npos) << message;
       }
       break;
     }

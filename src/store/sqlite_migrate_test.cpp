@@ -106,10 +106,10 @@ TEST(SqliteFile, a_file_of_an_unreleased_version_is_refused_with_the_next_step_a
     const Opened refused(path);
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error(), Errc::denied);
-    const std::string said = refused.error().describe();
-    EXPECT_NE(said.find("unreleased version of Stint (schema 2)"), std::string::npos) << said;
-    EXPECT_NE(said.find("stint store export"), std::string::npos) << said;
-    EXPECT_NE(said.find("delete the file"), std::string::npos) << said;
+    const std::string message = refused.error().describe();
+    EXPECT_NE(message.find("unreleased version of Stint (schema 2)"), std::string::npos) << message;
+    EXPECT_NE(message.find("stint store export"), std::string::npos) << message;
+    EXPECT_NE(message.find("delete the file"), std::string::npos) << message;
   }
   run_sql(path, "PRAGMA user_version = " + std::to_string(newest_version(sqlite_migrations())));
   Opened again(path);

@@ -30,15 +30,15 @@ class Fleet:
 
     def __init__(self, program, ground, chance):
         self.program, self.ground, self.random = program, ground, chance
-        self.said = tempfile.TemporaryFile()
+        self.output = tempfile.TemporaryFile()
         self.nodes, self.helpers, self.frozen = [], [], {}
         self.kills = self.freezes = 0
 
     def spawn(self, *words):
-        said = os.dup(self.said.fileno())
-        os.set_inheritable(said, True)
-        process = subprocess.Popen(["setpriv", "--pdeathsig=KILL", self.program, self.ground.address, *map(str, words)], stdout=said, stderr=subprocess.PIPE, text=True)
-        os.close(said)
+        output = os.dup(self.output.fileno())
+        os.set_inheritable(output, True)
+        process = subprocess.Popen(["setpriv", "--pdeathsig=KILL", self.program, self.ground.address, *map(str, words)], stdout=output, stderr=subprocess.PIPE, text=True)
+        os.close(output)
         return process
 
     def seed(self):
@@ -117,8 +117,8 @@ class Fleet:
 
     def journal(self):
         journal = Journal()
-        self.said.seek(0)
-        journal.read(self.said.read().decode())
+        self.output.seek(0)
+        journal.read(self.output.read().decode())
         return journal
 
     def close(self):

@@ -286,7 +286,7 @@ class Store {
   virtual Task<Result<>> leave(NodeNumber node) = 0;
   virtual Task<Result<std::vector<NodeState>>> nodes() = 0;  ///< by number
 
-  // Runs: from outside.
+  // Runs: calls of submitters and people.
   /// One answer per run, in order.
   virtual Task<Result<std::vector<Result<Accepted>>>> enqueue(std::vector<NewRun> runs) = 0;
   /// Cancels the run and its descendants. Returns those it reached, with their states: a running one ends when its
@@ -298,7 +298,7 @@ class Store {
   /// Conflict: the run is not parked.
   virtual Task<Result<>> answer(std::string id) = 0;
 
-  // Runs: from their owner.
+  // Runs: calls of the nodes that carry them.
   /// The agents that have runs any node may claim, by the rank of their first run. Not a reservation: another node
   /// may claim first. `most`: the bound up to which the runs of each agent are counted; the cost grows with it.
   virtual Task<Result<std::vector<Ready>>> ready(std::uint32_t most = kReadyMax) = 0;
@@ -332,7 +332,7 @@ class Store {
   /// return value, at first 0: changes since then are not missed.
   virtual Task<Result<std::uint64_t>> wait(std::uint64_t seen, Duration most) = 0;
 
-  // Looking.
+  // Queries.
   virtual Task<Result<std::optional<Run>>> find(std::string id) = 0;  ///< or by a unique prefix
   virtual Task<Result<std::vector<Run>>> list(Filter filter) = 0;     ///< newest first
   /// The runs with this idempotency key: of one agent, or of all if `agent` is empty. With input and result.

@@ -106,7 +106,8 @@ TEST_F(AuditTest, a_wrong_session_order_is_found) {
 }
 
 TEST_F(AuditTest, a_wrong_queue_counter_is_found) {
-  EXPECT_EQ(after("UPDATE queue_size SET n = 7"), "the queue of 'a' counts 7 runs and has 3\n");
+  EXPECT_EQ(after("UPDATE queue_size SET n = 7"),
+            "the queue counter of 'a' is 7, but the number of queued runs is 3\n");
 }
 
 TEST_F(AuditTest, a_damaged_file_is_found) {

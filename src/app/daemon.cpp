@@ -277,8 +277,8 @@ Task<> Daemon::look_at_files() {
                        (!project.is_repository() || std::filesystem::is_directory(*project.common_dir, error));
     // `stint trust` takes effect without a restart or a signal.
     return {.gone = !there,
-            .changed =
-                project::blocking_trust_changed(environment_, *snapshot) || limit::blocking_limits_mended(*snapshot)};
+            .changed = project::blocking_trust_changed(environment_, *snapshot) ||
+                       limit::blocking_limits_usable_again(*snapshot)};
   });
   if (!look) co_return;
   checkout_gone_ = look->gone;

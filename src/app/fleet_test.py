@@ -126,7 +126,7 @@ class Fleet(Repository):
         database.parent.mkdir(exist_ok=True)
         database.write_bytes(b"no database" * 1000)
         said = self.stint("ls", status=1)
-        self.assertIn("stint.db is no database of Stint. Move it away", said)
+        self.assertIn("stint.db is not a Stint database. Move it away", said)
         self.assertNotIn("PRAGMA", said)
 
     def test_outside_a_repository_the_advice_works_there(self):
@@ -243,7 +243,7 @@ class Fleet(Repository):
         run = self.submit("review", "1")
         self.bring(id=run[:6] + "zzzzzz")
         for words in (("show",), ("why",), ("logs",), ("cancel",), ("retry",), ("answer",)):
-            self.assertIn("more than one run begins with", self.stint(*words, run[:6], status=1))
+            self.assertIn("several runs have ids that begin with", self.stint(*words, run[:6], status=1))
             self.assertIn("no run '0nosuch'", self.stint(*words, "0nosuch", status=1))
             self.stint(*words, status=2)
         self.assertIn("no run", self.stint("resolve", "0nosuch", "--done", status=1))

@@ -72,7 +72,7 @@ class FileSink final : public store::Sink {
 
 Task<Result<Moved>> export_to(store::Store& from, FileSink& sink) {
   STINT_CO_CHECK(sink.blocking_write(wire::store_file_head()));
-  STINT_CO_TRY(const Moved moved, co_await store::pour(from, sink));
+  STINT_CO_TRY(const Moved moved, co_await store::copy_store(from, sink));
   STINT_CO_CHECK(sink.blocking_write(wire::store_file_end(moved)));
   STINT_CO_CHECK(sink.blocking_flush());
   co_return moved;
@@ -195,7 +195,7 @@ Task<Result<Moved>> import_from(Reactor& reactor, const domain::System& system, 
     fleet::StoreLocation place;
     place.path = name;
     STINT_CO_TRY(const auto from, co_await fleet::open_store(reactor, place, system));
-    co_return co_await store::pour(*from, into);
+    co_return co_await store::copy_store(*from, into);
   }
   Lines lines(std::move(file), name);
   co_return co_await import_lines(lines, system.wall_now(), into);

@@ -117,7 +117,7 @@ std::vector<std::string> StoreTest::reasons(std::string id) {
   return found;
 }
 
-void StoreTest::live() {
+void StoreTest::make_run_of_every_kind() {
   define("a", [](AgentEntry& agent) { agent.limits = {{"gpu", 2}, {"model:opus", 1}}; });
   define("b", [](AgentEntry& agent) { agent.queued_max = 7; });
   get(store().resize("gpu", 9U));

@@ -4,7 +4,7 @@
 
 namespace stint::store {
 
-/// Tries until there is one; who waits has a deadline. What can't get better is told at once.
+/// Retries until connected; the caller sets the deadline. Fails at once on an error that a retry cannot fix.
 Task<Result<>> PostgresClient::connect() {
   connection_.reset();
   for (std::uint32_t failures = 1;; ++failures) {
@@ -43,7 +43,7 @@ Task<Result<PostgresRows>> PostgresClient::run(std::string_view sql, Parameters 
                                      attempt(sql, parameters, repeat, guard, begun));
   if (rows || rows.error() != Errc::timed_out) co_return std::move(rows);
   Error late(Errc::unavailable, begun && repeat != Repeat::always ? Retry::unknown : Retry::safe,
-             begun ? "PostgreSQL did not answer in time" : "there was no connection to PostgreSQL in time");
+             begun ? "PostgreSQL did not answer in time" : "no connection to PostgreSQL was made in time");
   if (last_error_ && !begun) late = std::move(late).because(*last_error_);
   co_return fail(std::move(late));
 }

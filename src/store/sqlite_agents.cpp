@@ -1,4 +1,4 @@
-// Those members of SqliteRows that keep agents, limits and nodes.
+// Members of SqliteRows: agents, limits and nodes.
 #include "os/file_time.hpp"
 #include "os/slot_file.hpp"
 #include "store/column_codec.hpp"
@@ -212,7 +212,7 @@ Result<NodeNumber> SqliteRows::add_node(const std::string& label, WallTime now) 
     if (query.next()) number = query.number(0);
     STINT_CHECK(query.run());
   }
-  // Before the commit: who sees the node finds it locked.
+  // Before the commit: a process that sees the node must find it locked.
   STINT_TRY(os::Fd lease, take_lease(number));
   own_.insert_or_assign(number, std::move(lease));
   enrolled_.push_back(number);
@@ -222,7 +222,7 @@ Result<NodeNumber> SqliteRows::add_node(const std::string& label, WallTime now) 
 
 Result<os::Fd> SqliteRows::take_lease(NodeNumber node) const {
   const std::string path = lease_path(node);
-  if (!os::file_identity(leases_)) ::mkdir(leases_.c_str(), kLeasesMode);  // else the next call says why it failed
+  if (!os::file_identity(leases_)) ::mkdir(leases_.c_str(), kLeasesMode);  // if this fails, the next call reports why
   STINT_TRY(os::Fd lease, os::open_shared_file(path, kLeaseMode));
   if (os::try_lock_slot(lease.get())) return lease;
   return fail(Errc::conflict, path + " is locked by another program. End that program");
@@ -248,18 +248,18 @@ Result<> SqliteRows::put(const NodeRow& node) {
   return {};
 }
 
-/// A lease file that was deleted is made anew: without it other processes take this one for dead.
+/// Creates a deleted lease file again: without it other processes consider this one dead.
 Result<> SqliteRows::renew(NodeNumber number, WallTime now) {
   const auto own = own_.find(number);
   if (own == own_.end()) return {};
   if (!os::file_identity(lease_path(number))) {
     STINT_TRY(own->second, take_lease(number));
   }
-  os::say_written(own->second.get(), now);
+  os::set_written_at(own->second.get(), now);
   return {};
 }
 
-/// Only a lock that is free, or no file at all, proves that a process is gone. Not being able to look proves nothing.
+/// Only a free lock, or a missing file, proves that a process is gone. A failed check proves nothing.
 Result<bool> SqliteRows::is_lapsed(NodeNumber number, WallTime) {
   if (own_.contains(number)) return false;
   STINT_TRY(const os::LockState lease, os::probe_lock(lease_path(number)));

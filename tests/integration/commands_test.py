@@ -320,7 +320,7 @@ class Places(Case):
         write(f"{self.project}/.git/stint/stint.db", "this is no database, and long enough to be looked at" * 50)
         broken = self.checks()["store.open"]
         self.assertEqual(broken["status"], "fail")
-        self.assertIn("no database of Stint", broken["summary"])
+        self.assertIn("not a Stint database", broken["summary"])
         self.assertEqual(self.b.run("doctor").returncode, 1)
 
     def test_files_with_what_runs_said_are_private(self):

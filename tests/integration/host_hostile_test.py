@@ -162,7 +162,7 @@ def cgroups_of(tag):
 class Callers(Case):
     def test_one_limit_twice_is_refused_and_not_waited_for(self):
         for words in (["x=1", "x=1"], ["a:b", "a.b"], ["b", "x", "b"]):
-            self.assert_refused(self.run_with(*words, "--", "true"), "is asked for twice")
+            self.assert_refused(self.run_with(*words, "--", "true"), "is listed twice")
 
     def test_names_that_mean_the_same_files_are_taken_in_one_order(self):
         for _ in range(10):

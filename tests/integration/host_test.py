@@ -456,7 +456,7 @@ class Line(Case):
         self.assertEqual((out.returncode, out.stdout), (0, "inner\n"), out.stderr)
         more = b.run("with", "x=2", "--", b.binary, "with", "x=2", "--weight", "2", "--timeout", "2s", "--", "true")
         self.assertEqual(more.returncode, 125, "it holds one already and would wait for itself")
-        self.assertIn("this run holds 1 already", more.stderr)
+        self.assertIn("this run already holds 1 of its units", more.stderr)
 
     def test_works_by_polling_where_inotify_does_not(self):
         b = self.b

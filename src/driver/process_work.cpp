@@ -6,7 +6,7 @@
 namespace stint::driver {
 namespace {
 
-using Kind = domain::WorkNews::Kind;
+using Kind = domain::WorkUpdate::Kind;
 
 Kind news_of(ProgressKind kind) {
   switch (kind) {
@@ -29,7 +29,7 @@ ProcessWork::ProcessWork(Parts parts, Options options)
     : parts_(parts),
       price_(options.invocation.price),
       lost_(std::move(options.lost)),
-      conversation_may_be_unknown_(options.conversation_may_be_unknown),
+      conversation_may_not_exist_(options.conversation_may_not_exist),
       note_(std::move(options.note)),
       own_mask_(std::move(options.mask)),
       pieces_(parts_.mask, own_mask_),
@@ -46,10 +46,10 @@ Task<Result<std::unique_ptr<domain::WorkReport>>> ProcessWork::run() {
     STINT_CO_CHECK(co_await end_leftovers());
   }
   if (!note_.empty()) {
-    domain::WorkNews news;
-    news.kind = Kind::note;
-    news.text = std::exchange(note_, {});
-    parts_.context.tell(news);
+    domain::WorkUpdate update;
+    update.kind = Kind::note;
+    update.text = std::exchange(note_, {});
+    parts_.context.publish(update);
   }
   STINT_CO_TRY(auto ended, co_await process_.run(std::move(invocation_)));
   end_parts();
@@ -80,15 +80,15 @@ ProcessEvents ProcessWork::events() {
 }
 
 void ProcessWork::pass_on(const Progress& progress) {
-  domain::WorkNews news;
-  news.kind = news_of(progress.kind);
-  if (news.kind == Kind::text && progress.is_part) return say_part(progress.text);
-  if (news.kind != Kind::life && news.kind != Kind::usage) end_parts();
-  if (news.kind == Kind::text) return say(masked_message(progress.text));
-  news.text = progress.text;
-  if (news.kind != Kind::conversation) mask_secrets(news.text);
-  news.usage = priced(progress.usage);
-  parts_.context.tell(news);
+  domain::WorkUpdate update;
+  update.kind = news_of(progress.kind);
+  if (update.kind == Kind::text && progress.is_part) return say_part(progress.text);
+  if (update.kind != Kind::life && update.kind != Kind::usage) end_parts();
+  if (update.kind == Kind::text) return say(masked_message(progress.text));
+  update.text = progress.text;
+  if (update.kind != Kind::conversation) mask_secrets(update.text);
+  update.usage = priced(progress.usage);
+  parts_.context.publish(update);
 }
 
 /// A dialect with lines gives whole messages, each ended by a newline; one without gives pieces of a stream.
@@ -111,10 +111,10 @@ void ProcessWork::end_parts() {
 
 void ProcessWork::say(std::string text) {
   if (parts_.on_output && !text.empty()) parts_.on_output(text);
-  domain::WorkNews news;
-  news.kind = text.empty() ? Kind::life : Kind::text;
-  news.text = std::move(text);
-  parts_.context.tell(news);
+  domain::WorkUpdate update;
+  update.kind = text.empty() ? Kind::life : Kind::text;
+  update.text = std::move(text);
+  parts_.context.publish(update);
 }
 
 /// The cost, where the CLI names only tokens and the settings have a price.
@@ -127,8 +127,8 @@ std::unique_ptr<domain::WorkReport> ProcessWork::report_of(ProcessReport seen) c
   auto report = std::make_unique<domain::WorkReport>();
   report->outcome = std::move(seen.outcome);
   report->outcome.usage = priced(report->outcome.usage);
-  if (conversation_may_be_unknown_ && seen.conversation_unknown) {
-    report->never_began = true;
+  if (conversation_may_not_exist_ && seen.conversation_unknown) {
+    report->conversation_missing = true;
     report->outcome.message = "it had not begun when its process was lost, and begins anew";
   }
   mask_secrets(report->outcome.text);

@@ -32,7 +32,7 @@ class ProcessWork final : public domain::Work {
     ProcessOptions process;
     SecretMask mask;                                  ///< of secrets of this run alone
     std::optional<domain::Survivors::Leftover> lost;  ///< the last attempt of which processes may be alive; none: none
-    bool conversation_may_be_unknown = false;         ///< its id was chosen, and perhaps it never began
+    bool conversation_may_not_exist = false;         ///< its id was chosen, and perhaps it never began
     std::string note;                                 ///< recorded before the process starts; empty: none
   };
   ProcessWork(Parts parts, Options options);
@@ -59,7 +59,7 @@ class ProcessWork final : public domain::Work {
   const Parts parts_;
   const Price price_;
   const std::optional<domain::Survivors::Leftover> lost_;
-  const bool conversation_may_be_unknown_;
+  const bool conversation_may_not_exist_;
   bool in_line_ = false;  // of a message that comes in parts
   bool ends_leftovers_ = false;
   std::string note_;

@@ -279,7 +279,7 @@ Task<std::vector<store::Claim>> Engine::ask_claim(store::NodeNumber owner, const
       });
       co_return std::move(*owned);
     }
-    if (!BackOff::may_ask_again(owned.error())) break;
+    if (!BackOff::may_retry(owned.error())) break;
     if (!co_await back_off.wait(store_health_)) break;
   }
   co_return {};

@@ -182,7 +182,7 @@ Task<> Engine::beat() {
     const store::NodeNumber owner = *owner_;
     const TimePoint asked_at = parts_.executor.now();
     const auto beat = co_await parts_.store.beat(owner);
-    store_health_.heard(pool::StoreHealth::Call::beat, beat);
+    store_health_.record(pool::StoreHealth::Call::beat, beat);
     if (owner_ != owner || !beat) continue;  // watch_lease() sees to what is not answered
     if (!beat->alive) {
       co_await fence("others have taken its runs");
@@ -232,7 +232,7 @@ Task<> Engine::fence(std::string why) {
   while (phase_ == Phase::serving) {
     const TimePoint asked_at = parts_.executor.now();
     const auto owner = co_await parts_.store.enrol(options_.label);
-    store_health_.heard(pool::StoreHealth::Call::write, owner);
+    store_health_.record(pool::StoreHealth::Call::write, owner);
     if (owner) {
       owner_ = *owner;
       log_.say(domain::LogLevel::info, "enrolled anew", {domain::LogField::number("number", std::to_string(*owner))});
@@ -249,7 +249,7 @@ Task<> Engine::fence(std::string why) {
 Task<> Engine::tick() {
   while (true) {
     const auto ticked = co_await parts_.store.tick();
-    store_health_.heard(pool::StoreHealth::Call::tick, ticked);
+    store_health_.record(pool::StoreHealth::Call::tick, ticked);
     if (ticked && ticked->changed()) {
       changes_.notify("");
       stirred_.notify();

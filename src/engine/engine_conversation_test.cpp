@@ -40,10 +40,10 @@ TEST_F(EngineTest, one_that_was_chosen_and_never_began_is_begun_anew_and_costs_n
   EXPECT_TRUE(get(store_.note(dead, claims[0].run, claims[0].fence, "chosen_conversation", "chosen:x")));
   std::vector<std::string> orders;
   decide_ = [&](const domain::WorkOrder& order) {
-    orders.push_back(order.conversation + (order.may_be_unknown ? "?" : "") + " / " + order.new_conversation);
+    orders.push_back(order.conversation + (order.conversation_may_not_exist ? "?" : "") + " / " + order.new_conversation);
     Script script;
     script.outcome.kind = orders.size() == 1 ? OutcomeKind::agent_error : OutcomeKind::succeeded;
-    script.never_began = orders.size() == 1;
+    script.conversation_missing = orders.size() == 1;
     return script;
   };
   start();

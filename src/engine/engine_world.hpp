@@ -102,7 +102,7 @@ struct Script {
   Duration takes = 1s;
   Outcome outcome;
   bool tools = false;
-  bool never_began = false;                 ///< the conversation that it should go on with
+  bool conversation_missing = false;                 ///< the conversation that it should go on with
   std::int64_t uses = 0;                    ///< tokens, halfway
   std::optional<Duration> answers_after{};  ///< else after all that it takes
   std::optional<Error> does_not_begin{};
@@ -124,32 +124,32 @@ class ScriptedWork final : public domain::Work {
     };
     const Alive alive(alive_);
     if (!script_.outcome.conversation.empty()) {
-      domain::WorkNews news;
-      news.kind = domain::WorkNews::Kind::conversation;
-      news.text = script_.outcome.conversation;
-      context_.tell(news);
+      domain::WorkUpdate update;
+      update.kind = domain::WorkUpdate::Kind::conversation;
+      update.text = script_.outcome.conversation;
+      context_.publish(update);
     }
     for (const std::string& line : script_.lines) {
-      domain::WorkNews news;
-      news.kind = domain::WorkNews::Kind::text;
-      news.text = line;
-      context_.tell(news);
+      domain::WorkUpdate update;
+      update.kind = domain::WorkUpdate::Kind::text;
+      update.text = line;
+      context_.publish(update);
       co_await sleep_for(1s);
     }
     co_await say_all();
     if (!ended_) co_await race(nap(script_.answers_after.value_or(script_.takes)), told());
     if (script_.uses > 0) {
-      domain::WorkNews news;
-      news.kind = domain::WorkNews::Kind::usage;
-      news.usage.out = script_.uses;
-      context_.tell(news);
+      domain::WorkUpdate update;
+      update.kind = domain::WorkUpdate::Kind::usage;
+      update.usage.out = script_.uses;
+      context_.publish(update);
       script_.outcome.usage.out = script_.uses;
       if (!ended_) co_await race(nap(script_.takes), told());
     }
     auto report = std::make_unique<domain::WorkReport>();
     report->outcome = script_.outcome;
     report->tools_used = script_.tools;
-    report->never_began = script_.never_began;
+    report->conversation_missing = script_.conversation_missing;
     if (ended_) report->outcome.kind = *ended_;
     co_return report;
   }
@@ -165,16 +165,16 @@ class ScriptedWork final : public domain::Work {
 
  private:
   Task<> say_all() {
-    domain::WorkNews news;
-    news.kind = domain::WorkNews::Kind::text;
+    domain::WorkUpdate update;
+    update.kind = domain::WorkUpdate::Kind::text;
     for (std::size_t said = 0, at_once = 0; said < script_.says;
-         said += news.text.size(), at_once += news.text.size()) {
+         said += update.text.size(), at_once += update.text.size()) {
       if (holds_ > 0) at_once = 0;
       while (holds_ > 0 && !ended_) co_await race(let_go(), told());
       if (ended_) co_return;
-      news.text.assign(std::min<std::size_t>(script_.says - said, 64 << 10), 'x');
-      context_.tell(news);
-      *script_.said_at_once = std::max(*script_.said_at_once, at_once + news.text.size());
+      update.text.assign(std::min<std::size_t>(script_.says - said, 64 << 10), 'x');
+      context_.publish(update);
+      *script_.said_at_once = std::max(*script_.said_at_once, at_once + update.text.size());
     }
   }
   Task<> nap(Duration length) { co_await sleep_for(length); }

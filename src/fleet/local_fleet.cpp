@@ -200,8 +200,8 @@ Result<> LocalFleet::can_be_recorded(const std::string& id) const {
 
 /// The store can't be told that the run is cancelled, but what this process carries of it can be ended.
 Task<Error> LocalFleet::cancel_here(const std::string& id, Error refusal) {
-  if (parts_.engine == nullptr || !pool::BackOff::may_ask_again(refusal)) co_return refusal;
-  parts_.engine->store_health().heard(pool::StoreHealth::Call::write, Result<>(fail(refusal)));
+  if (parts_.engine == nullptr || !pool::BackOff::may_retry(refusal)) co_return refusal;
+  parts_.engine->store_health().record(pool::StoreHealth::Call::write, Result<>(fail(refusal)));
   std::vector<std::string> tree = {id};
   for (std::size_t i = 0; i < tree.size(); ++i) {
     store::Filter filter;

@@ -19,19 +19,19 @@ namespace stint::conformance {
 namespace {
 
 using namespace std::chrono_literals;
-using Kind = domain::WorkNews::Kind;
+using Kind = domain::WorkUpdate::Kind;
 using Report = Result<std::unique_ptr<domain::WorkReport>>;
 
 /// Records what a work tells, and fails the test if it tells anything after its end.
 class RecordingContext final : public domain::WorkContext {
  public:
-  void tell(const domain::WorkNews& news) override {
-    EXPECT_FALSE(over) << "news after the end: " << news.text;
-    if (news.kind == Kind::text) text += news.text;
-    if (news.kind != Kind::text) others.push_back(news);
-    longest = std::max(longest, news.text.size());
+  void publish(const domain::WorkUpdate& update) override {
+    EXPECT_FALSE(over) << "update after the end: " << update.text;
+    if (update.kind == Kind::text) text += update.text;
+    if (update.kind != Kind::text) others.push_back(update);
+    longest = std::max(longest, update.text.size());
     ++count;
-    if (on_news) on_news(news);
+    if (on_update) on_update(update);
   }
   Task<Result<>> effects_unknown() override {
     ++unknown;
@@ -46,15 +46,15 @@ class RecordingContext final : public domain::WorkContext {
     return take(*this, weight);
   }
   [[nodiscard]] std::size_t count_of(Kind kind) const {
-    return static_cast<std::size_t>(std::ranges::count(others, kind, &domain::WorkNews::kind));
+    return static_cast<std::size_t>(std::ranges::count(others, kind, &domain::WorkUpdate::kind));
   }
 
   std::string text;
-  std::vector<domain::WorkNews> others;
+  std::vector<domain::WorkUpdate> others;
   std::size_t count = 0, longest = 0;
   int unknown = 0;
   bool over = false;
-  std::function<void(const domain::WorkNews&)> on_news;
+  std::function<void(const domain::WorkUpdate&)> on_update;
 
  private:
   static Task<Result<Permit>> take(RecordingContext& self, std::uint32_t weight) {
@@ -110,8 +110,8 @@ class DriverSuite : public testing::TestWithParam<Implementation> {
   }
   /// Calls it once, when the work says something.
   void at_first_text(std::function<void()> call) {
-    context_.on_news = [call = std::move(call), called = false](const domain::WorkNews& news) mutable {
-      if (news.kind == Kind::text && !std::exchange(called, true)) call();
+    context_.on_update = [call = std::move(call), called = false](const domain::WorkUpdate& update) mutable {
+      if (update.kind == Kind::text && !std::exchange(called, true)) call();
     };
   }
 
@@ -272,7 +272,7 @@ TEST_P(DriverSuite, output_is_bounded) {
   const auto report = this->report();
   EXPECT_GE(context_.text.size(), kFloodBytes) << "all of it is told";
   EXPECT_LE(report.outcome.text.size(), Outcome::kTextMax) << "not all of it is kept";
-  EXPECT_LE(context_.longest, domain::WorkNews::kTextMax) << "no piece is large";
+  EXPECT_LE(context_.longest, domain::WorkUpdate::kTextMax) << "no piece is large";
 }
 
 TEST_P(DriverSuite, a_work_that_never_runs_leaves_nothing) {
@@ -304,10 +304,10 @@ TEST_P(DriverSuite, usage_never_decreases_and_the_outcome_has_all_of_it) {
   begin(Scenario::uses_tool);
   const auto report = this->report();
   std::int64_t last = 0;
-  for (const domain::WorkNews& news : context_.others) {
-    if (news.kind != Kind::usage) continue;
-    EXPECT_GE(news.usage.tokens(), last);
-    last = news.usage.tokens();
+  for (const domain::WorkUpdate& update : context_.others) {
+    if (update.kind != Kind::usage) continue;
+    EXPECT_GE(update.usage.tokens(), last);
+    last = update.usage.tokens();
   }
   EXPECT_GT(last, 0);
   EXPECT_GE(report.outcome.usage.tokens(), last);
@@ -345,8 +345,8 @@ TEST_P(DriverSuite, a_conversation_is_told_and_is_the_outcomes) {
   ASSERT_GE(context_.count_of(Kind::conversation), 1U);
   EXPECT_NE(report.outcome.conversation, "");
   std::string last;
-  for (const domain::WorkNews& news : context_.others) {
-    if (news.kind == Kind::conversation) last = news.text;
+  for (const domain::WorkUpdate& update : context_.others) {
+    if (update.kind == Kind::conversation) last = update.text;
   }
   EXPECT_EQ(last, report.outcome.conversation);
 }
@@ -355,9 +355,9 @@ TEST_P(DriverSuite, a_conversation_that_was_chosen_and_never_began_is_told_apart
   if (!abilities().conversations) GTEST_SKIP() << "it has no conversations";
   domain::WorkOrder order = subject_->order(Scenario::never_resumes);
   order.conversation = order.spec.invocation.conversation = "11111111-0000-4000-8000-000000000001";
-  order.may_be_unknown = true;
+  order.conversation_may_not_exist = true;
   begin(std::move(order));
-  EXPECT_TRUE(report().never_began);
+  EXPECT_TRUE(report().conversation_missing);
 }
 
 TEST_P(DriverSuite, a_chosen_conversation_is_the_same_for_the_same_attempt) {

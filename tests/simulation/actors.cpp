@@ -112,15 +112,15 @@ class SimWork final : public domain::Work {
     const SimAgent& agent = world_.agent(order_.agent);
     const bool talks = agent.on_crash != domain::OnCrash::doubt;
     const std::string conversation = talks ? "c-" + order_.run : std::string();
-    if (talks) tell(domain::WorkNews::Kind::conversation, conversation);
+    if (talks) publish(domain::WorkUpdate::Kind::conversation, conversation);
     const Duration before_effects = world_.up_to(world_.chance(0.1) ? 60s : 4s);
     co_await work_for(before_effects);
     if (!over()) {
       work_->effects = true;
       world_.story(order_.run).unclean = true;
-      tell(domain::WorkNews::Kind::tool, world_.some_text("does something"));
+      publish(domain::WorkUpdate::Kind::tool, world_.some_text("does something"));
       if (talks && !world_.families().spends(order_)) tell_usage();
-      tell(domain::WorkNews::Kind::text, world_.some_text("says something\n"));
+      publish(domain::WorkUpdate::Kind::text, world_.some_text("says something\n"));
       co_await work_for(world_.up_to(6s));
     }
     if (work_->told_to_end && !hurried_) co_await sleep_for(world_.up_to(400ms));
@@ -159,23 +159,23 @@ class SimWork final : public domain::Work {
       const std::int64_t tokens = world_.families().draw_use();
       usage_.out += tokens;
       co_await world_.families().hear_use(*work_, process_, order_, tokens);
-      domain::WorkNews news;
-      news.kind = domain::WorkNews::Kind::usage;
-      news.usage = usage_;
-      context_.tell(news);
+      domain::WorkUpdate update;
+      update.kind = domain::WorkUpdate::Kind::usage;
+      update.usage = usage_;
+      context_.publish(update);
     }
   }
-  void tell(domain::WorkNews::Kind kind, std::string text) {
-    domain::WorkNews news;
-    news.kind = kind;
-    news.text = std::move(text);
-    context_.tell(news);
+  void publish(domain::WorkUpdate::Kind kind, std::string text) {
+    domain::WorkUpdate update;
+    update.kind = kind;
+    update.text = std::move(text);
+    context_.publish(update);
   }
   void tell_usage() {
-    domain::WorkNews news;
-    news.kind = domain::WorkNews::Kind::usage;
-    news.usage.out = 1;
-    context_.tell(news);
+    domain::WorkUpdate update;
+    update.kind = domain::WorkUpdate::Kind::usage;
+    update.usage.out = 1;
+    context_.publish(update);
   }
   std::unique_ptr<domain::WorkReport> report(bool talks, const std::string& conversation) {
     auto report = std::make_unique<domain::WorkReport>();

@@ -20,7 +20,7 @@ std::string claude_result(const std::string& rest) {
 TEST(Dialect, an_unknown_driver_is_refused_with_those_that_are_known) {
   const auto made = make_dialect("aider");
   ASSERT_FALSE(made);
-  EXPECT_EQ(made.error().what(), "driver aider: known are claude, codex, gemini and command");
+  EXPECT_EQ(made.error().what(), "unknown driver aider: use claude, codex, gemini or command");
 }
 
 TEST(Dialect, claude_is_started_with_one_retry_loop_and_nothing_that_can_be_taken_for_an_option) {
@@ -246,7 +246,7 @@ TEST(Dialect, gemini_exit_statuses_have_a_meaning) {
             OutcomeKind::not_logged_in);
   const Outcome turns = play("gemini", {}, exited(53)).outcome;
   EXPECT_EQ(turns.kind, OutcomeKind::agent_error);
-  EXPECT_NE(turns.message.find("limit of turns"), std::string::npos);
+  EXPECT_NE(turns.message.find("turn limit"), std::string::npos);
 }
 
 TEST(Dialect, want_of_memory_and_signals_are_told_apart) {

@@ -1,4 +1,4 @@
-/// An engine in virtual time, with agents that do what a test says.
+/// For tests: an engine in virtual time, with scripted agents.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -63,7 +63,7 @@ class PlainRunCodec final : public pool::RunCodec {
   [[nodiscard]] std::string write_span(const domain::Span& span) const override { return span.name; }
 };
 
-/// A store that takes nothing while it is told so, as on a full disk: it can be read, and a process can beat.
+/// A store that can refuse all writes, as on a full disk: reads and heartbeats still work.
 class FullStore : public store::MemoryStore {
  public:
   using MemoryStore::MemoryStore;
@@ -97,18 +97,18 @@ class FullStore : public store::MemoryStore {
   }
 };
 
-/// What an attempt of the test's agents does.
+/// What a scripted attempt does.
 struct Script {
   Duration takes = 1s;
   Outcome outcome;
   bool tools = false;
-  bool conversation_missing = false;                 ///< the conversation that it should go on with
+  bool conversation_missing = false;        ///< the conversation to continue does not exist
   std::int64_t uses = 0;                    ///< tokens, halfway
-  std::optional<Duration> answers_after{};  ///< else after all that it takes
+  std::optional<Duration> answers_after{};  ///< absent: after `takes`
   std::optional<Error> does_not_begin{};
-  std::vector<std::string> lines{};     ///< that it says before anything else, a second apart
-  std::size_t says = 0;                 ///< bytes, as fast as it may
-  std::size_t* said_at_once = nullptr;  ///< the most that it said without a rest
+  std::vector<std::string> lines{};     ///< printed first, a second apart
+  std::size_t says = 0;                 ///< bytes to print, as fast as it may
+  std::size_t* said_at_once = nullptr;  ///< receives the most bytes printed without being held
 };
 using Decide = std::function<Script(const domain::WorkOrder&)>;
 
@@ -179,7 +179,7 @@ class ScriptedWork final : public domain::Work {
   }
   Task<> nap(Duration length) { co_await sleep_for(length); }
   Task<> told() { co_await notification_.wait(notification_.count()); }
-  Task<> let_go() {  // looks again: a race begins its branches later
+  Task<> let_go() {  // checks again: a race begins its branches later
     while (holds_ > 0) co_await let_go_.wait(let_go_.count());
   }
 
@@ -191,7 +191,7 @@ class ScriptedWork final : public domain::Work {
   int holds_ = 0;
 };
 
-/// A store that counts what it is asked, and refuses what a test wants to be refused.
+/// A store that counts calls, and fails those that a test chooses.
 class FaultyStore final : public FullStore {
  public:
   using FullStore::FullStore;
@@ -244,12 +244,12 @@ class FaultyStore final : public FullStore {
 
   static constexpr std::uint64_t kClaimsMax = 10'000;
   std::uint64_t claims = 0, finds = 0;
-  int claims_garbled = 0;     ///< so many are done, and answered with a final failure
-  int claims_unanswered = 0;  ///< so many are done, and their answer is lost
-  Duration owned_takes{};     ///< until what is owned is told after such a loss; it is read at once
+  int claims_garbled = 0;     ///< claims that are done but answered with a final failure
+  int claims_unanswered = 0;  ///< claims that are done but whose answer is lost
+  Duration owned_takes{};     ///< delay of the next owned() after such a loss; it reads at once
   Duration owned_late{};
   bool refuses_configure = false;
-  bool asleep = false;  ///< the process slept longer than its lease, and has not beaten yet
+  bool asleep = false;  ///< the process slept longer than its lease, and has sent no heartbeat yet
   std::function<bool(const std::string& text)> refuses;  ///< for good
 };
 

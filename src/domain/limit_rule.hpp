@@ -25,9 +25,9 @@ struct LimitLoad {
   std::uint32_t weight = 1;               ///< of each run of the asking agent
   bool shared = false;                    ///< used by several agents
   bool paused = false;
-  std::optional<std::uint32_t> ramp;  ///< after a pause: runs allowed at once; 1 is the probe
-  std::int64_t units = 0;             ///< held
-  std::int64_t runs = 0;              ///< runs that hold them
+  std::optional<std::uint32_t> ramp;         ///< after a pause: runs allowed at once; 1 is the probe
+  std::int64_t units = 0;                    ///< held
+  std::int64_t runs = 0;                     ///< runs that hold them
   std::optional<std::int64_t> turn_of;       ///< agent
   bool turn_lapsed = false;                  ///< the turn is over, or its agent has nothing to start
   std::optional<std::int64_t> last_turn_of;  ///< may not take a turn before another agent was served

@@ -70,7 +70,8 @@ TEST(Turns, after_its_turn_a_heavy_request_waits_for_another_to_be_served) {
   EXPECT_TRUE(ask_limits(kHeavy, {again}).take_turn.empty());
   LimitLoad others = limit(4, 1);
   others.last_turn_of = kHeavy;
-  EXPECT_EQ(ask_limits(kLight, {others}).clear_turn, std::vector<std::size_t>{0}) << "the heavy one may take its turn again";
+  EXPECT_EQ(ask_limits(kLight, {others}).clear_turn, std::vector<std::size_t>{0})
+      << "the heavy one may take its turn again";
 }
 
 TEST(Turns, none_is_taken_if_another_limit_of_the_set_is_paused_or_has_a_turn) {

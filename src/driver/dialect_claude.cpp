@@ -193,12 +193,11 @@ Launch ClaudeDialect::launch(const Invocation& invocation) {
     add_arg(fmt::format("--max-budget-usd={}.{:06}", *invocation.cost_micros_max / 1'000'000,
                         *invocation.cost_micros_max % 1'000'000));
   }
-  launch.env = {
-      {"CLAUDECODE", std::nullopt},  // otherwise it assumes that it is nested
-      {"CLAUDE_CODE_ENTRYPOINT", "stint"},
-      {"CLAUDE_CODE_MAX_RETRIES", "1"},                    // with 1 it still reports the Retry-After
-      {"CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1"},  // it repeated a broken stream, unseen and billed
-      {"DISABLE_AUTOUPDATER", "1"}};
+  launch.env = {{"CLAUDECODE", std::nullopt},  // otherwise it assumes that it is nested
+                {"CLAUDE_CODE_ENTRYPOINT", "stint"},
+                {"CLAUDE_CODE_MAX_RETRIES", "1"},                    // with 1 it still reports the Retry-After
+                {"CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1"},  // it repeated a broken stream, unseen and billed
+                {"DISABLE_AUTOUPDATER", "1"}};
   if (invocation.permissions == Permissions::read) {
     for (auto& variable : read_only_git()) launch.env.push_back(std::move(variable));
   }
@@ -228,8 +227,8 @@ void ClaudeDialect::read_system(const json::object& event, std::vector<Progress>
     conversation_ = shortened(text_at(event, "session_id"), kShownMax);
     emit(out, ProgressKind::conversation, conversation_);
     emit(out, ProgressKind::note,
-        one_line(fmt::format("claude {}, {}", text_at(event, "claude_code_version"), text_at(event, "model")),
-                 kShownMax));
+         one_line(fmt::format("claude {}, {}", text_at(event, "claude_code_version"), text_at(event, "model")),
+                  kShownMax));
   } else if (subtype == "api_retry") {
     read_retry(event, out);
   } else {

@@ -310,7 +310,7 @@ class GeminiDialect final : public Dialect {
   }
 
   std::string conversation_, text_, error_;
-  std::string error_event_;                        // by an event of kind error
+  std::string error_event_;                 // by an event of kind error
   std::string loop_;                        // why it stopped itself
   std::string own_retry_;                   // the error that it announced a retry for
   std::string waiting_;                     // the same, until the next event

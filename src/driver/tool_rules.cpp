@@ -1,5 +1,6 @@
 // Invariants
-// 1. For Claude Code, `permissions: read` is a list of allowed tools: a tool of a later version is not on it. Found with
+// 1. For Claude Code, `permissions: read` is a list of allowed tools: a tool of a later version is not on it. Found
+// with
 //    2.1.325: EnterWorktree, and Task with isolation, made a branch, CronCreate a file, all without asking.
 // 2. A rule in parentheses allows exactly its commands: so no mode that accepts further commands may be set. With
 //    acceptEdits Claude Code runs `rm` and `mv` without asking.

@@ -41,7 +41,7 @@ struct WardOptions {
   /// thread that does nothing else.
   bool copy = false;
   Duration lease =
-      std::chrono::seconds(10);  ///< after so long without a heartbeat Stint is frozen; kLeaseLeast or more
+      std::chrono::seconds(10);              ///< after so long without a heartbeat Stint is frozen; kLeaseLeast or more
   Duration grace = std::chrono::seconds(2);  ///< between the polite signal and SIGKILL
   /// Without a warden, beyond the grace period: then processes that are still alive are given up and reported.
   Duration killed_max = std::chrono::seconds(30);

@@ -262,7 +262,7 @@ Task<std::uint32_t> Engine::claim(std::string agent, std::uint32_t most, std::un
 
 /// Claims up to `most` runs of the agent. If the answer is lost, reads from the store which runs it gave to this node.
 Task<std::vector<store::Claim>> Engine::claim_runs(store::NodeNumber owner, const std::string& agent,
-                                                  std::uint32_t most) {
+                                                   std::uint32_t most) {
   auto claims = co_await parts_.store.claim(owner, agent, most, options_.only);
   if (claims) co_return std::move(*claims);
   if (claims.error().retry() != Retry::unknown) co_return {};

@@ -205,9 +205,9 @@ class Engine {
   std::optional<store::NodeNumber> owner_;
   TimePoint leased_until_{};
   bool fencing_ = false;
-  std::uint32_t reserved_ = 0;             // workers reserved for claims in flight
-  std::uint32_t with_permits_ = 0;         // claims that hold permits and wait for a worker
-  std::uint32_t startable_ = 0;            // runs that more workers could start, at the last check
+  std::uint32_t reserved_ = 0;               // workers reserved for claims in flight
+  std::uint32_t with_permits_ = 0;           // claims that hold permits and wait for a worker
+  std::uint32_t startable_ = 0;              // runs that more workers could start, at the last check
   std::map<std::string, Scope*> acquiring_;  // agents that wait in line for permits; null: not in line now
   std::map<std::string, domain::WaitReason> waits_;
   std::map<std::string, std::string> logged_unusable_;  // by agent: the reason that was logged
@@ -225,7 +225,7 @@ class Engine {
   std::optional<domain::Shortage> shortage_;
   Notification wakeup_;  // there may be something to claim, or a worker is free
   Notification drain_asked_;
-  Notification rescued_;                   // runs were taken from a node that died
+  Notification rescued_;                  // runs were taken from a node that died
   std::optional<TimePoint> drain_until_;  // none: no drain was requested
   std::uint32_t hurries_ = 0;
   DrainReport drain_report_;

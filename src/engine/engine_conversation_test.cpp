@@ -41,7 +41,8 @@ TEST_F(EngineTest, a_chosen_conversation_that_never_began_is_replaced_and_uses_u
   EXPECT_TRUE(get(store_.note(dead, claims[0].run, claims[0].fence, "chosen_conversation", "chosen:x")));
   std::vector<std::string> orders;
   decide_ = [&](const domain::WorkOrder& order) {
-    orders.push_back(order.conversation + (order.conversation_may_not_exist ? "?" : "") + " / " + order.new_conversation);
+    orders.push_back(order.conversation + (order.conversation_may_not_exist ? "?" : "") + " / " +
+                     order.new_conversation);
     Script script;
     script.outcome.kind = orders.size() == 1 ? OutcomeKind::agent_error : OutcomeKind::succeeded;
     script.conversation_missing = orders.size() == 1;

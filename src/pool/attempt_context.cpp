@@ -25,9 +25,8 @@ void AttemptContext::publish(const domain::WorkUpdate& update) {
 Task<Result<>> AttemptContext::effects_unknown() {
   STINT_CO_TRY(const bool marked, co_await parts_.carried.effects.begin_call());
   if (marked) co_return Result<>();
-  co_return fail(Errc::cancelled, parts_.carried.is_stopped()
-                                      ? "the run was stopped: " + parts_.carried.stop_text()
-                                      : "another node has taken the run");
+  co_return fail(Errc::cancelled, parts_.carried.is_stopped() ? "the run was stopped: " + parts_.carried.stop_text()
+                                                              : "another node has taken the run");
 }
 
 Task<Result<>> AttemptContext::effects_known() {
@@ -43,7 +42,8 @@ Task<Result<Permit>> AttemptContext::acquire(std::string limit, std::uint32_t we
   if (const Duration waited = executor.now() - since; waited >= kWaitShown) {
     domain::WorkUpdate update;
     update.kind = domain::WorkUpdate::Kind::span;
-    update.span = domain::Span{.kind = domain::SpanKind::limit, .name = std::move(limit), .length = waited, .usage = {}};
+    update.span =
+        domain::Span{.kind = domain::SpanKind::limit, .name = std::move(limit), .length = waited, .usage = {}};
     publish(update);
   }
   co_return permit;

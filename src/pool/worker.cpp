@@ -263,7 +263,8 @@ Task<bool> Worker::mark_effects(const Assignment& assignment, Carried& carried, 
   if (marked) co_return *marked;
   if (verdict.in_doubt) {
     settlement.settle = assignment.on_crash == domain::OnCrash::doubt ? Settle::lost : Settle::failed;
-    settlement.error += (settlement.error.empty() ? "" : "; ") + std::string("its effects are unknown, and the store ") +
+    settlement.error += (settlement.error.empty() ? "" : "; ") +
+                        std::string("its effects are unknown, and the store ") +
                         "refused to record that: " + printable_reason(marked.error());
   }
   co_return true;

@@ -188,7 +188,8 @@ AttemptPlanner::AttemptPlanner(CurrentSnapshot snapshot, Options options)
 Result<domain::AttemptSpec> AttemptPlanner::plan(const domain::WorkOrder& order) {
   const auto snapshot = snapshot_();
   const auto found = snapshot->registry.find(order.agent);
-  if (found == snapshot->registry.end()) return fail(Errc::invalid, "this node has no agent '" + order.agent + "' any more");
+  if (found == snapshot->registry.end())
+    return fail(Errc::invalid, "this node has no agent '" + order.agent + "' any more");
   const AgentSpec& agent = found->second;
   if (agent.refused) return fail(*agent.refused);
   domain::AttemptSpec spec;

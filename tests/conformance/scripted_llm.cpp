@@ -49,7 +49,7 @@ class ScriptedLlm::Conversation final : public domain::Work {
   [[nodiscard]] bool is_ending() const override { return ended_.has_value(); }
 
  private:
-  /// An open stream of the upstream; a stop of the chain closes it.
+  /// An open stream to the provider; a stop of the chain closes it.
   struct Stream {
     int& open;
     explicit Stream(int& count) : open(count) { ++open; }
@@ -58,7 +58,7 @@ class ScriptedLlm::Conversation final : public domain::Work {
     Stream& operator=(const Stream&) = delete;
   };
 
-  /// False: it was the last.
+  /// Returns false if it was the last turn.
   Task<Result<bool>> take_turn(const ModelTurn& turn) {
     STINT_CO_TRY(const Permit permit, co_await context_.acquire("model", 1));
     co_await stream(turn);
@@ -101,7 +101,7 @@ class ScriptedLlm::Conversation final : public domain::Work {
     if (turn.tool_once) STINT_CO_CHECK(co_await context_.effects_known());
     co_return Result<>();
   }
-  /// So long, or until it shall end.
+  /// Sleeps, at most until end() is called.
   Task<> wait(Duration length) {
     if (!ended_) (void)co_await changed_.wait(changed_.count(), length);
   }

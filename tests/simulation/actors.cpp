@@ -1,5 +1,4 @@
-// What a simulated process is made of: a driver whose agents do what the seed says, permits of its host, and a
-// run_codec.
+// The parts of a simulated process: a driver whose agents follow the seed, permits of its host, and a codec.
 #include "actors.hpp"
 
 #include "stint/combinators.hpp"
@@ -17,7 +16,7 @@ Error want_of_descriptors(const World& world) {
           std::string(kStarvedText)};
 }
 
-/// Plain lines: only the simulation reads them.
+/// Writes plain lines, which only the simulation reads.
 class SimRunCodec final : public pool::RunCodec {
  public:
   explicit SimRunCodec(World& world) : world_(world), forgets_(world.sabotage() == Sabotage::forgets_resume) {}
@@ -145,7 +144,7 @@ class SimWork final : public domain::Work {
   Task<> until_told(Duration most) {
     if (!over()) co_await race(nap(most), hear(work_->end));
   }
-  /// What draws on a budget uses something all the time.
+  /// An attempt that draws on a budget uses tokens all the time.
   Task<> work_for(Duration length) {
     const TimePoint end = world_.sim().now() + length;
     while (!over() && world_.sim().now() < end) {
@@ -191,7 +190,7 @@ class SimWork final : public domain::Work {
     } else {
       world_.draw_outcome(outcome, talks);
     }
-    world_.hear_report(order_.run, *report);
+    world_.record_report(order_.run, *report);
     return report;
   }
 
@@ -200,7 +199,7 @@ class SimWork final : public domain::Work {
   domain::WorkOrder order_;
   domain::WorkContext& context_;
   std::shared_ptr<Permit> permit_;
-  std::shared_ptr<LiveWork> work_;  // shared with the world: it outlives a process that dies
+  std::shared_ptr<LiveWork> work_;  // shared with the world: work outlives a process that dies
   Usage usage_;
   bool told_ = false, hurried_ = false;
   OutcomeKind kind_ = OutcomeKind::crashed;

@@ -11,10 +11,11 @@ using namespace std::chrono_literals;
 using domain::Hold;
 using domain::RunState;
 
-constexpr Duration kTickMost = 2min;    // until a tick has seen that the machine slept: some are cut off
-constexpr Duration kRounding = 5ms;     // for each event
-constexpr Duration kBackoffMost = 40s;  // a retry that can't fit ends now: of its back-off only the bound is known
-constexpr Duration kStopMost = 3min;    // until a frozen or cut off owner is known to be gone, and its work has ended
+constexpr Duration kTickMost = 2min;  // until a tick detects that the machine slept: some processes are cut off
+constexpr Duration kRounding = 5ms;   // for each event
+constexpr Duration kBackoffMost =
+    40s;  // a retry that does not fit expires at once: of its back-off only the bound is known
+constexpr Duration kStopMost = 3min;  // until a frozen or cut-off owner is detected, and its work has ended
 
 std::string seconds(Duration duration) {
   return std::to_string(std::chrono::duration<double>(duration).count()) + " s";
@@ -104,11 +105,11 @@ bool WatchedStore::is_vague_between(const std::string& limit, Duration from, Dur
 
 namespace {
 
-/// A budget, and what was drawn on it.
+/// A time budget and its usage.
 struct Meter {
   Duration budget{};
   bool counts = false;
-  Duration used{}, charged{};  ///< the second: what it was surely charged for
+  Duration used{}, charged{};  ///< `charged`: the part that the store must have charged
 };
 
 std::string told(const Meter& meter) { return seconds(meter.charged) + " of " + seconds(meter.budget); }

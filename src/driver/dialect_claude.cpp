@@ -303,7 +303,7 @@ void ClaudeDialect::read_assistant(const json::object& event, std::vector<Progre
 void ClaudeDialect::read_user(const json::object& event, std::vector<Progress>& out) {
   const json::object* const message = object_at(event, "message");
   const json::array* const content = message == nullptr ? nullptr : array_at(*message, "content");
-  bool told = false;
+  bool emitted = false;
   if (content != nullptr) {
     for (const json::value& part : *content) {
       const json::object* const block = part.if_object();
@@ -311,10 +311,10 @@ void ClaudeDialect::read_user(const json::object& event, std::vector<Progress>& 
       const std::string said = one_line(text_at(*block, "content"), kShownMax);
       emit(out, ProgressKind::tool_end, (truth_at(*block, "is_error") ? "failed: " : "") + said);
       if (has(said, "no such tool available")) note_missing(text_at(*block, "tool_use_id"));
-      told = true;
+      emitted = true;
     }
   }
-  if (!told) emit(out, ProgressKind::heartbeat, "");
+  if (!emitted) emit(out, ProgressKind::heartbeat, "");
 }
 
 /// Records a call of a tool that `permissions: read` leaves out: the CLI does not list it among the denials.

@@ -122,7 +122,7 @@ class SimWork final : public domain::Work {
       publish(domain::WorkUpdate::Kind::text, world_.some_text("says something\n"));
       co_await work_for(world_.up_to(6s));
     }
-    if (work_->told_to_end && !hurried_) co_await sleep_for(world_.up_to(400ms));
+    if (work_->end_requested && !hurried_) co_await sleep_for(world_.up_to(400ms));
     world_.end_work(work_);
     while (process_.line.frozen) co_await hear(process_.line.changed);
     co_return report(talks, conversation);
@@ -135,7 +135,7 @@ class SimWork final : public domain::Work {
       why_ = std::move(why);
     }
     if (work_ == nullptr) return;
-    work_->told_to_end = true;
+    work_->end_requested = true;
     work_->end.notify();
   }
 

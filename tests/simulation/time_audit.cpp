@@ -112,7 +112,7 @@ struct Meter {
   Duration used{}, charged{};  ///< `charged`: the part that the store must have charged
 };
 
-std::string told(const Meter& meter) { return seconds(meter.charged) + " of " + seconds(meter.budget); }
+std::string describe(const Meter& meter) { return seconds(meter.charged) + " of " + seconds(meter.budget); }
 
 }  // namespace
 
@@ -128,7 +128,7 @@ std::string audit_budget(const BudgetFacts& run, const std::vector<store::Event>
     rounding += kRounding;
     for (const Meter* const meter : meters) {
       if (event.cause == "claimed" && meter->counts && meter->charged >= meter->budget + rounding) {
-        return run.id + " is begun when it has used " + told(*meter);
+        return run.id + " is begun when it has used " + describe(*meter);
       }
     }
     if (event.cause == "claimed" && !std::exchange(own.counts, true)) own.used = own.charged = Duration::zero();
@@ -138,14 +138,14 @@ std::string audit_budget(const BudgetFacts& run, const std::vector<store::Event>
     for (const Meter* const meter : meters) {
       if (!meter->counts) continue;
       if (meter->charged > meter->budget + rounding + kStopMost) {
-        return run.id + " lives on: it has used " + told(*meter);
+        return run.id + " lives on: it has used " + describe(*meter);
       }
       is_over = is_over || meter->used + rounding + unknown >= meter->budget;
     }
     const bool counts = own.counts || above.counts;
     if (state == RunState::expired && counts && !run.has_deadline && !is_over) {
-      return run.id + " expires when it has used " + told(own) +
-             (above.counts ? ", and " + told(above) + " above it" : std::string());
+      return run.id + " expires when it has used " + describe(own) +
+             (above.counts ? ", and " + describe(above) + " above it" : std::string());
     }
     if (i + 1 == events.size()) break;
     const Duration from = clocks.elapsed_at(event.at), to = clocks.elapsed_at(events[i + 1].at);

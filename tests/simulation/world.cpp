@@ -437,7 +437,7 @@ void World::check_ends() {
     if (alive && *run && domain::is_finished((*run)->state)) {
       find_fault(work->run + " is " + std::string(to_string((*run)->state)) + ", and its work of fence " +
                  std::to_string(work->fence) + " is alive in process " + std::to_string(work->process) +
-                 (work->told_to_end ? ", told to end" : "") + (work->by_lease ? ", ended by its warden" : ""));
+                 (work->end_requested ? ", end requested" : "") + (work->by_lease ? ", ended by its warden" : ""));
     }
   }
 }

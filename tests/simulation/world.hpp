@@ -57,7 +57,7 @@ struct LiveWork {
   std::int64_t fence = 0;
   std::size_t process = 0, host = 0;
   bool effects = false;  ///< it has had effects
-  bool told_to_end = false;
+  bool end_requested = false;
   bool by_lease = false;           ///< ended by its warden
   std::shared_ptr<Permit> permit;  ///< shared with the process that took it: the slot lives as long as either
   std::map<std::string, TimePoint> late_since;  ///< by run: its first usage after the budget of that run was used up

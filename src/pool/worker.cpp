@@ -86,14 +86,15 @@ Task<Worker::Report> Worker::prepare(Assignment& assignment, Carried& carried, O
     if (!spent.empty()) co_return not_begun(OutcomeKind::over_budget, spent);
   }
   order = std::move(*made);
-  if (const Result<> entrusted = entrust_permits(assignment, carried, *order); !entrusted) {
-    co_return not_begun(entrusted.error());
+  if (const Result<> assigned = assign_permits(assignment, carried, *order); !assigned) {
+    co_return not_begun(assigned.error());
   }
   if (carried.is_stopped()) co_return stopped_before(carried);
   const Result<> planned = plan(*order);
   co_return planned ? nullptr : not_begun(planned.error());
 }
 
+/// Makes the order for the driver from the claim and from what earlier attempts left.
 Result<Worker::Order> Worker::order_of(Assignment& assignment, Carried& carried) const {
   auto order = std::make_unique<domain::WorkOrder>();
   STINT_TRY(order->input, parts_.run_codec.read_input(std::exchange(assignment.claim.input, {})));
@@ -119,7 +120,8 @@ Result<Worker::Order> Worker::order_of(Assignment& assignment, Carried& carried)
   return order;
 }
 
-Result<> Worker::entrust_permits(Assignment& assignment, const Carried& carried, domain::WorkOrder& order) const {
+/// Records the attempt as the holder of its permits, and hands their descriptors to its processes.
+Result<> Worker::assign_permits(Assignment& assignment, const Carried& carried, domain::WorkOrder& order) const {
   if (!assignment.permits) return {};
   const std::string& title = order.input.title;
   STINT_CHECK(assignment.permits->assign(order.mark(), title.empty() ? carried.agent : title));
@@ -199,6 +201,7 @@ void Worker::release_permits(Assignment& assignment, Carried& carried, const dom
   carried.work_is_over();
 }
 
+/// Decides how the attempt is settled: domain/verdict.hpp, with the retries that its account has left.
 domain::Verdict Worker::judge(const Assignment& assignment, const Carried& carried, const domain::WorkReport& report) {
   const Outcome& outcome = report.outcome;
   domain::VerdictFacts facts;
@@ -239,9 +242,9 @@ Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, do
   if (verdict.pauses_account) settlement.park_on = assignment.account;
   std::optional<RunState> state;
   if (co_await mark_effects(assignment, carried, report, verdict, settlement)) {
-    const bool anew = report.begun && assignment.on_crash == domain::OnCrash::resume && !carried.resumable;
+    const bool restarts = report.begun && assignment.on_crash == domain::OnCrash::resume && !carried.resumable;
     state = co_await parts_.settler.settle(carried.owner, std::move(settlement),
-                                           anew ? Settler::IfRefused::failed : Settler::IfRefused::lost);
+                                           restarts ? Settler::IfRefused::failed : Settler::IfRefused::lost);
   }
   log_end(carried, verdict, outcome, state);
   count(state);

@@ -79,7 +79,7 @@ class Worker {
   Task<Report> attempt(Assignment& assignment, Carried& carried, JobContext& job);
   Task<Report> prepare(Assignment& assignment, Carried& carried, Order& order);
   Result<Order> order_of(Assignment& assignment, Carried& carried) const;
-  Result<> entrust_permits(Assignment& assignment, const Carried& carried, domain::WorkOrder& order) const;
+  Result<> assign_permits(Assignment& assignment, const Carried& carried, domain::WorkOrder& order) const;
   Result<> plan(domain::WorkOrder& order) const;
   Task<Report> make_resumable(const Assignment& assignment, Carried& carried, domain::WorkOrder& order,
                               Recorder& recorder);

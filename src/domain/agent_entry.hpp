@@ -1,4 +1,4 @@
-/// What a store has to know of an agent: the limits that it counts for the agent's runs, and the bounds of its queue.
+/// An agent as the store knows it: the limits that the store counts for the agent's runs, and the bounds of its queue.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct LimitUse {
   friend bool operator==(const LimitUse&, const LimitUse&) = default;
 };
 
-/// What a store has to know of an agent. A run keeps the limits with which it was claimed.
+/// A run keeps the limits with which it was claimed.
 struct AgentEntry {
   std::string name;
   std::vector<LimitUse> limits;  ///< counted and paused by the store, in addition to those of the host

@@ -3,28 +3,30 @@
 namespace stint::domain {
 namespace {
 
-/// It can be stopped while it works; others tell what they used when they have ended.
-bool holds_tokens(std::string_view driver) { return driver != "gemini"; }
-/// It says what it cost; for others that follows from the tokens and a price.
-bool names_cost(std::string_view driver) { return driver != "codex" && driver != "gemini"; }
+/// It reports usage while it works, so it can be stopped in time. The others report usage only when they end.
+bool reports_while_running(std::string_view driver) { return driver != "gemini"; }
+/// It reports its cost. For the others the cost is computed from tokens and a price.
+bool reports_cost(std::string_view driver) { return driver != "codex" && driver != "gemini"; }
 
 }  // namespace
 
 std::optional<std::string> why_not_held(const BudgetQuestion& question) {
   const std::string driver(question.driver);
-  const bool priced = names_cost(question.driver) || question.has_price;
-  if (!holds_tokens(question.driver) && (question.budget.tokens || question.budget.cost_micros)) {
-    return "a budget of " + std::string(question.budget.tokens ? "tokens" : "cost") + " can't be held for " + driver +
-           ", which tells what it used only when it has ended. Leave it out (time and attempts hold), or choose the "
+  const bool priced = reports_cost(question.driver) || question.has_price;
+  if (!reports_while_running(question.driver) && (question.budget.tokens || question.budget.cost_micros)) {
+    return "a " + std::string(question.budget.tokens ? "token" : "cost") + " budget can't be enforced for " + driver +
+           ", which reports its usage only when it ends. Remove that budget (time and attempts are enforced), or use "
            "driver claude or codex";
   }
   if (question.budget.cost_micros && !priced) {
-    return "a budget of cost can't be held for " + driver +
-           ", which tells tokens only. Set models.NAME.price.input and .output for its model, or for models." + driver;
+    return "a cost budget can't be enforced for " + driver +
+           ", which reports only tokens. Set models.NAME.price.input and .output for its model, or for models." +
+           driver;
   }
   if (question.bounds_day && !priced) {
-    return "budget.cost_per_day can't count " + driver +
-           ", which tells tokens only. Set models.NAME.price.input and .output for its model, or for models." + driver;
+    return "budget.cost_per_day can't be enforced for " + driver +
+           ", which reports only tokens. Set models.NAME.price.input and .output for its model, or for models." +
+           driver;
   }
   return std::nullopt;
 }

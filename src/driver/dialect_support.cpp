@@ -12,21 +12,21 @@ namespace stint::driver {
 namespace {
 
 constexpr std::size_t kDepthMax = 200;
-constexpr std::int64_t kCountMax = std::int64_t{1} << 48;  // as in a budget: more is a mistake
+constexpr std::int64_t kCountMax = std::int64_t{1} << 48;  // as in a budget: a larger number is an error
 constexpr std::string_view kMore = "…";
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 bool digit(char c) { return c >= '0' && c <= '9'; }
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
-/// Where `part` begins in `text`, whatever the case.
+/// Where `part` begins in `text`, ignoring case.
 std::size_t find(std::string_view text, std::string_view part) {
   const auto found = std::ranges::search(text, part, [](char a, char b) { return lower(a) == lower(b); });
   if (found.empty() && !part.empty()) return std::string_view::npos;
   return static_cast<std::size_t>(found.begin() - text.begin());
 }
 
-/// Seconds of a unit, by its first letters; 0 if it is none.
+/// Seconds of a unit, by its first letters; 0 if it is unknown.
 double seconds_of(std::string_view unit) {
   if (unit == "ms" || unit.starts_with("milli")) return 0.001;
   if (unit == "s" || unit.starts_with("sec")) return 1;
@@ -59,12 +59,12 @@ Result<std::unique_ptr<Dialect>> make_dialect(std::string_view driver) {
   if (driver == "gemini") return make_gemini();
   if (driver == "command") return make_command();
   return fail(Errc::invalid,
-              fmt::format("driver {}: known are claude, codex, gemini and command", shortened(driver, 60)));
+              fmt::format("unknown driver {}: use claude, codex, gemini or command", shortened(driver, 60)));
 }
 
 std::string choose_conversation(std::string_view driver, std::string_view mark) {
   if (driver != "claude") return {};
-  // Claude Code wants a UUID. A mark is unique, and as random as a run's id: two hashes of it are enough.
+  // Claude Code requires a UUID. A mark is unique and as random as a run's id: two hashes of it are enough.
   const auto hash = [mark](std::uint64_t state) {
     constexpr std::uint64_t kPrime = 0x100000001b3;
     for (const char c : mark) state = (state ^ static_cast<unsigned char>(c)) * kPrime;
@@ -145,7 +145,7 @@ std::string one_line(std::string_view text, std::size_t most) {
   std::ranges::replace_if(out, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
   return out;
 }
-void say(std::vector<Progress>& out, ProgressKind kind, std::string_view text) {
+void emit(std::vector<Progress>& out, ProgressKind kind, std::string_view text) {
   Progress& progress = out.emplace_back();
   progress.kind = kind;
   progress.text = shortened(text, Progress::kTextMax);
@@ -196,7 +196,7 @@ std::optional<Duration> delay_in(std::string_view text) {
 }
 
 bool is_unreachable(std::string_view words) {
-  if (has(words, "econnreset")) return false;  // somebody was there, whatever else the sentence says
+  if (has(words, "econnreset")) return false;  // a server had answered, whatever else the sentence contains
   for (const std::string_view part :
        {"waiting for network", "connection failed", "connection refused", "connectionrefused", "econnrefused",
         "enotfound", "eai_again", "enetunreach", "ehostunreach", "dns error", "unable to connect", "fetch failed"}) {
@@ -221,7 +221,7 @@ void classify_api_error(Outcome& outcome, std::string_view words) {
     return std::ranges::any_of(parts, [words](std::string_view part) { return has(words, part); });
   };
   if (any({"spend limit", "credit balance", "billing", "payment"})) {
-    outcome.kind = OutcomeKind::api_error;  // waiting does not help, so it is no rate limit, whatever the status
+    outcome.kind = OutcomeKind::api_error;  // not a rate limit, whatever the status: waiting does not help
   } else if (status == 401 || any({"not logged in", "/login", "invalid api key", "please log in", "codex login",
                                    "missing environment variable", "api_key environment variable", "oauth token"})) {
     outcome.kind = OutcomeKind::not_logged_in;
@@ -248,10 +248,10 @@ Outcome ended_without_result(std::string_view name, const ProcessEnd& end) {
   if (end.oom) {
     outcome.kind = OutcomeKind::out_of_memory;
     outcome.message =
-        fmt::format("{} was killed for want of memory; give it more (memory:), or run fewer at once", name);
+        fmt::format("{} ran out of memory and was killed; raise the agent's `memory:`, or run fewer at once", name);
   } else if (end.killed_by_us) {
     outcome.kind = OutcomeKind::cancelled;
-    outcome.message = fmt::format("{} was ended before it had a result", name);
+    outcome.message = fmt::format("{} was stopped before it had a result", name);
   } else if (end.signal) {
     outcome.kind = OutcomeKind::crashed;
     outcome.message = fmt::format("{} was killed by signal {}{}", name, *end.signal, said);

@@ -200,8 +200,8 @@ Result<> LocalFleet::can_be_recorded(const std::string& id) const {
 
 /// Ends what this process carries of the run, when the store can't record the cancel.
 Task<Error> LocalFleet::cancel_here(const std::string& id, Error refusal) {
-  if (parts_.engine == nullptr || !pool::StoreBackoff::may_ask_again(refusal)) co_return refusal;
-  parts_.engine->store_health().heard(pool::StoreHealth::Call::write, Result<>(fail(refusal)));
+  if (parts_.engine == nullptr || !pool::StoreBackoff::may_retry(refusal)) co_return refusal;
+  parts_.engine->store_health().record(pool::StoreHealth::Call::write, Result<>(fail(refusal)));
   std::vector<std::string> tree = {id};
   for (std::size_t i = 0; i < tree.size(); ++i) {
     store::Filter filter;

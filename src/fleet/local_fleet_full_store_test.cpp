@@ -163,7 +163,7 @@ TEST_F(FullStoreTest, a_drain_ends_the_processes_and_itself_and_counts_what_is_n
     EXPECT_EQ(engine_->phase(), Phase::stopped);
     EXPECT_TRUE(ended_);
     EXPECT_EQ(engine_->drained().unrecorded, 1U);
-    EXPECT_TRUE(was_logged("leaving before the store knows"));
+    EXPECT_TRUE(was_logged("exiting before the store has recorded"));
     EXPECT_EQ(look(id).state, RunState::running) << "the lease ends, and it comes back";
     store_.full = false;
     (void)get(store_.tick());

@@ -28,7 +28,7 @@ TEST_F(EngineTest, a_result_that_the_store_refuses_ends_its_run_all_the_same) {
   const std::string id = submit("a");
   sim_.advance(5s);
   EXPECT_EQ(look(id).state, RunState::failed);
-  EXPECT_TRUE(look(id).error.contains("it succeeded, but the store refused its result")) << look(id).error;
+  EXPECT_TRUE(look(id).error.contains("the run succeeded, but the store refused its result")) << look(id).error;
   EXPECT_EQ(begun_[id], 1U);
   EXPECT_TRUE(engine_->why_unready().empty()) << "one refused text does not make the store unusable";
 }

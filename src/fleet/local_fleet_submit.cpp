@@ -296,7 +296,7 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
   // Ids are generated here, so that a submission without an answer can be repeated safely.
   if (!accepted && accepted.error().retry() == Retry::unknown)
     accepted = co_await parts_.store.enqueue(std::move(runs));
-  if (parts_.engine != nullptr) parts_.engine->store_health().heard(pool::StoreHealth::Call::write, accepted);
+  if (parts_.engine != nullptr) parts_.engine->store_health().record(pool::StoreHealth::Call::write, accepted);
   if (!accepted) co_return fail(std::move(accepted).error());
   for (std::size_t i = 0; i < places.size(); ++i) {
     Result<store::Accepted>& each = (*accepted)[i];

@@ -15,7 +15,7 @@ Task<Result<>> ConversationRecord::recall(const store::Claim& claim, domain::OnC
   StoreBackoff backoff;
   while (true) {
     Result<> recalled = co_await recall_once(claim, on_crash, carried);
-    if (recalled || !StoreBackoff::may_ask_again(recalled.error()) || carried.is_stopped()) co_return recalled;
+    if (recalled || !StoreBackoff::may_retry(recalled.error()) || carried.is_stopped()) co_return recalled;
     if (!co_await backoff.wait(health_)) co_return recalled;
   }
 }
@@ -33,7 +33,7 @@ Task<Result<>> ConversationRecord::recall_once(const store::Claim& claim, domain
   co_return co_await find_last(claim, carried);
 }
 
-/// A conversation that was under way when its node died is in the notes only.
+/// Only the notes have the conversation of an attempt whose node died.
 Task<Result<>> ConversationRecord::find_last(const store::Claim& claim, Carried& carried) {
   domain::RunMemo& memo = *carried.before;
   std::int64_t after = 0;
@@ -42,7 +42,7 @@ Task<Result<>> ConversationRecord::find_last(const store::Claim& claim, Carried&
     for (const store::Event& event : page) {
       if (event.cause == kNoteConversation || event.cause == kNoteChosen) {
         memo.conversation = run_codec_.read_note(event.data);
-        carried.conversation_may_miss = event.cause == kNoteChosen;
+        carried.conversation_may_not_exist = event.cause == kNoteChosen;
       }
       after = event.seq;
     }
@@ -80,7 +80,7 @@ Task<bool> ConversationRecord::keep_note(const Carried& carried, std::string_vie
   while (!(carried.*gives_up)()) {
     const auto kept = co_await store_.note(carried.owner, carried.run, carried.fence, std::string(cause), data);
     if (kept) co_return *kept;
-    if (!StoreBackoff::may_ask_again(kept.error()) && !StoreBackoff::is_before_a_beat(kept.error())) break;
+    if (!StoreBackoff::may_retry(kept.error()) && !StoreBackoff::awaits_heartbeat(kept.error())) break;
     if (!co_await backoff.wait(health_)) break;
   }
   co_return false;

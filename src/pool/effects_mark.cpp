@@ -20,7 +20,7 @@ Task<Result<bool>> EffectsMark::begin_call() {
   if (carried_.is_stopped()) co_return false;
   ++calls_;
   Result<bool> marked = co_await update(TimePoint::max());
-  if (!marked || !*marked) --calls_;  // it is not made
+  if (!marked || !*marked) --calls_;  // the caller does not make the call
   co_return marked;
 }
 
@@ -59,10 +59,10 @@ Task<Result<bool>> EffectsMark::write(bool unknown, std::optional<TimePoint> unt
       if (*marked) unknown_ = unknown;
       co_return *marked;
     }
-    if (marked.error().retry() != Retry::safe) unknown_ = true;  // the store may have it so
-    const bool again = StoreBackoff::may_ask_again(marked.error());
-    if (!again && !StoreBackoff::is_before_a_beat(marked.error())) co_return marked;
-    if (again) health_.heard(StoreHealth::Call::write, marked);
+    if (marked.error().retry() != Retry::safe) unknown_ = true;  // the store may have written it
+    const bool again = StoreBackoff::may_retry(marked.error());
+    if (!again && !StoreBackoff::awaits_heartbeat(marked.error())) co_return marked;
+    if (again) health_.record(StoreHealth::Call::write, marked);
     if (!co_await backoff.wait(health_)) break;
   } while (may_repeat(until));
   co_return false;

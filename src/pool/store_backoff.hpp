@@ -1,5 +1,5 @@
-/// Repeats requests that must reach the store, with a back-off, until the store answers or the process leaves. A final
-/// refusal is rephrased so that any store accepts it.
+/// Back-off for calls to a store that does not answer: calls that must succeed are retried, with a back-off. The
+/// text of a final refusal is reduced to what any store accepts.
 #pragma once
 
 #include "pool/store_health.hpp"
@@ -14,15 +14,15 @@ namespace stint::pool {
 
 class StoreBackoff {
  public:
-  /// Not if the request itself is wrong.
-  [[nodiscard]] static bool may_ask_again(const Error& error) noexcept {
+  /// False if the request itself is wrong: a retry would fail again.
+  [[nodiscard]] static bool may_retry(const Error& error) noexcept {
     return error == Errc::unavailable || error == Errc::timed_out || error == Errc::full ||
            error.retry() != Retry::never;
   }
-  /// The lease is not known to be alive, as after a sleep: the next beat tells. Until then nothing is lost, so an owner
-  /// that was not fenced asks again.
-  [[nodiscard]] static bool is_before_a_beat(const Error& error) noexcept { return error == Errc::closed; }
-  /// True: ask again. False: the process leaves, and nothing is asked again.
+  /// True if the node does not know whether its lease is alive, as after a sleep of the machine. The next heartbeat
+  /// decides; until then an owner that was not fenced retries.
+  [[nodiscard]] static bool awaits_heartbeat(const Error& error) noexcept { return error == Errc::closed; }
+  /// Returns true to retry, false if the process is about to exit (StoreHealth::give_up).
   Task<bool> wait(StoreHealth& health) {
     co_await health.wait(health.backoff(++failures_));
     co_return !health.gave_up();
@@ -32,8 +32,8 @@ class StoreBackoff {
   std::uint32_t failures_ = 0;
 };
 
-/// Of a refusal, for the row that the refused text was meant for: printable ASCII, and short.
-[[nodiscard]] inline std::string plain_words(const Error& refusal) {
+/// The text of a refusal, to be stored in place of the refused text: printable ASCII, and short.
+[[nodiscard]] inline std::string printable_reason(const Error& refusal) {
   constexpr std::size_t kMost = 300;
   std::string words = refusal.describe().substr(0, kMost);
   for (char& each : words) each = each >= ' ' && each <= '~' ? each : '?';

@@ -286,8 +286,8 @@ class StandIn(Case):
 
     def test_a_budget_that_can_not_be_held_is_refused(self):
         self.trust()
-        for words, part in ((["gemini", "success", "--tokens", "1000"], "a budget of tokens can't be held for gemini"),
-                            (["gemini", "success", "--cost", "1"], "a budget of cost can't be held for gemini"),
+        for words, part in ((["gemini", "success", "--tokens", "1000"], "a token budget can't be enforced for gemini"),
+                            (["gemini", "success", "--cost", "1"], "a cost budget can't be enforced for gemini"),
                             (["codex", "success", "--cost", "1"], "models.codex")):
             out = self.b.run("run", *self.driven_by(*words))
             self.assertEqual(out.returncode, 2, out.stderr)
@@ -295,7 +295,7 @@ class StandIn(Case):
         self.assertFalse(os.path.exists(f"{self.b.home}/report"), "nothing was started")
         write(f"{self.project}/stint.toml", "[budget]\ncost_per_day = 5\n")
         self.trust()
-        self.assertIn("budget.cost_per_day can't count gemini", self.b.run("submit", "-p", "hello", "--driver", "gemini").stderr)
+        self.assertIn("budget.cost_per_day can't be enforced for gemini", self.b.run("submit", "-p", "hello", "--driver", "gemini").stderr)
         status, events = self.run_json(*self.play())
         self.assertEqual(status, 0, events[-1])
 
@@ -316,7 +316,7 @@ class StandIn(Case):
         plan = self.play(stream=str(STREAMS / "server_error.jsonl"), exit=1, once=f"{self.b.home}/once", again={"hang_after": 0, "lines": []})
         status, events = self.run_json(*plan, "--time", "12s", timeout=60)
         self.assertEqual((status, events[-1]["state"]), (4, "expired"), events[-1])
-        self.assertRegex(events[-1]["message"], "time is used up.*the error before that: API Error")
+        self.assertRegex(events[-1]["message"], "time is used up.*previous error: API Error")
 
     def test_what_it_leaves_behind_is_ended_also_if_it_holds_the_pipes(self):
         status, events = self.run_json(*self.play(children=2, escapees=3, ignore=["TERM", "INT"], linger=30))

@@ -96,7 +96,7 @@ class Clis(Case):
         self.addCleanup(daemon.close)
         ended = daemon.wait(run)
         self.assertEqual((ended["state"], self.sprung()), ("failed", []), ended)
-        self.assertIn("can't keep this restriction", ended["error"])
+        self.assertIn("can't enforce this restriction", ended["error"])
 
     def test_a_tool_that_is_an_option_is_none(self):
         for key in ("tools", "disallowedTools"):

@@ -5,14 +5,15 @@
 #include <array>
 #include <cstring>
 
-// 1. A connection is in exactly one of the server's lists: idle, heads (half a head has come), or busy. It has a desk
-//    if and only if it is not idle.
+// 1. A connection is in exactly one of the server's lists: idle, heads (part of a head has arrived), or busy. It has a
+//    desk if and only if it is not idle.
 // 2. The one timer of a connection is armed for `armed_for_`, which is at or before `deadline_`. Moving the deadline
-//    back is a store; the timer finds out when it fires. So a request arms nothing.
-// 3. What is cut has `cut_` set before its wait is cancelled; who wakes up looks at it first.
-// 4. `sent` counts what the system took of `out` and `tail`; both are cleared together.
-// 5. The wait for bytes is armed at most once and never taken back but by a cut: it shows that the client leaves while
-//    a handler works, and is then the wait for the next request. What comes while nobody looks leaves `ready_` behind.
+//    back is a store; the timer re-checks when it fires. So a request arms nothing.
+// 3. A cut sets `cut_` before it cancels the wait; the resumed coroutine checks `cut_` first.
+// 4. `sent` counts the bytes of `out` and `tail` that the system took; both are cleared together.
+// 5. The wait for bytes is armed at most once, and only a cut cancels it: it detects that the client leaves while a
+//    handler works, and then serves as the wait for the next request. Bytes that arrive while no coroutine waits set
+//    `ready_`.
 
 namespace stint::http {
 namespace {
@@ -22,14 +23,14 @@ using boost::system::error_code;
 using net::RequestReader;
 
 constexpr std::size_t kFlushBytes = 64 << 10;     // of answers to pipelined requests, written together
-constexpr std::size_t kInlineBodyMax = 16 << 10;  // copied behind its head; larger ones are written from where they are
+constexpr std::size_t kInlineBodyMax = 16 << 10;  // copied behind its head; larger ones are written in place
 constexpr std::size_t kLingerBytesMax = 8 << 20;
 constexpr Duration kLingerMax = std::chrono::seconds(1);
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
 
-/// Until something has come, or the client has closed its side. False if the wait was taken back.
+/// Waits for bytes, or for the client to close its side. False if the wait was cancelled.
 class Connection::Bytes final : public Leaf, private Turn {
  public:
   explicit Bytes(Connection& connection) noexcept : connection_(connection) {}
@@ -40,7 +41,6 @@ class Connection::Bytes final : public Leaf, private Turn {
     connection_.arrival_.arm(connection_.socket_, Socket::wait_read);
   }
   bool await_resume() const noexcept { return std::exchange(connection_.ready_, false); }
-  /// Bytes are there.
   void want_turn() noexcept {
     if (!Turn::linked()) connection_.state_.turns.want(*this);
   }
@@ -58,7 +58,7 @@ class Connection::Bytes final : public Leaf, private Turn {
   Connection& connection_;
 };
 
-/// For another turn, behind the connections that wait for theirs.
+/// Waits for another turn, behind the connections already queued.
 class Connection::NextTurn final : public Leaf, private Turn {
  public:
   explicit NextTurn(Connection& connection) noexcept : connection_(connection) {}
@@ -90,8 +90,8 @@ Connection::~Connection() {
   if (streaming_) --state_.stats.streams;
   if (desk_) state_.give_back(std::move(desk_));
   if (!abort_) return;
-  // What it did not read in all that time is thrown away, not kept by the system. Closed here, because the socket's
-  // destructor would take the option back.
+  // Reset: unread output is discarded instead of staying in the system's buffers. Closed here, because the socket's
+  // destructor would reset the option.
   error_code ignored;
   socket_.set_option(Socket::linger(true, 0), ignored);
   socket_.close(ignored);
@@ -128,7 +128,7 @@ Task<> Connection::serve() {
     lift_limit();
     if (idle_) leave_idle();
     if (cut_ == Limit::header || cut_ == Limit::body) {
-      refuse({408, "The request took too long to come."});
+      refuse({408, "The request was not received in time. Send it again."});
       break;
     }
     if (!came || cut_ != Limit::none) co_return;
@@ -152,8 +152,8 @@ Task<> Connection::serve() {
         threw = true;
       }
       read_ = {};
-      if (begun_ && !response.streamed) co_return;  // broken off after its head was sent: all that is left is to cut
-      if (threw) response = problem_response(500, "The server failed at this request.");
+      if (begun_ && !response.streamed) co_return;  // failed after its head was sent: only a cut is left
+      if (threw) response = problem_response(500, "Internal error: the server failed to handle this request.");
       if (!response.streamed) respond(std::move(response));
       if (closing_) break;
       next_request();
@@ -174,7 +174,7 @@ Task<> Connection::serve() {
   co_await finish();
 }
 
-/// Sends what is left to send and closes.
+/// Flushes and closes.
 Task<> Connection::finish() {
   cut_ = Limit::none;
   const bool flushed = co_await flush();
@@ -193,7 +193,7 @@ Task<> Connection::finish() {
 
 // ---- reading ------------------------------------------------------------------------------------------------------
 
-/// Before a wait for bytes: which limit it has.
+/// Chooses the time limit of the next wait for bytes.
 void Connection::rest() {
   const TimePoint now = state_.reactor.now();
   const ServerOptions& options = state_.options;
@@ -218,7 +218,7 @@ void Connection::enter_idle(TimePoint now) {
   set_limit(Limit::idle, now + state_.options.idle_time_max);
 }
 
-/// The first piece decides its place in the list: who trickles does not become younger by that.
+/// The first piece decides the place in the list: a trickling client does not move back by sending more.
 void Connection::enter_head() {
   if (in_head_) return;
   Link<Connection>::unlink();
@@ -240,7 +240,7 @@ void Connection::leave_idle() noexcept {
   --state_.stats.idle;
 }
 
-/// Takes what has come, as much as there is room for. False: the client has closed, or worse.
+/// Reads as much as there is room for. False: the client has closed, or the connection failed.
 bool Connection::receive() {
   if (!desk_) desk_ = state_.take_desk();
   Desk& desk = *desk_;
@@ -266,14 +266,14 @@ void Connection::arrived(const Arrival& arrival, const error_code& error) noexce
   } else if (!error) {
     ready_ = true;
     if (waits_ != nullptr) {
-      if (idle_) leave_idle();  // it has something to say: it is not closed to make room
+      if (idle_) leave_idle();  // a request begins: not to be evicted as idle
       waits_->want_turn();
     } else if (departure_waiters_ > 0) {
       look();
     }
   } else if (waits_ != nullptr) {
     if (cut_ != Limit::none) return waits_->end();
-    arrival_.arm(socket_, Socket::wait_read);  // taken back by a cut before this wait
+    arrival_.arm(socket_, Socket::wait_read);  // a cut before this wait had cancelled it
   }
 }
 
@@ -289,13 +289,13 @@ Task<> Connection::departure() {
     std::uint8_t& count;
   };
   const Waiter waiter(departure_waiters_);
-  read_ = {};  // the answer takes longer than a short read
+  read_ = {};  // the answer takes longer than a short read: frees the permit
   if (!left_) look();
   if (!left_) co_await departed_.wait(departed_.count());
 }
 
-/// While a handler works: reads, since only behind what the client has sent can be seen that it left. What came is kept
-/// for later, as long as there is room.
+/// While a handler works: reads, since a close is visible only behind the bytes that were sent before it. Keeps what
+/// arrived for later, as long as there is room.
 void Connection::look() {
   const auto room = [this] { return desk_->end - desk_->begin < Desk::kInputBytes; };
   if (ready_ && room()) {
@@ -310,9 +310,9 @@ void Connection::look() {
   hang_up_->arm(socket_, Socket::wait_error);
 }
 
-/// The client has closed its side, or left: on the wire the two look alike. What is sent now is taken by the one, and
-/// answered with a reset by the other. An interim answer is skipped by every client of HTTP/1.1, whether it expects one
-/// or not. False: it can't be asked, and counts as gone.
+/// The client has closed its sending side, or left: on the wire the two look alike. An interim answer tells them apart:
+/// a half-closed client accepts it (every HTTP/1.1 client skips interim answers), one that left replies with a reset.
+/// False: an HTTP/1.0 client can't be probed, and counts as gone.
 bool Connection::ask_whether_it_reads() {
   if (desk_->reader.request().version < 11) return false;
   if (!streaming_) {
@@ -325,13 +325,13 @@ bool Connection::ask_whether_it_reads() {
   return sending_ || flush_now() != Sent::failed;
 }
 
-/// The client is gone, or is to go.
+/// The client is gone, or is about to be cut.
 void Connection::leave() noexcept {
   closing_ = left_ = true;
   departed_.notify();
 }
 
-/// Takes requests out of what was read, until one is to be answered or more must come.
+/// Parses requests from the input, until one is ready to be answered or more bytes are needed.
 Connection::Step Connection::advance() {
   using State = RequestReader::State;
   Desk& desk = *desk_;
@@ -363,7 +363,7 @@ Connection::Step Connection::advance() {
   }
 }
 
-/// Asks the guard. False: refused, and the answer is on its way.
+/// Applies the guard. False: the request was refused, and the answer is being sent.
 bool Connection::admit() {
   const Request& request = desk_->reader.request();
   const auto refusal = check(request, state_.rules);
@@ -396,7 +396,7 @@ HeadFacts Connection::facts(bool keep_alive) {
   return facts;
 }
 
-/// For what ends the connection.
+/// Queues an answer that ends the connection.
 void Connection::refuse(const Refusal& refusal) {
   ++state_.stats.refusals;
   closing_ = linger_ = true;
@@ -421,7 +421,7 @@ void Connection::respond(Response response) {
 
 bool Connection::wants_flush() const noexcept { return desk_->out.size() >= kFlushBytes || !desk_->tail.empty(); }
 
-/// Gives the system what it takes at once.
+/// Writes as much as the system takes without waiting.
 Connection::Sent Connection::flush_now() {
   Desk& desk = *desk_;
   while (desk.sent < desk.out.size() + desk.tail.size()) {
@@ -446,7 +446,7 @@ Connection::Sent Connection::flush_now() {
   return Sent::all;
 }
 
-/// False: the client is gone, or was cut off because it reads nothing.
+/// False: the client is gone, or was cut because it does not read.
 Task<bool> Connection::flush() {
   while (true) {
     const Sent sent = flush_now();
@@ -461,7 +461,7 @@ Task<bool> Connection::flush() {
 // ---- streams ------------------------------------------------------------------------------------------------------
 
 Task<Response> Connection::stream(StreamHead head, Task<> body) {
-  STINT_ASSERT(!begun_ && "an exchange has one stream");
+  STINT_ASSERT(!begun_ && "an exchange has at most one stream");
   begun_ = true;
   Response streamed;
   streamed.streamed = true;
@@ -489,7 +489,7 @@ void Connection::end_stream(bool whole) {
   streaming_ = false;
   --state_.stats.streams;
   if (!whole) {
-    // Without its last chunk the client knows that something is missing.
+    // Without the last chunk the client can tell that the stream is incomplete.
     closing_ = true;
     desk_->out.clear();
     desk_->tail.clear();
@@ -500,7 +500,7 @@ void Connection::end_stream(bool whole) {
 }
 
 Task<Result<>> Connection::send(std::string bytes) {
-  STINT_ASSERT(!sending_ && "a stream is sent by one");
+  STINT_ASSERT(!sending_ && "one send at a time");
   if (!streaming_ || cut_ != Limit::none) co_return fail(Errc::closed, "the client is gone");
   if (desk_->reader.request().version >= 11) {
     append_chunk(desk_->out, bytes);
@@ -530,7 +530,7 @@ void Connection::await_heartbeat() {
   set_limit(Limit::heartbeat, state_.reactor.now() + state_.options.heartbeat_every);
 }
 
-/// From the timer: a stream said nothing for a while. If the system takes no more, the reader has stopped reading.
+/// From the timer: a stream was silent for a while. If the system takes no more bytes, the client has stopped reading.
 void Connection::beat(TimePoint now) noexcept {
   if (desk_->all_sent()) {
     if (desk_->reader.request().version >= 11) {
@@ -569,7 +569,7 @@ void Connection::set_limit(Limit limit, TimePoint when) noexcept {
 }
 
 void Connection::fire() noexcept {
-  if (deadline_ == TimePoint::max()) return;  // the next limit arms it anew
+  if (deadline_ == TimePoint::max()) return;  // the next time limit arms it again
   const TimePoint now = state_.reactor.now();
   if (now < deadline_) return set_limit(limit_, deadline_);
   if (limit_ == Limit::heartbeat) return beat(now);

@@ -195,7 +195,7 @@ class Docs(WithProvider):
         for name in self.provider.stats():
             if name != "event":
                 self.assertIn(f"`{name}`", self.text)
-        for key in re.search(r"known are ([^\"]*)", self.ask("@provider: x=y")[2].decode()).group(1).split(", "):
+        for key in re.search(r"allowed: ([^\"]*)", self.ask("@provider: x=y")[2].decode()).group(1).split(", "):
             if key != "status":
                 self.assertIn(f"`{key}`", self.text)
 

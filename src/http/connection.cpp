@@ -6,7 +6,7 @@
 #include <cstring>
 
 // 1. A connection is in exactly one of the server's lists: idle, heads (part of a head has arrived), or busy. It has a
-//    desk if and only if it is not idle.
+//    buffers if and only if it is not idle.
 // 2. The one timer of a connection is armed for `armed_for_`, which is at or before `deadline_`. Moving the deadline
 //    back is a store; the timer re-checks when it fires. So a request arms nothing.
 // 3. A cut sets `cut_` before it cancels the wait; the resumed coroutine checks `cut_` first.
@@ -88,7 +88,7 @@ Connection::Connection(ServerState& state, Socket socket, const tcp::endpoint& p
 Connection::~Connection() {
   if (idle_) --state_.stats.idle;
   if (streaming_) --state_.stats.streams;
-  if (desk_) state_.give_back(std::move(desk_));
+  if (buffers_) state_.give_back(std::move(buffers_));
   if (!abort_) return;
   // Reset: unread output is discarded instead of staying in the system's buffers. Closed here, because the socket's
   // destructor would reset the option.
@@ -115,7 +115,7 @@ Task<> Connection::carry_reserved(ServerState& state, Socket socket, tcp::endpoi
 Task<> Connection::turn_away(ServerState& state, Socket socket, tcp::endpoint peer, Place place) {
   const Place held = std::move(place);
   Connection connection(state, std::move(socket), peer);
-  connection.desk_ = state.take_desk();
+  connection.buffers_ = state.borrow_buffers();
   connection.refuse({503, "All connections are in use. Try again later."});
   co_await connection.finish();
 }
@@ -135,7 +135,7 @@ Task<> Connection::serve() {
     if (!receive()) co_return;
 
     Step step = advance();
-    if (step != Step::wait || desk_->reader.state() != RequestReader::State::head) leave_head();
+    if (step != Step::wait || buffers_->reader.state() != RequestReader::State::head) leave_head();
     for (std::size_t answered = 0; step == Step::answer; ++answered) {
       if (answered > 0 && answered % state_.options.requests_per_turn == 0) co_await NextTurn(*this);
       Response response;
@@ -147,7 +147,7 @@ Task<> Connection::serve() {
           read_ = std::move(*permit);
         }
         ++state_.stats.requests;
-        response = co_await state_.handler.answer(desk_->reader.request(), *this);
+        response = co_await state_.handler.answer(buffers_->reader.request(), *this);
       } catch (...) {
         threw = true;
       }
@@ -181,12 +181,12 @@ Task<> Connection::finish() {
   if (!flushed) co_return;
   error_code ignored;
   socket_.shutdown(tcp::socket::shutdown_send, ignored);
-  if (!linger_ && desk_->begin == desk_->end) co_return;
+  if (!linger_ && buffers_->begin == buffers_->end) co_return;
   set_limit(Limit::linger, state_.reactor.now() + kLingerMax);
-  for (std::size_t read = 0; read < kLingerBytesMax; read += desk_->end) {
+  for (std::size_t read = 0; read < kLingerBytesMax; read += buffers_->end) {
     const bool came = co_await Bytes(*this);
     if (!came || cut_ != Limit::none) co_return;
-    desk_->begin = desk_->end = 0;
+    buffers_->begin = buffers_->end = 0;
     if (!receive()) co_return;
   }
 }
@@ -197,9 +197,9 @@ Task<> Connection::finish() {
 void Connection::rest() {
   const TimePoint now = state_.reactor.now();
   const ServerOptions& options = state_.options;
-  if (!desk_ || (!desk_->reader.begun() && desk_->begin == desk_->end)) return enter_idle(now);
+  if (!buffers_ || (!buffers_->reader.begun() && buffers_->begin == buffers_->end)) return enter_idle(now);
   if (since_ == TimePoint()) since_ = now;
-  const RequestReader& reader = desk_->reader;
+  const RequestReader& reader = buffers_->reader;
   if (reader.state() == RequestReader::State::head) {
     enter_head();
     return set_limit(Limit::header, since_ + options.header_time_max);
@@ -210,7 +210,7 @@ void Connection::rest() {
 }
 
 void Connection::enter_idle(TimePoint now) {
-  if (desk_) state_.give_back(std::move(desk_));
+  if (buffers_) state_.give_back(std::move(buffers_));
   Link<Connection>::unlink();
   state_.idle.push_back(*this);
   idle_ = true;
@@ -242,19 +242,19 @@ void Connection::leave_idle() noexcept {
 
 /// Reads as much as there is room for. False: the client has closed, or the connection failed.
 bool Connection::receive() {
-  if (!desk_) desk_ = state_.take_desk();
-  Desk& desk = *desk_;
-  if (!desk.input) desk.input = std::make_unique_for_overwrite<char[]>(Desk::kInputBytes);
-  if (desk.begin > 0) {
-    std::memmove(desk.input.get(), desk.input.get() + desk.begin, desk.end - desk.begin);
-    desk.end -= desk.begin;
-    desk.begin = 0;
+  if (!buffers_) buffers_ = state_.borrow_buffers();
+  Buffers& buffers = *buffers_;
+  if (!buffers.input) buffers.input = std::make_unique_for_overwrite<char[]>(Buffers::kInputBytes);
+  if (buffers.begin > 0) {
+    std::memmove(buffers.input.get(), buffers.input.get() + buffers.begin, buffers.end - buffers.begin);
+    buffers.end -= buffers.begin;
+    buffers.begin = 0;
   }
   error_code error;
   const std::size_t count =
-      socket_.receive(asio::buffer(desk.input.get() + desk.end, Desk::kInputBytes - desk.end), 0, error);
+      socket_.receive(asio::buffer(buffers.input.get() + buffers.end, Buffers::kInputBytes - buffers.end), 0, error);
   if (error == asio::error::would_block) return true;
-  desk.end += count;
+  buffers.end += count;
   state_.stats.bytes_in += count;
   half_closed_ = error == asio::error::eof;
   return !error && count > 0;
@@ -278,7 +278,7 @@ void Connection::arrived(const Arrival& arrival, const error_code& error) noexce
 }
 
 bool Connection::is_short_read() const {
-  const Request& request = desk_->reader.request();
+  const Request& request = buffers_->reader.request();
   return request.method == "GET" && !(state_.rules.is_open && state_.rules.is_open(request));
 }
 
@@ -297,7 +297,7 @@ Task<> Connection::departure() {
 /// While a handler works: reads, since a close is visible only behind the bytes that were sent before it. Keeps what
 /// arrived for later, as long as there is room.
 void Connection::look() {
-  const auto room = [this] { return desk_->end - desk_->begin < Desk::kInputBytes; };
+  const auto room = [this] { return buffers_->end - buffers_->begin < Buffers::kInputBytes; };
   if (ready_ && room()) {
     ready_ = false;
     if (!receive()) {
@@ -314,13 +314,13 @@ void Connection::look() {
 /// a half-closed client accepts it (every HTTP/1.1 client skips interim answers), one that left replies with a reset.
 /// False: an HTTP/1.0 client can't be probed, and counts as gone.
 bool Connection::ask_whether_it_reads() {
-  if (desk_->reader.request().version < 11) return false;
+  if (buffers_->reader.request().version < 11) return false;
   if (!streaming_) {
-    desk_->out += kContinue;
+    buffers_->out += kContinue;
   } else if (heartbeat_.empty()) {
     return false;
-  } else if (desk_->all_sent()) {
-    append_chunk(desk_->out, heartbeat_);
+  } else if (buffers_->all_sent()) {
+    append_chunk(buffers_->out, heartbeat_);
   }
   return sending_ || flush_now() != Sent::failed;
 }
@@ -334,23 +334,23 @@ void Connection::leave() noexcept {
 /// Parses requests from the input, until one is ready to be answered or more bytes are needed.
 Connection::Step Connection::advance() {
   using State = RequestReader::State;
-  Desk& desk = *desk_;
+  Buffers& buffers = *buffers_;
   while (true) {
-    const std::size_t used = desk.reader.feed(desk.pending());
-    desk.begin += used;
-    switch (desk.reader.state()) {
+    const std::size_t used = buffers.reader.feed(buffers.pending());
+    buffers.begin += used;
+    switch (buffers.reader.state()) {
       case State::head:
-        if (used == 0 || desk.pending().empty()) return Step::wait;
+        if (used == 0 || buffers.pending().empty()) return Step::wait;
         break;
       case State::body:
         if (admitted_) {
-          if (used == 0 || desk.pending().empty()) return Step::wait;
+          if (used == 0 || buffers.pending().empty()) return Step::wait;
           break;
         }
         since_ = TimePoint();
         if (!admit()) return Step::close;
-        if (desk.reader.request().expects_continue && desk.pending().empty()) {
-          desk.out += kContinue;
+        if (buffers.reader.request().expects_continue && buffers.pending().empty()) {
+          buffers.out += kContinue;
         }
         break;
       case State::done:
@@ -358,20 +358,20 @@ Connection::Step Connection::advance() {
         if (closing_) return Step::close;
         next_request();
         break;
-      case State::refused: refuse(desk.reader.refusal()); return Step::close;
+      case State::refused: refuse(buffers.reader.refusal()); return Step::close;
     }
   }
 }
 
 /// Applies the guard. False: the request was refused, and the answer is being sent.
 bool Connection::admit() {
-  const Request& request = desk_->reader.request();
+  const Request& request = buffers_->reader.request();
   const auto refusal = check(request, state_.rules);
   if (!refusal) {
     admitted_ = true;
     return true;
   }
-  if (desk_->reader.state() == RequestReader::State::done) {
+  if (buffers_->reader.state() == RequestReader::State::done) {
     ++state_.stats.refusals;
     respond(problem_response(refusal->status, refusal->detail));
   } else {
@@ -381,7 +381,7 @@ bool Connection::admit() {
 }
 
 void Connection::next_request() {
-  desk_->reader.next();
+  buffers_->reader.next();
   admitted_ = begun_ = false;
   since_ = TimePoint();
 }
@@ -390,7 +390,7 @@ void Connection::next_request() {
 
 HeadFacts Connection::facts(bool keep_alive) {
   HeadFacts facts;
-  facts.old_version = desk_->reader.request().version < 11;
+  facts.old_version = buffers_->reader.request().version < 11;
   facts.keep_alive = keep_alive;
   if (state_.options.wall_clock) facts.date = state_.date(state_.reactor.now());
   return facts;
@@ -406,43 +406,43 @@ void Connection::refuse(const Refusal& refusal) {
 }
 
 void Connection::respond(Response response) {
-  const Request& request = desk_->reader.request();
+  const Request& request = buffers_->reader.request();
   const bool keep_alive = request.keep_alive && !closing_ && !state_.draining && !reserved_;
   closing_ = !keep_alive;
-  append_head(desk_->out, response, facts(keep_alive));
+  append_head(buffers_->out, response, facts(keep_alive));
   ++state_.stats.answers[std::min<std::size_t>(response.status / 100, state_.stats.answers.size() - 1)];
   if (request.method == "HEAD" || has_no_body(response.status)) return;
   if (response.body.size() <= kInlineBodyMax) {
-    desk_->out += response.body;
+    buffers_->out += response.body;
   } else {
-    desk_->tail = std::move(response.body);
+    buffers_->tail = std::move(response.body);
   }
 }
 
-bool Connection::wants_flush() const noexcept { return desk_->out.size() >= kFlushBytes || !desk_->tail.empty(); }
+bool Connection::wants_flush() const noexcept { return buffers_->out.size() >= kFlushBytes || !buffers_->tail.empty(); }
 
 /// Writes as much as the system takes without waiting.
 Connection::Sent Connection::flush_now() {
-  Desk& desk = *desk_;
-  while (desk.sent < desk.out.size() + desk.tail.size()) {
-    const std::size_t from_out = std::min(desk.sent, desk.out.size());
-    const asio::const_buffer head = asio::buffer(desk.out) + from_out;
+  Buffers& buffers = *buffers_;
+  while (buffers.sent < buffers.out.size() + buffers.tail.size()) {
+    const std::size_t from_out = std::min(buffers.sent, buffers.out.size());
+    const asio::const_buffer head = asio::buffer(buffers.out) + from_out;
     error_code error;
     std::size_t count = 0;
-    if (desk.tail.empty()) {
+    if (buffers.tail.empty()) {
       count = socket_.send(head, 0, error);
     } else {
-      const std::array both{head, asio::buffer(std::as_const(desk.tail)) + (desk.sent - from_out)};
+      const std::array both{head, asio::buffer(std::as_const(buffers.tail)) + (buffers.sent - from_out)};
       count = socket_.send(both, 0, error);
     }
     if (error == asio::error::would_block) return Sent::blocked;
     if (error) return Sent::failed;
-    desk.sent += count;
+    buffers.sent += count;
     state_.stats.bytes_out += count;
   }
-  desk.out.clear();
-  desk.tail.clear();
-  desk.sent = 0;
+  buffers.out.clear();
+  buffers.tail.clear();
+  buffers.sent = 0;
   return Sent::all;
 }
 
@@ -465,21 +465,21 @@ Task<Response> Connection::stream(StreamHead head, Task<> body) {
   begun_ = true;
   Response streamed;
   streamed.streamed = true;
-  const Request& request = desk_->reader.request();
+  const Request& request = buffers_->reader.request();
   closing_ = !request.keep_alive || request.version < 11 || state_.draining;
-  append_head(desk_->out, head, facts(!closing_));
+  append_head(buffers_->out, head, facts(!closing_));
   ++state_.stats.answers[std::min<std::size_t>(head.status / 100, state_.stats.answers.size() - 1)];
   const bool told = co_await flush();
   if (!told) closing_ = true;
   if (!told || request.method == "HEAD") co_return streamed;
 
-  if (desk_->begin == desk_->end) desk_->drop_input();  // a stream may last for hours
+  if (buffers_->begin == buffers_->end) buffers_->drop_input();  // a stream may last for hours
   streaming_ = true;
   ++state_.stats.streams;
   heartbeat_ = head.heartbeat;
   await_heartbeat();
   const Result<> told_all = co_await while_connected(std::move(body));
-  const bool drained = head.endless && cut_ == Limit::drain && desk_->all_sent();
+  const bool drained = head.endless && cut_ == Limit::drain && buffers_->all_sent();
   end_stream(drained || (told_all && cut_ == Limit::none));
   co_return streamed;
 }
@@ -491,21 +491,21 @@ void Connection::end_stream(bool whole) {
   if (!whole) {
     // Without the last chunk the client can tell that the stream is incomplete.
     closing_ = true;
-    desk_->out.clear();
-    desk_->tail.clear();
-    desk_->sent = 0;
-  } else if (desk_->reader.request().version >= 11) {
-    desk_->out += kLastChunk;
+    buffers_->out.clear();
+    buffers_->tail.clear();
+    buffers_->sent = 0;
+  } else if (buffers_->reader.request().version >= 11) {
+    buffers_->out += kLastChunk;
   }
 }
 
 Task<Result<>> Connection::send(std::string bytes) {
   STINT_ASSERT(!sending_ && "one send at a time");
   if (!streaming_ || cut_ != Limit::none) co_return fail(Errc::closed, "the client is gone");
-  if (desk_->reader.request().version >= 11) {
-    append_chunk(desk_->out, bytes);
+  if (buffers_->reader.request().version >= 11) {
+    append_chunk(buffers_->out, bytes);
   } else {
-    desk_->out += bytes;
+    buffers_->out += bytes;
   }
   struct Sending {  // however this frame ends
     explicit Sending(Connection& by) : self(by) { self.sending_ = true; }
@@ -532,11 +532,11 @@ void Connection::await_heartbeat() {
 
 /// From the timer: a stream was silent for a while. If the system takes no more bytes, the client has stopped reading.
 void Connection::beat(TimePoint now) noexcept {
-  if (desk_->all_sent()) {
-    if (desk_->reader.request().version >= 11) {
-      append_chunk(desk_->out, heartbeat_);
+  if (buffers_->all_sent()) {
+    if (buffers_->reader.request().version >= 11) {
+      append_chunk(buffers_->out, heartbeat_);
     } else {
-      desk_->out += heartbeat_;
+      buffers_->out += heartbeat_;
     }
   }
   const Sent sent = flush_now();

@@ -86,8 +86,8 @@ class Connection final : public Exchange,
   Bytes* waits_ = nullptr;            // for the arrival
   Permit read_;                       // held while a short GET is answered
   Notification departed_;
-  std::unique_ptr<Desk> desk_;  // nullptr while idle
-  TimePoint since_{};           // begin of the head, then of the body, then of a stream's unread heartbeat
+  std::unique_ptr<Buffers> buffers_;  // nullptr while idle
+  TimePoint since_{};                 // begin of the head, then of the body, then of a stream's unread heartbeat
   TimePoint deadline_ = TimePoint::max();
   TimePoint armed_for_{};
   asio::ip::tcp::endpoint peer_;

@@ -51,10 +51,10 @@ class Turns {
 
 /// Buffers that a connection needs while a request is in progress. The server keeps them between two uses, so that an
 /// idle connection holds none.
-struct Desk {
+struct Buffers {
   static constexpr std::size_t kInputBytes = 16 << 10;
 
-  explicit Desk(const net::ReaderLimits& limits) : reader(limits) {}
+  explicit Buffers(const net::ReaderLimits& limits) : reader(limits) {}
   std::string_view pending() const noexcept { return {input.get() + begin, end - begin}; }
   void drop_input() noexcept {
     input.reset();
@@ -73,11 +73,11 @@ struct Desk {
 
 /// Owned by the server.
 struct ServerState {
-  static constexpr std::size_t kDesksKeptMax = 64;
+  static constexpr std::size_t kBuffersKeptMax = 64;
 
   ServerState(Reactor& on, Handler& by, ServerOptions with);
-  std::unique_ptr<Desk> take_desk();
-  void give_back(std::unique_ptr<Desk> desk) noexcept;
+  std::unique_ptr<Buffers> borrow_buffers();
+  void give_back(std::unique_ptr<Buffers> buffers) noexcept;
   std::string_view date(TimePoint now);
   /// The connection to close to make room: the longest idle, or the one with the oldest incomplete head. nullptr: all
   /// busy.
@@ -93,7 +93,7 @@ struct ServerState {
   stint::detail::List<Connection> busy;
   Turns turns;
   Semaphore reads;
-  std::vector<std::unique_ptr<Desk>> desks;
+  std::vector<std::unique_ptr<Buffers>> spare_buffers;
   std::size_t turned_away = 0;  // connections being answered with 503
   std::size_t reserved = 0;     // places in reserve that are taken
   bool draining = false;

@@ -6,20 +6,20 @@
 namespace stint::http {
 namespace {
 
-TEST(ServerState, a_returned_desk_keeps_no_large_buffer) {
+TEST(ServerState, returned_buffers_keep_no_large_buffer) {
   struct Nobody final : Handler {
     Task<Response> answer(const Request&, Exchange&) override { co_return Response(); }
   };
   Reactor reactor;
   Nobody nobody;
   ServerState state(reactor, nobody, {});
-  auto desk = state.take_desk();
-  desk->out.assign(1 << 20, 'x');
-  desk->tail.assign(1 << 20, 'x');
-  state.give_back(std::move(desk));
-  desk = state.take_desk();
-  EXPECT_LE(desk->out.capacity(), 64U << 10);
-  EXPECT_LE(desk->tail.capacity(), 64U);
+  auto buffers = state.borrow_buffers();
+  buffers->out.assign(1 << 20, 'x');
+  buffers->tail.assign(1 << 20, 'x');
+  state.give_back(std::move(buffers));
+  buffers = state.borrow_buffers();
+  EXPECT_LE(buffers->out.capacity(), 64U << 10);
+  EXPECT_LE(buffers->tail.capacity(), 64U);
 }
 
 TEST(HttpServer, answers_and_keeps_the_connection) {

@@ -6,7 +6,7 @@
 namespace stint::provider::chat {
 namespace {
 
-constexpr std::int64_t kCreated = 1767225600;  // always the same: answers are deterministic
+constexpr std::int64_t kCreated = 1767225600;  // constant: answers are deterministic
 
 json::object usage(const Tokens& tokens) {
   const std::uint64_t input = std::uint64_t{tokens.fresh} + tokens.cache_read + tokens.cache_write;
@@ -101,9 +101,9 @@ class ChatEncoder final : public Encoder {
 
 Result<> read(const json::object& body, Ask& ask) {
   STINT_CHECK(read_output_max(body, "max_tokens", ask));
-  STINT_CHECK(read_output_max(body, "max_completion_tokens", ask));  // its newer name wins
+  STINT_CHECK(read_output_max(body, "max_completion_tokens", ask));  // the newer name wins
   const json::array* const list = array_at(body, "messages");
-  if (list == nullptr || list->empty()) return fail(Errc::invalid, "messages: give at least one");
+  if (list == nullptr || list->empty()) return fail(Errc::invalid, "messages: send at least one");
   Conversation conversation;
   for (const json::value& item : *list) {
     const json::object* const message = item.if_object();

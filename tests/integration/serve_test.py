@@ -211,7 +211,7 @@ class Api(daemon_support.Case):
         self.assertLess(time.time() - soon, 3)
         status, body, _ = self.d.ask("POST", "/v1/runs", {"agent": "slow", "deadline": "tomorrow"})
         self.assertEqual(status, 422)
-        self.assertIn("'deadline' is no moment", body["detail"])
+        self.assertIn("'deadline' must be a time", body["detail"])
 
     def test_a_full_queue_says_when_to_come_again(self):
         ids = [self.d.submit("slow") for _ in range(2)]

@@ -147,7 +147,7 @@ class Store(unittest.TestCase):
         half = self.base / "half"
         whole = self.write("whole", lines)
         half.write_bytes(whole.read_bytes()[:-200])
-        self.assertIn("no line of an export", self.stint("import", half, status=1))
+        self.assertIn("not a line of an export", self.stint("import", half, status=1))
         self.assertEqual(sum(self.ask("import", whole)["read"].values()), sum(lines[-1]["end"].values()))
         self.assertEqual(self.ask("stats")["runs"]["succeeded"] + self.ask("stats")["runs"]["queued"], 1000)
         self.assertEqual(self.ask("check")["findings"], [])

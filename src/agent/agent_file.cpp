@@ -48,7 +48,7 @@ void check_name(const Agent& agent, ProblemList& problems) {
   }
   problems.error(
       {}, "name",
-      fmt::format("the file's name makes the agent's, and '{}' cannot be one: a-z, 0-9, '_' and '-', at most {}",
+      fmt::format("the file name is the agent's name, and '{}' is not a valid one: a-z, 0-9, '_' and '-', at most {}",
                   excerpt(agent.name), domain::kAgentNameMax),
       domain::is_agent_name(better) ? fmt::format("call it {}.md", better) : "");
 }

@@ -42,7 +42,7 @@ def fork_child(ignored):
 
 
 def fork_escapee():
-    """A grandchild in a session of its own; its parent is gone. Gives its pid."""
+    """Forks a grandchild in its own session, whose parent has exited; returns its pid."""
     reader, writer = os.pipe()
     middle = os.fork()
     if middle == 0:
@@ -75,7 +75,7 @@ class StandIn:
         sys.stdout.flush()
 
     def pause(self, seconds):
-        """Waits, and hears an interrupt meanwhile."""
+        """Waits, and handles an interrupt meanwhile."""
         end = time.monotonic() + seconds
         while True:
             left = end - time.monotonic()

@@ -1,4 +1,4 @@
-/// What most files of the program share. Kept to headers that are not ours: a change of ours must not rebuild it.
+/// Headers that most files of the program share. Third-party headers only: a change of ours must not rebuild it.
 #pragma once
 
 #include <algorithm>

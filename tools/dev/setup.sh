@@ -1,5 +1,5 @@
-# shellcheck shell=sh disable=SC2154 # `root`, `build` and `jobs` are of ./dev, which reads this file
-# What has to be installed: ./dev setup.
+# shellcheck shell=sh disable=SC2154 # `root`, `build` and `jobs` are set by ./dev, which sources this file
+# Installs packages: ./dev setup.
 
 # The packages of one group of the list.
 packages() {
@@ -20,7 +20,7 @@ as_root() {
   fi
 }
 
-# The tests start servers of their own. Debian would also make some that start with the machine: not for us.
+# The tests start servers of their own. Prevents Debian from creating servers that start with the machine.
 #   no_default_server PACKAGES
 no_default_server() {
   case $1 in
@@ -44,7 +44,7 @@ no_default_server() {
   esac
 }
 
-# setup GROUP…: quick and silent when nothing is missing.
+# setup GROUP…: quick and silent if everything is installed.
 setup() {
   command -v dpkg-query >/dev/null || die "this needs Debian 12: dpkg-query was not found. Packages: tools/debian-packages.txt"
   wanted=

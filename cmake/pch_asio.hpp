@@ -1,4 +1,4 @@
-/// Headers that files with Asio share. Third-party headers only: a change of ours must not rebuild it.
+/// What files that include Asio share. Kept to headers that are not ours: a change of ours must not rebuild it.
 #pragma once
 
 #include "pch_std.hpp"

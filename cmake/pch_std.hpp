@@ -1,4 +1,4 @@
-/// Headers that most files of the program share. Third-party headers only: a change of ours must not rebuild it.
+/// What most files of the program share. Kept to headers that are not ours: a change of ours must not rebuild it.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// Headers that test files share. Third-party headers only: a change of ours must not rebuild it.
+/// What test files share. Kept to headers that are not ours: a change of ours must not rebuild it.
 #pragma once
 
 #include <boost/asio.hpp>

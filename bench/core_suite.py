@@ -1,6 +1,6 @@
 """The suite `core`: the library of bounded concurrency beside semaphores, tasks and pools of other runtimes.
 
-Floors were measured once with throw-away prototypes that do nothing else (another machine: 2 cores at 2.8 GHz); rows
+Floors were measured once with minimal prototypes (another machine: 2 cores at 2.8 GHz); rows
 marked as bounds are measured in the same run as everything else. Sizes are those of the targets; `quick` divides them.
 """
 import os

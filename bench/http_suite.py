@@ -1,7 +1,7 @@
 """The suite `http`: our server beside Go's net/http and nginx, with wrk on the other core.
 
-One thread of ours, one worker of nginx; Go takes both cores if it likes. On two cores the client takes one of them, so the
-rate of a quick server is also wrk's: look at the processor time per request.
+One thread of ours, one worker of nginx; Go may use both cores. On two cores the client takes one of them, so the
+rate of a fast server is limited by wrk: look at the processor time per request.
 """
 import os
 import shutil

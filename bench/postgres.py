@@ -1,6 +1,6 @@
 """A PostgreSQL server of our own for the suite `store`, from Debian's package, with its default durability.
 
-It listens on a socket in its own folder and nowhere else, and ends with us. Not under /tmp, which may be memory.
+It listens on a socket in its own folder and nowhere else, and ends with this process. Not under /tmp, which may be memory.
 """
 import os
 import pathlib

@@ -1,8 +1,8 @@
 """The suite `serve`: the daemon beside an asyncio worker pool behind uvicorn, Go's net/http with a channel pool, and nginx.
 
-The daemon is `stint serve` as it is, but for `wait`: a job of the peers does nothing, and one of ours would start a process.
+The daemon is an unmodified `stint serve`, except in `wait`: a job of the peers does nothing, and one of ours would start a process.
 There its parts are wired over the store in memory with a driver that answers at once (`src/app/serve_bench.cpp`), and
-what a process costs is a row of its own. wrk takes one of the two cores.
+a separate row shows the cost of a process. wrk takes one of the two cores.
 """
 import os
 

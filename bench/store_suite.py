@@ -1,6 +1,6 @@
 """The suite `store`: runs that survive, beside widely used job queues, on the same server and the same disk.
 
-All promises of ours are on: fences, limits that are exact, an event for each change. What the events cost is a row.
+All our guarantees are on: fences, exact limits, an event for each change. A row shows the cost of the events.
 """
 import statistics
 

@@ -7,12 +7,12 @@
       --entry ENTRY       the name of this entry in ctest; default NAME
       --filter FILTER     GoogleTest's filter: only these tests
       --part I/N          only every Nth test, from the Ith on
-      --seconds-max N     no single test may take longer
-      --results FOLDER    where ENTRY.json goes: [[name, status, seconds]…], which tools/run_tests.py counts
+      --seconds-max N     time limit of a single test
+      --results FOLDER    folder for ENTRY.json: [[name, status, seconds]…], which tools/run_tests.py counts
 
 A process per test costs more than most tests. One process for all of them loses the rest when a test ends it. So: a test that crashes or
-takes too long has failed, with all that it wrote, and the tests after it run in a new process. STINT_TEST_FILTER, a regular
-expression, selects tests by their whole name; it also selects all tests of an entry that has a name of its own.
+takes too long counts as failed, with its output, and the tests after it run in a new process. STINT_TEST_FILTER, a regular
+expression, selects tests by their full name; matching the name of an entry selects all its tests.
 """
 import argparse
 import ctypes

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Breaks the core of the library in one place at a time and expects the named tests to fail.
 
-    tools/mutants.py BUILD_DIR             all mutants; minutes each on a busy machine, so not a part of `./dev test`
+    tools/mutants.py BUILD_DIR             all mutants; minutes each on a busy machine, so not part of `./dev test`
     tools/mutants.py BUILD_DIR WORD…       those whose name contains one of the words
     tools/mutants.py --list
 

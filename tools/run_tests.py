@@ -3,11 +3,11 @@
 
     run_tests.py BUILD [--jobs N] [--filter REGEX] [--label REGEX] [--without-label REGEX] [--repeat N] [--list]
 
-Prints failures with all that they wrote, names what was skipped, and shows how far it is: on a terminal in one line, elsewhere once a minute.
-Writes into BUILD what ./dev reads: tests.counts, `passed failed skipped`; tests.times, `seconds name` from the slowest on.
+Prints failures with their output, names skipped tests, and shows progress: on a terminal in one line, elsewhere once a minute.
+Writes files for ./dev into BUILD: tests.counts, `passed failed skipped`; tests.times, `seconds name` from the slowest on.
 
-An entry of ctest is one test, or a GoogleTest program whose tests tools/gtest_run.py runs and writes down, one by one. --filter finds tests by
-their own names in both.
+An entry of ctest is one test, or a GoogleTest program whose tests tools/gtest_run.py runs and records, one by one. --filter matches the names
+of tests in both.
 """
 import argparse
 import json

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Uses the API through its OpenAPI document, as third-party clients do: `clients_test.py TOOL STINT SOURCE WORK`
 
-redocly lints src/http/openapi.json; schemathesis asks a daemon for what the document allows and for what it does not;
+redocly lints src/http/openapi.json; schemathesis sends a daemon requests that the document allows and others that it does not;
 typescript, python and go compile a generated client, which submits a run, waits, lists and cancels.
 """
 import os

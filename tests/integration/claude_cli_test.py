@@ -3,8 +3,8 @@
 
     claude_cli_test.py PATH-TO-STINT PATH-TO-DIALECT_TOOL FOLDER-FOR-THE-CLI
 
-Installs the npm package @anthropic-ai/claude-code into the folder if it is not there, in the long form of the tests only (`./dev test --full`). Elsewhere, and
-where that can't be done, it says why and ends with status 77, which counts as skipped.
+Installs the npm package @anthropic-ai/claude-code into the folder if it is not there, only in `./dev test --full`. Elsewhere, and
+where that fails, it prints the reason and exits with status 77, which counts as skipped.
 """
 import json
 import os

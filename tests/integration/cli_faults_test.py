@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """How Stint classifies a failing provider, with the real agent CLIs: one table, CLI × fault × phase → verdict, requests,
-account, text. The same table is played from recorded streams by src/driver/dialect_table_test.cpp.
+account, text. src/driver/dialect_table_test.cpp checks the same table with recorded streams.
 
     cli_faults_test.py STINT FOLDER-FOR-THE-CLIS claude|codex|gemini[@VERSION] [row…]
 
-Each row is one attempt of `stint run` against `stint provider`. Installs the CLI from npm, so it runs in the long form of
-the tests only (`./dev test --full`); elsewhere, and where npm can't, it says why and counts as skipped.
+Each row is one attempt of `stint run` against `stint provider`. Installs the CLI from npm, so it runs only in
+`./dev test --full`; elsewhere, and where npm fails, it prints the reason and counts as skipped.
 """
 import collections
 import json
@@ -30,7 +30,7 @@ ACCOUNTS = {"claude": "account:anthropic", "codex": "account:openai", "gemini": 
 INSTALL_SECONDS_MAX = 120
 ROW_SECONDS_MAX = 90
 IDLE = "6s"  # until a silent CLI counts as stalled, in the rows that test it
-NOBODY = "http://127.0.0.1:9"  # the port of `discard`: nothing listens there
+UNREACHABLE = "http://127.0.0.1:9"  # the port of `discard`: nothing listens there
 
 # verdict: succeeded; final (fails at once); attempt (uses one up); parked (for a time); asks (parked until a person acts).
 Row = collections.namedtuple("Row", "fault verdict requests text options", defaults=("", ()))
@@ -147,7 +147,7 @@ class Bench:
 def observe(bench, row):
     """The result of one attempt: verdict, requests, whether the account is paused, its text, the wait."""
     unreachable = row.fault == "unreachable"
-    url = NOBODY if unreachable else bench.url
+    url = UNREACHABLE if unreachable else bench.url
     project = bench.agent(url, row.fault)
     environment = dict(bench.environment)
     if unreachable:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Several daemons on one PostgreSQL: they share the work, the caps and the rescue. `daemons_test.py STINT [CLASS…]`
+"""Several daemons on one PostgreSQL: they share runs, limits and rescue. `daemons_test.py STINT [CLASS…]`
 
 `STINT_MANY_RUNS=5000` gives the rolling restart its full length."""
 import contextlib

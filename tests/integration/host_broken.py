@@ -5,7 +5,7 @@
 
 By hand only: it builds `stint` and the tests once per entry, about half an hour in all on two cores. NAME is a part of an
 entry's name. It works on a copy of the sources in DIR (default: build/broken of this tree), so nothing here is touched; a
-second run goes on from there and only builds what changed. A test that stays green where it must not is printed as
+second run reuses it and only builds what changed. A test that passes although it must fail is printed as
 SURVIVED, and the exit status is then 1.
 """
 import argparse
@@ -40,7 +40,7 @@ BROKEN = [
     Break("slot freed when the command ends", "src/os/process.cpp", "    if (pid == watched) result.status = status;",
           "    if (pid == watched) { result.status = status; result.any_left = false; return result; }",
           "Cap.test_8_contend_for_2_while_stint_and_wardens_are_killed"),
-    Break("everybody is first", "src/limit/line.cpp", "  if (!pass_frozen) return false;", "  if (!pass_frozen) return true;",
+    Break("every waiter counts as first", "src/limit/line.cpp", "  if (!pass_frozen) return false;", "  if (!pass_frozen) return true;",
           "Line.test_a_slow_head_is_not_overtaken"),
     Break("no lease", "src/driver/warden.cpp", "if (now >= lease_end_ && !ladder_.begun())", "if (false)",
           "Frozen.test_no_command_outlives_the_lease_of_a_stopped_stint"),
@@ -70,9 +70,9 @@ BROKEN = [
           "Tree.test_13_stubborn_processes_end_when_stint_is_killed"),
     Break("a record outlives its work", "src/os/slot_file.cpp", "  std::fill_n(text, length, ' ');\n", "",
           "Cap.test_acquire_at_1_makes_the_lock_file"),
-    Break("a change of this moment is believed", "src/os/watch.cpp", "changed_ms + kStampCoarseMs < now_ms", "true",
+    Break("a change within the stamp resolution is trusted", "src/os/watch.cpp", "changed_ms + kStampCoarseMs < now_ms", "true",
           "os_test:DirectoryStamp.*"),
-    Break("compaction while somebody is in the line", "src/limit/line.cpp", "size() > kLineBytesMax && lock(kRecord, 0, F_WRLCK)",
+    Break("compaction while a waiter is in the line", "src/limit/line.cpp", "size() > kLineBytesMax && lock(kRecord, 0, F_WRLCK)",
           "size() > kLineBytesMax", "limit_test:LineProperty.*"),
     Break("no compaction", "src/limit/line.cpp", "size() > kLineBytesMax &&", "false &&", "Line.test_the_line_is_bounded"),
 ]

@@ -3,7 +3,7 @@
 
     host_hostile_test.py STINT [unittest arguments]
 
-Each was red before the code knew of it.
+Each test failed before the code handled its case.
 """
 import contextlib
 import glob

@@ -3,7 +3,7 @@
 
     host_test.py STINT [unittest arguments]        STINT_TEST_ROOT=DIR: on another file system
 
-tests/integration/host_broken.py breaks the code, one place at a time, and demands that these go red.
+tests/integration/host_broken.py breaks the code, one place at a time, and requires that these tests fail.
 """
 import contextlib
 import json

@@ -3,7 +3,7 @@
 
     hostile_text_test.py STINT [unittest arguments]
 
-The same hostile text stands in every place that takes text, and every command that shows some is run on a pseudo-terminal.
+Every place that accepts text gets the same hostile text, and every command that shows text runs on a pseudo-terminal.
 """
 import errno
 import json

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """The real agent CLIs under Stint, against `stint provider`: `real_clis_test.py STINT WORK CLI`
 
-CLI is claude, codex or gemini, from npm; or sdk, Anthropic's Python SDK. Only in the long form of the tests (`./dev test --full`), skipped aloud elsewhere
-and where it can't be had.
+CLI is claude, codex or gemini, from npm; or sdk, Anthropic's Python SDK. Runs only in `./dev test --full`; elsewhere,
+and where the CLI can't be installed, it prints SKIPPED.
 
-`permissions: read` writes nothing: whatever the model asks for, every file of the checkout and of its .git is what it was. What was refused is
-reported, with a line that allows it; that line is put into the agent's file, and then the same call is done.
+`permissions: read` writes nothing: whatever tool the model calls, every file of the checkout and of its .git stays unchanged. Each refused call is
+reported with a line that allows it; with that line in the agent's file the same call succeeds.
 """
 import hashlib
 import json

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs every command that Stint prints as a remedy: `remedies_test.py STINT [CLASS…]`
 
-A table of reasons why runs wait for a person: each is brought about with a program that stands in for the CLI, all that the commands print about it
-is searched for commands, and each command found is executed in a world of its own, after what was wrong is put right. Then the fleet must
-move: the run that waits behind it, and a new one. Once with a daemon, once without.
+A table of reasons why runs wait for a person. The test causes each with a stand-in for the CLI, searches the output of the commands for remedies,
+fixes the cause, and executes each remedy in a fresh environment. Then the fleet must
+proceed: the run that waits behind it, and a new one. Once with a daemon, once without.
 """
 import json
 import os

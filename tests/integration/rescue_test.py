@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rescue of agents whose daemon is killed, however they react. `rescue_test.py STINT [CLASS…]`
 
-`STINT_SEED=N` draws the same agents and moments again."""
+`STINT_SEED=N` repeats the same agents and moments."""
 import contextlib
 import os
 import random

@@ -2,7 +2,7 @@
 """`stint store` as a person uses it: a hundred thousand runs from a file to SQLite to PostgreSQL and back, files that are cut off or
 damaged, two imports at once, an import that is killed.
 
-    store_test.py PATH-TO-STINT [TEST…]        STINT_STORE_RUNS=N: how many, instead of 100,000
+    store_test.py PATH-TO-STINT [TEST…]        STINT_STORE_RUNS=N: number of runs, instead of 100,000
 """
 import json
 import os

@@ -3,7 +3,7 @@
 
     unpacked_test.py STINT [unittest arguments]
 
-As in untrusted_test.py each trap is sprung once it is trusted, where that is possible.
+As in untrusted_test.py each trap is triggered once the folder is trusted, where that is possible.
 """
 import json
 import os

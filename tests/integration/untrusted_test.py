@@ -3,8 +3,8 @@
 
     untrusted_test.py STINT FOLDER-FOR-THE-CLI [unittest arguments]
 
-Each test plants traps in a checkout, uses Stint there as a careless person would, and looks for what was sprung; then it trusts the checkout and
-sees the same traps go off, so that a trap that can't be sprung is noticed. The class Claude has the real CLI, where it is installed.
+Each test plants traps in a checkout, uses Stint there as a careless person would, and checks that no trap was triggered; then it trusts the checkout and
+checks that the same traps are triggered, so that a broken trap is noticed. The class Claude has the real CLI, where it is installed.
 """
 import contextlib
 import fcntl

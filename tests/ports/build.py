@@ -4,7 +4,7 @@
     build.py libcxx|gcc|aarch64 COMPILER SOURCE WORK
 
 The sources of core/ are compiled as three files, not forty: a port is about headers and code generation, and that takes
-seconds instead of minutes. What the port lacks is said as `SKIPPED: …`, which ctest shows.
+seconds instead of minutes. Missing tools are reported as `SKIPPED: …`, which ctest shows.
 """
 import os
 import pathlib

@@ -132,7 +132,7 @@ void read_foreign(Fields& fields, const Frontmatter& parts, Agent& agent) {
   agent.prompt = {"{{task}}", parts.body_line};
 }
 
-std::string quoted_like_others_read_it(std::string_view yaml) {
+std::string quote_plain_values(std::string_view yaml) {
   std::string out;
   while (!yaml.empty()) {
     const std::size_t end = std::min(yaml.find('\n'), yaml.size());

@@ -18,7 +18,7 @@ void read_args(Fields& fields, domain::Agent& agent);
 void read_foreign(Fields& fields, const Frontmatter& parts, domain::Agent& agent);
 /// Many files of other tools are not valid YAML: `description: Use this when: …`. Their tools take the rest of the line
 /// as the value; this quotes it so that YAML does, too. Line numbers stay the same.
-[[nodiscard]] std::string quoted_like_others_read_it(std::string_view yaml);
+[[nodiscard]] std::string quote_plain_values(std::string_view yaml);
 
 /// Checks that templates parse, and name only arguments that exist.
 void check_templates(const domain::Agent& agent, ProblemList& problems);

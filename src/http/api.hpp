@@ -76,7 +76,8 @@ class Api final : public Handler {
   Task<Result<engine::RunView>> wait_for(std::string id, bool keep, Exchange& exchange);
   [[nodiscard]] bool has_stopped() const;
   Task<bool> send_output(class EventStream& events, const std::string& id, bool ended, std::uint64_t& from);
-  Task<> tell_run(class EventStream& events, std::string id, std::int64_t after, std::optional<std::uint64_t> printed);
+  Task<> stream_run(class EventStream& events, std::string id, std::int64_t after,
+                    std::optional<std::uint64_t> printed);
   Task<> notify_all(class EventStream& events, store::FeedPage page, std::uint64_t seen);
 
   fleet::Fleet& fleet_;

@@ -44,7 +44,7 @@ Task<Response> Api::run_events(Call call) {
     EventStream events(call.exchange);
     std::optional<std::uint64_t> printed;
     if (*output == 1) printed = static_cast<std::uint64_t>(*output_from);
-    co_return co_await events.run(tell_run(events, run->run.id, *after, printed));
+    co_return co_await events.run(stream_run(events, run->run.id, *after, printed));
   }
   const auto page = co_await fleet_.events(run->run.id, *after, *most);
   if (!page) co_return problem(page.error());
@@ -72,7 +72,7 @@ Task<bool> Api::send_output(EventStream& events, const std::string& id, bool end
 }
 
 /// `printed`: also sends the output, from that byte on.
-Task<> Api::tell_run(EventStream& events, std::string id, std::int64_t after, std::optional<std::uint64_t> printed) {
+Task<> Api::stream_run(EventStream& events, std::string id, std::int64_t after, std::optional<std::uint64_t> printed) {
   std::uint64_t seen = co_await fleet_.changed(id, 0, Duration::zero());
   while (true) {
     const bool last = has_stopped();

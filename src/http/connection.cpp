@@ -125,7 +125,7 @@ Task<> Connection::serve() {
     rest();
     if (idle_ && state_.draining) co_return;
     const bool came = co_await Bytes(*this);
-    lift_limit();
+    clear_limit();
     if (idle_) leave_idle();
     if (cut_ == Limit::header || cut_ == Limit::body) {
       refuse({408, "The request was not received in time. Send it again."});
@@ -302,7 +302,7 @@ void Connection::look() {
     ready_ = false;
     if (!receive()) {
       if (!half_closed_) return leave();
-      if (!ask_whether_it_reads()) return leave();
+      if (!probe_client()) return leave();
     }
   }
   if (room() && !half_closed_) return arrival_.arm(socket_, Socket::wait_read);
@@ -313,7 +313,7 @@ void Connection::look() {
 /// The client has closed its sending side, or left: on the wire the two look alike. An interim answer tells them apart:
 /// a half-closed client accepts it (every HTTP/1.1 client skips interim answers), one that left replies with a reset.
 /// False: an HTTP/1.0 client can't be probed, and counts as gone.
-bool Connection::ask_whether_it_reads() {
+bool Connection::probe_client() {
   if (buffers_->reader.request().version < 11) return false;
   if (!streaming_) {
     buffers_->out += kContinue;
@@ -453,7 +453,7 @@ Task<bool> Connection::flush() {
     if (sent != Sent::blocked) co_return sent == Sent::all;
     set_limit(Limit::write, state_.reactor.now() + state_.options.write_time_max);
     const auto [error] = co_await socket_.async_wait(Socket::wait_write, use_task);
-    lift_limit();
+    clear_limit();
     if (error || cut_ != Limit::none) co_return false;
   }
 }
@@ -485,7 +485,7 @@ Task<Response> Connection::stream(StreamHead head, Task<> body) {
 }
 
 void Connection::end_stream(bool whole) {
-  lift_limit();
+  clear_limit();
   streaming_ = false;
   --state_.stats.streams;
   if (!whole) {
@@ -526,7 +526,7 @@ Task<Result<>> Connection::send(std::string bytes) {
 
 void Connection::await_heartbeat() {
   since_ = TimePoint();
-  if (heartbeat_.empty()) return lift_limit();
+  if (heartbeat_.empty()) return clear_limit();
   set_limit(Limit::heartbeat, state_.reactor.now() + state_.options.heartbeat_every);
 }
 
@@ -579,7 +579,7 @@ void Connection::fire() noexcept {
 void Connection::cut(Limit why) noexcept {
   if (cut_ != Limit::none) return;
   cut_ = why;
-  lift_limit();
+  clear_limit();
   if (why == Limit::header) ++state_.stats.cut_header;
   if (why == Limit::body) ++state_.stats.cut_body;
   if (why == Limit::write) ++state_.stats.cut_write;

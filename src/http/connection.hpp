@@ -52,7 +52,7 @@ class Connection final : public Exchange,
   Task<> departure() override;
   bool is_short_read() const;
   void look();
-  bool ask_whether_it_reads();
+  bool probe_client();
   void leave() noexcept;
   void arrived(const Arrival& arrival, const boost::system::error_code& error) noexcept override;
 
@@ -74,7 +74,7 @@ class Connection final : public Exchange,
   void await_heartbeat();
 
   void set_limit(Limit limit, TimePoint when) noexcept;
-  void lift_limit() noexcept { deadline_ = TimePoint::max(); }
+  void clear_limit() noexcept { deadline_ = TimePoint::max(); }
   void fire() noexcept override;
   void cut(Limit why) noexcept;
   void beat(TimePoint now) noexcept;

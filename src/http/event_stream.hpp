@@ -26,7 +26,7 @@ class EventStream {
   /// `Errc::closed` when the client is gone.
   [[nodiscard]] Task<Result<>> send(const Event& event);
   /// How long the client should wait before it reconnects.
-  [[nodiscard]] Task<Result<>> say_retry(Duration after);
+  [[nodiscard]] Task<Result<>> send_retry(Duration after);
 
  private:
   Exchange& exchange_;

@@ -106,7 +106,7 @@ TEST(HttpHostile, a_client_that_does_not_read_is_cut) {
   World world(options);
   world.run([](World& w) -> Task<> {
     Client client = co_await w.connect();
-    client.take_little();
+    client.shrink_receive_buffer();
     (void)co_await client.write(get("/big?bytes=50000000"));
     co_await w.until([&w] { return w.stats().cut_write == 1; });
     co_await w.until_all_left();

@@ -116,7 +116,7 @@ class Client {
     socket_.set_option(tcp::socket::linger(true, 0), ignored_);
     socket_.close(ignored_);
   }
-  void take_little() { socket_.set_option(tcp::socket::receive_buffer_size(4096), ignored_); }
+  void shrink_receive_buffer() { socket_.set_option(tcp::socket::receive_buffer_size(4096), ignored_); }
   bool was_reset() const noexcept { return reset_seen_; }
   const std::string& buffered() const noexcept { return buffer_; }
 

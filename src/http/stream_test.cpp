@@ -98,7 +98,7 @@ TEST(HttpStream, a_client_that_reads_nothing_of_a_stream_is_cut) {
   World world(options);
   world.run([](World& w) -> Task<> {
     Client slow = co_await w.connect();
-    slow.take_little();
+    slow.shrink_receive_buffer();
     (void)co_await slow.write(get("/stream?count=1000&bytes=100000"));
     co_await w.until([&w] { return w.handler.gone == 1; });
     EXPECT_EQ(w.stats().cut_write, 1U);
@@ -115,7 +115,7 @@ TEST(HttpStream, unread_heartbeats_cut_the_connection) {
   world.run([](World& w) -> Task<> {
     // A stream whose handler fills the socket, is stopped in the middle of a send, and then stays silent.
     Client slow = co_await w.connect();
-    slow.take_little();
+    slow.shrink_receive_buffer();
     (void)co_await slow.write(get("/fills"));
     co_await w.until([&w] { return w.handler.gone == 1; });
     EXPECT_EQ(w.stats().cut_write, 1U);

@@ -114,15 +114,15 @@ Result<> read(const json::object& body, Ask& ask) {
     if (role != "user") continue;
     if (const json::array* const parts = array_at(*message, "content")) {
       for (const json::value& part : *parts) {
-        if (const json::object* const block = part.if_object()) conversation.person(text_at(*block, "text"));
+        if (const json::object* const block = part.if_object()) conversation.user_text(text_at(*block, "text"));
       }
     } else {
-      conversation.person(text_at(*message, "content"));
+      conversation.user_text(text_at(*message, "content"));
     }
   }
   std::move(conversation).finish(ask);
   const json::object* const options = object_at(body, "stream_options");
-  ask.wants_usage = options != nullptr && truth_at(*options, "include_usage", false);
+  ask.wants_usage = options != nullptr && bool_at(*options, "include_usage", false);
   return {};
 }
 

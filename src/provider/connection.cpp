@@ -341,7 +341,7 @@ Task<Connection::Ended> Connection::converse(const Request& request, Protocol pr
   call.record.end = wire::ProviderEnd::client_closed;
   error_code ignored;
   socket_.close(ignored);
-  if (!call.ask.stream || call.reply().deaf) co_await go_on_alone(call);
+  if (!call.ask.stream || call.reply().deaf) co_await finish_unread(call);
   co_return Ended::gone;
 }
 
@@ -362,7 +362,7 @@ Task<> Connection::watch() {
 }
 
 /// Real upstreams finish and bill an answer that is not a stream even after the client has left; so does this.
-Task<> Connection::go_on_alone(Call& call) {
+Task<> Connection::finish_unread(Call& call) {
   Generation& generation = *call.generation;
   const Fault fault = call.reply().fault;
   if (fault == Fault::status || fault == Fault::spend_limit || fault == Fault::hang || fault == Fault::reset) co_return;
@@ -386,15 +386,15 @@ Task<Connection::Ended> Connection::perform(Call& call) {
       Failure failure;
       failure.spend_limit = reply.fault == Fault::spend_limit;
       failure.status = failure.spend_limit ? 429 : reply.status;
-      co_return co_await say_error(call, std::move(failure));
+      co_return co_await send_error(call, std::move(failure));
     }
     default: break;
   }
   if (call.ask.stream) co_return co_await stream(call);
-  co_return co_await say_whole(call);
+  co_return co_await send_whole(call);
 }
 
-Task<Connection::Ended> Connection::say_error(Call& call, Failure failure) {
+Task<Connection::Ended> Connection::send_error(Call& call, Failure failure) {
   failure.message = call.reply().message;
   const std::string body = error_body(call.ask.protocol, failure, call.record.number);
   Head head = call.head(failure.status);
@@ -463,7 +463,7 @@ Task<std::optional<Connection::Ended>> Connection::strike(Call& call, std::strin
   co_return Ended::closing;
 }
 
-Task<Connection::Ended> Connection::say_whole(Call& call) {
+Task<Connection::Ended> Connection::send_whole(Call& call) {
   Generation& generation = *call.generation;
   const Fault fault = call.reply().fault;
   if (call.reply().first_token > Duration::zero()) co_await sleep_for(call.reply().first_token);
@@ -480,7 +480,7 @@ Task<Connection::Ended> Connection::say_whole(Call& call) {
   if (fault == Fault::error_event) {
     Failure failure;
     failure.status = 529;
-    co_return co_await say_error(call, std::move(failure));
+    co_return co_await send_error(call, std::move(failure));
   }
   std::string body = generation.whole();
   if (fault == Fault::malformed) body.resize(body.size() / 2);

@@ -50,9 +50,9 @@ class Connection {
   Task<Ended> perform(Call& call);
   Task<Ended> stream(Call& call);
   Task<std::optional<Ended>> strike(Call& call, std::string& pending);
-  Task<Ended> say_whole(Call& call);
-  Task<Ended> say_error(Call& call, Failure failure);
-  Task<> go_on_alone(Call& call);
+  Task<Ended> send_whole(Call& call);
+  Task<Ended> send_error(Call& call, Failure failure);
+  Task<> finish_unread(Call& call);
   Task<> watch();
 
   Task<bool> write(std::string bytes);

@@ -119,7 +119,7 @@ Result<> read(const json::object& body, std::string_view target, Ask& ask) {
     const json::array* const parts = array_at(*message, "parts");
     if (parts == nullptr) continue;
     for (const json::value& part : *parts) {
-      if (const json::object* const block = part.if_object()) conversation.person(text_at(*block, "text"));
+      if (const json::object* const block = part.if_object()) conversation.user_text(text_at(*block, "text"));
     }
   }
   std::move(conversation).finish(ask);

@@ -149,10 +149,10 @@ Result<> read(const json::object& body, Ask& ask) {
     if (const json::array* const parts = array_at(*message, "content")) {
       for (const json::value& part : *parts) {
         const json::object* const block = part.if_object();
-        if (block != nullptr && text_at(*block, "type") == "text") conversation.person(text_at(*block, "text"));
+        if (block != nullptr && text_at(*block, "type") == "text") conversation.user_text(text_at(*block, "text"));
       }
     } else {
-      conversation.person(text_at(*message, "content"));
+      conversation.user_text(text_at(*message, "content"));
     }
   }
   std::move(conversation).finish(ask);

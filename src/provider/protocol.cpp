@@ -44,7 +44,7 @@ std::string text_at(const json::object& object, std::string_view key) {
   if (value == nullptr || !value->is_string()) return {};
   return {value->get_string().data(), value->get_string().size()};
 }
-bool truth_at(const json::object& object, std::string_view key, bool otherwise) {
+bool bool_at(const json::object& object, std::string_view key, bool otherwise) {
   const json::value* const value = object.if_contains(key);
   return value != nullptr && value->is_bool() ? value->get_bool() : otherwise;
 }
@@ -68,7 +68,7 @@ Result<> read_output_max(const json::object& object, std::string_view key, Ask& 
   return {};
 }
 
-void Conversation::person(std::string_view text) {
+void Conversation::user_text(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return;
   // A tag at the very beginning is text that a CLI adds for the model: <system-reminder>, <environment_context>, …
@@ -121,7 +121,7 @@ Result<Ask> read_ask(Protocol protocol, std::string_view target, std::string_vie
   Ask ask;
   ask.protocol = protocol;
   ask.model = text_at(*object, "model");
-  ask.stream = truth_at(*object, "stream", false);
+  ask.stream = bool_at(*object, "stream", false);
   ask.input_tokens = estimate_tokens(body.size());
   switch (protocol) {
     case Protocol::messages: STINT_CHECK(messages::read(*object, ask)); break;

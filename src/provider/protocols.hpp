@@ -13,7 +13,7 @@ namespace json = boost::json;
 
 /// "" if there is no such string.
 [[nodiscard]] std::string text_at(const json::object& object, std::string_view key);
-[[nodiscard]] bool truth_at(const json::object& object, std::string_view key, bool otherwise);
+[[nodiscard]] bool bool_at(const json::object& object, std::string_view key, bool otherwise);
 [[nodiscard]] const json::array* array_at(const json::object& object, std::string_view key);
 [[nodiscard]] const json::object* object_at(const json::object& object, std::string_view key);
 /// Reads the bound of the answer's length, if the request has one. `Errc::invalid` if it is not a whole number from 1.
@@ -23,7 +23,7 @@ namespace json = boost::json;
 /// the environment) does not count as a user message.
 class Conversation {
  public:
-  void person(std::string_view text);
+  void user_text(std::string_view text);
   void assistant() { ++turn_; }
   /// Ends a message: the next user text begins a new prompt.
   void next_message() { open_ = false; }

@@ -155,7 +155,7 @@ Result<> read(const json::object& body, Ask& ask) {
   Conversation conversation;
   const json::value* const input = body.if_contains("input");
   if (input == nullptr) return fail(Errc::invalid, "input: send a string or a list of items");
-  if (input->is_string()) conversation.person(text_at(body, "input"));
+  if (input->is_string()) conversation.user_text(text_at(body, "input"));
   if (const json::array* const items = input->if_array()) {
     bool answering = false;  // one answer may be several items in a row: reasoning, text, calls
     for (const json::value& value : *items) {
@@ -170,10 +170,10 @@ Result<> read(const json::object& body, Ask& ask) {
       if (role != "user") continue;
       if (const json::array* const parts = array_at(*item, "content")) {
         for (const json::value& part : *parts) {
-          if (const json::object* const block = part.if_object()) conversation.person(text_at(*block, "text"));
+          if (const json::object* const block = part.if_object()) conversation.user_text(text_at(*block, "text"));
         }
       } else {
-        conversation.person(text_at(*item, "content"));
+        conversation.user_text(text_at(*item, "content"));
       }
     }
   }

@@ -1,12 +1,12 @@
-/// toml++, mended and always compiled in. Include it here only: two files with other settings would be two definitions
-/// of one thing, and Debian's shared library brings a second C++ runtime into a program that has its own, which costs
-/// every start 0.5 ms.
+/// toml++, patched and always compiled in. Include it only through this header: two files with different settings would
+/// violate the one-definition rule, and Debian's shared library loads a second C++ runtime, which costs every start
+/// 0.5 ms.
 #pragma once
 
 #include <stdexcept>
 
 namespace stint::agent {
-/// An assert of toml++ 3.3 that a file can reach: a line `[*]` is enough. It must not end the process.
+/// An assert of toml++ 3.3 that a file can trigger: a line `[*]` is enough. It must not end the process.
 struct TomlAssert : std::logic_error {
   using std::logic_error::logic_error;
 };
@@ -15,8 +15,8 @@ struct TomlAssert : std::logic_error {
 #define TOML_ASSERT(expression) static_cast<void>((expression) ? 0 : throw ::stint::agent::TomlAssert(#expression))
 #define TOML_EXCEPTIONS 1
 #define TOML_ENABLE_FORMATTERS 0
-// Its question whether a character is a space ends in __builtin_unreachable() for most letters from U+00A0 to U+0499:
-// `ü = 1` has undefined behaviour. The answer there is no.
+// Its test whether a character is a space ends in __builtin_unreachable() for most letters from U+00A0 to U+0499:
+// `ü = 1` has undefined behaviour. The correct result there is false.
 #include <toml++/impl/preprocessor.h>
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false

@@ -312,7 +312,7 @@ class Refusals(Repository):
         self.answer((500, {}, "<html>"))
         self.assertIn("HTTP 500", self.stint("ls", status=1))
         self.answer((200, {}, "<html>hello</html>"))
-        self.assertIn("no answer of a daemon", self.stint("ls", status=1))
+        self.assertIn("not an answer of a daemon", self.stint("ls", status=1))
 
     def test_waits_for_a_full_daemon_and_keeps_the_order(self):
         accepted = [(201, {}, {"id": f"accepted{i}", "state": "queued", "created": True}) for i in range(2)]

@@ -195,7 +195,7 @@ class Docs(WithProvider):
         for name in self.provider.stats():
             if name != "event":
                 self.assertIn(f"`{name}`", self.text)
-        for key in re.search(r"known are ([^\"]*)", self.ask("@provider: x=y")[2].decode()).group(1).split(", "):
+        for key in re.search(r"allowed: ([^\"]*)", self.ask("@provider: x=y")[2].decode()).group(1).split(", "):
             if key != "status":
                 self.assertIn(f"`{key}`", self.text)
 
@@ -248,7 +248,7 @@ class Command(unittest.TestCase):
             with open(bad, "w", encoding="utf-8") as file:
                 file.write("[[reply]\n")
             for arguments, reason in (
-                (["--listen", "0.0.0.0:0"], "loopback only"),
+                (["--listen", "0.0.0.0:0"], "not a loopback address"),
                 (["--listen", "example.com:80"], "give an address and a port"),
                 (["--listen", "127.0.0.1"], "give an address and a port"),
                 (["--script", os.path.join(folder, "none.toml")], "can't be read"),

@@ -2,7 +2,7 @@
 """`stint store` as a person uses it: a hundred thousand runs from a file to SQLite to PostgreSQL and back, files that are cut off or
 damaged, two imports at once, an import that is killed.
 
-    store_test.py PATH-TO-STINT [TEST…]        STINT_STORE_RUNS=N: how many, instead of 100,000
+    store_test.py PATH-TO-STINT [TEST…]        STINT_STORE_RUNS=N: number of runs, instead of 100,000
 """
 import json
 import os
@@ -31,7 +31,7 @@ def identity(number):
 
 
 def export_of(count, seed=1):
-    """The lines of an export as another Stint may have written it: ended runs, ready, delayed, and in sessions."""
+    """The lines of an export of another store: ended runs, ready, delayed, and in sessions."""
     chance, heads, events = random.Random(seed), set(), 0
     yield {"stint_export": 1}
     for name in ("land", "plan", "review"):
@@ -92,7 +92,7 @@ class Store(unittest.TestCase):
         return path
 
     def lines(self, path):
-        """By what they say, not how."""
+        """Compares parsed lines, not text."""
         with open(path, encoding="utf-8") as file:
             return [json.loads(line) for line in file]
 
@@ -126,10 +126,10 @@ class Store(unittest.TestCase):
         self.assertEqual(again["added"], {"agents": 0, "limits": 0, "runs": 0, "events": 0})
 
     # ---- what goes wrong -------------------------------------------------------------------------------------------
-    def test_a_store_that_is_not_there_is_said(self):
+    def test_a_missing_store_is_reported(self):
         for command in ("stats", "check", "export"):
             self.assertIn("there is no store yet", self.stint(command, status=1))
-        self.assertFalse(self.database.exists(), "to look makes nothing")
+        self.assertFalse(self.database.exists(), "reading creates nothing")
         self.assertIn("created, schema", self.stint("migrate"))
         self.assertIn("up to date", self.stint("migrate"))
         self.assertIn("exists only inside the process", self.stint("stats", status=1, STINT_STORE="memory"))
@@ -138,7 +138,7 @@ class Store(unittest.TestCase):
     def test_a_password_is_not_shown(self):
         self.assertNotIn("geheim", self.stint("stats", status=1, STINT_STORE="postgres://u:geheim@127.0.0.1:1/x"))
 
-    def test_a_file_that_was_cut_off_is_known_and_may_be_repeated(self):
+    def test_a_truncated_file_is_detected_and_may_be_repeated(self):
         lines = list(export_of(1000))
         for kept in (1, 4, 500, len(lines) - 1):
             error = self.stint("import", self.write("cut", lines[:kept]), status=1)
@@ -146,7 +146,7 @@ class Store(unittest.TestCase):
         half = self.base / "half"
         whole = self.write("whole", lines)
         half.write_bytes(whole.read_bytes()[:-200])
-        self.assertIn("no line of an export", self.stint("import", half, status=1))
+        self.assertIn("not a line of an export", self.stint("import", half, status=1))
         self.assertEqual(sum(self.ask("import", whole)["read"].values()), sum(lines[-1]["end"].values()))
         self.assertEqual(self.ask("stats")["runs"]["succeeded"] + self.ask("stats")["runs"]["queued"], 1000)
         self.assertEqual(self.ask("check")["findings"], [])
@@ -176,12 +176,12 @@ class Store(unittest.TestCase):
         self.stint("export", self.base / "out")
         self.assertEqual(self.lines(given), self.lines(self.base / "out"))
 
-    def test_what_is_no_file_of_ours_makes_no_store_and_eats_no_memory(self):
+    def test_a_foreign_file_creates_no_store_and_uses_no_memory(self):
         self.assertIn("can't be read", self.stint("import", self.base / "nothing", status=1))
         self.assertFalse(self.database.exists())
         self.assertIn("this is not an export", self.stint("import", "/dev/zero", status=1))
 
-    def test_an_export_is_never_written_over_another_or_half(self):
+    def test_an_export_is_never_overwritten_or_partial(self):
         self.stint("import", self.write("given", export_of(2000)))
         target = self.base / "there"
         target.write_text("mine")
@@ -192,7 +192,7 @@ class Store(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("is the disk full?", done.stderr)
 
-    def test_what_runs_keeps_an_export_from_being_made(self):
+    def test_running_runs_prevent_an_export(self):
         self.stint("import", self.write("given", export_of(20)))
         with sqlite3.connect(self.database) as database:
             database.execute("INSERT INTO node (label) VALUES ('other')")
